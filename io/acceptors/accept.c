@@ -3,7 +3,7 @@
 
 /* first pause of an acceptor; each further pause is twice as long */
 #define BACKOFF_FIRST_NS UINT64_C(10000000)
-#define BACKOFF_LAST_NS  UINT64_C(1000000000) /* the longest pause */
+#define BACKOFF_LAST_NS  UINT64_C(1000000000) /* the longest pause of an acceptor */
 
 void domi_acceptor_arm(domi_acceptor *acceptor)
 {

@@ -19,9 +19,10 @@
  * because net.core.somaxconn is rarely above 65,535 */
 #define TAKES_MAX 131072u
 
-/* Count connections as turned away by the listener that has these settings. Relaxed:
- * domi_connection_turn_away() says why. */
-static void count_at_listener(domi_io *io, const domi_channel_settings *settings, uint64_t count)
+/* Count connections as turned away by the listener that has these settings, if it has a row in the
+ * profile. The order is relaxed for the reason in domi_connection_turn_away(). */
+static void count_turned_away_at_listener(domi_io *io, const domi_channel_settings *settings,
+                                          uint64_t count)
 {
     if (settings != NULL && settings->row < DOMI_LISTENER_ROWS)
         atomic_fetch_add_explicit(&io->turned_away_of[settings->row], count, memory_order_relaxed);
@@ -31,10 +32,10 @@ void domi_connection_turn_away(domi_io *io, const domi_channel_settings *setting
 {
     uint64_t bytes = domi_socket_bytes(io, fd, FIONREAD);
 
-    count_at_listener(io, settings, 1);
+    count_turned_away_at_listener(io, settings, 1);
 
-    /* Relaxed: the profile only shows these sums. They are atomic because any thread may drop a
-     * message that carries a connection. */
+    /* Relaxed: the profile only shows these two sums. They are atomic because any thread may drop
+     * an event that carries a connection. */
     atomic_fetch_add_explicit(&io->turned_away, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->turned_away_bytes, bytes, memory_order_relaxed);
     domi_socket_reset(io, fd);
@@ -64,7 +65,8 @@ int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *accep
         else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM)
             return -EMFILE;
         else if (fd == -EAGAIN || fd == -EINVAL)
-            return 0; /* any other error, such as ECONNABORTED, concerns one connection only */
+            /* any other error of an accept, such as ECONNABORTED, concerns one connection only */
+            return 0;
     }
     return 0;
 }
@@ -77,10 +79,11 @@ void domi_backlog_count_turned_away(domi_acceptor *acceptor)
 
     if (acceptor->is_shared)
         return;
-    /* For a listener the field "unacked" is the number of connections that wait to be accepted. */
+    /* For a listening socket the field tcpi_unacked is the number of connections that wait to be
+     * accepted. */
     if (io->backend->sockets->option_get(io->ring, acceptor->fd, IPPROTO_TCP, TCP_INFO, &info,
                                          &size) != 0)
         return;
-    count_at_listener(io, acceptor->settings, info.tcpi_unacked);
+    count_turned_away_at_listener(io, acceptor->settings, info.tcpi_unacked);
     atomic_fetch_add_explicit(&io->turned_away, info.tcpi_unacked, memory_order_relaxed);
 }

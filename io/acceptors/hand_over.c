@@ -12,16 +12,17 @@
 #include <errno.h>
 #include <string.h>
 
-/* number of places in the first array of waiting connections, which doubles when it is full */
+/* number of places in an acceptor's first array of waiting connections, which doubles when it is
+ * full */
 #define WAITING_FIRST 64u
 
 /* Turn away the connection of an event that no actor has handled; this is the `release` of the
  * event's type. */
-static void accepted_release(void *payload)
+static void release_accepted_connection(void *payload)
 {
     const domi_accepted *accepted = payload;
 
-    /* Relaxed: the number only serves to choose a thread. */
+    /* Relaxed: the number of connections only serves to choose a thread. */
     atomic_fetch_sub_explicit(&accepted->io->connections, 1, memory_order_relaxed);
     domi_connection_turn_away(accepted->io, accepted->connection.settings, accepted->connection.fd);
     domi_peers_count_out(accepted->io->peers, accepted->connection.peer);
@@ -31,7 +32,7 @@ static void accepted_release(void *payload)
 const domus_type domi_accepted_type = {
     .name = "domus.accepted",
     .size = sizeof(domi_accepted),
-    .release = accepted_release,
+    .release = release_accepted_connection,
 };
 
 void domi_accepted_adopt(const domi_accepted *accepted, domi_house *owner)
@@ -39,10 +40,10 @@ void domi_accepted_adopt(const domi_accepted *accepted, domi_house *owner)
     if (domi_channel_adopt(accepted->io, owner, &accepted->connection) == 0)
         domi_settings_drop(accepted->connection.settings);
     else
-        accepted_release((void *)(uintptr_t)accepted);
+        release_accepted_connection((void *)(uintptr_t)accepted);
 }
 
-static uint32_t get_connection_count(const domi_io *io)
+static uint32_t get_connection_count_of_thread(const domi_io *io)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&io->connections,
                                 memory_order_relaxed);
@@ -58,8 +59,9 @@ bool domi_acceptor_is_full(const domi_acceptor *acceptor)
     return acceptor->io->pressure.pauses || domi_acceptor_is_at_max(acceptor);
 }
 
-/* Returns the target with the fewest connections; NULL when the actors of all targets are gone. */
-static domi_acceptor_target *find_target_with_fewest(domi_acceptor *acceptor)
+/* Returns the target of the acceptor that has the fewest connections; NULL when the actors of all
+ * targets are gone. */
+static domi_acceptor_target *find_target_with_fewest_connections(domi_acceptor *acceptor)
 {
     domi_acceptor_target *best = NULL;
     uint32_t best_count = UINT32_MAX;
@@ -67,7 +69,7 @@ static domi_acceptor_target *find_target_with_fewest(domi_acceptor *acceptor)
     for (uint32_t i = 0; i < acceptor->target_count; i++) {
         domi_acceptor_target *target =
             &acceptor->targets[(acceptor->turn + i) % acceptor->target_count];
-        uint32_t count = get_connection_count(target->io);
+        uint32_t count = get_connection_count_of_thread(target->io);
         if (target->actor.house != NULL && count < best_count) {
             best = target;
             best_count = count;
@@ -77,12 +79,13 @@ static domi_acceptor_target *find_target_with_fewest(domi_acceptor *acceptor)
     return best;
 }
 
-/* Put the connection to one actor. Returns 0; -ENOMEM; -ESTALE when that actor is gone or was asked
- * to stop. (Such an actor takes events until its children have ended but serves no connection, so
- * it would always have the fewest.) The count of connections is raised before the hand-over: if it
- * were raised at the arrival, all connections of a burst would go to one thread. */
-static int hand_connection_to(domi_acceptor *acceptor, const domi_acceptor_target *target,
-                              const domi_connection *arrival)
+/* Hand the connection to one actor by an event. Returns 0; -ENOMEM; -ESTALE when that actor is gone
+ * or was asked to stop. (Such an actor takes events until its children have ended but serves no
+ * connection, so it would always have the fewest.) The count of connections is raised before the
+ * event is sent: if it were raised at the arrival, all connections of a burst would go to one
+ * thread. */
+static int hand_connection_to_target(domi_acceptor *acceptor, const domi_acceptor_target *target,
+                                     const domi_connection *arrival)
 {
     domi_manager *manager = acceptor->io->manager;
     domi_accepted accepted = {.connection = *arrival, .io = target->io};
@@ -135,8 +138,8 @@ void domi_arrival_drop(domi_acceptor *acceptor, const domi_connection *arrival)
     domi_peers_count_out(acceptor->io->peers, arrival->peer);
 }
 
-/* Hand a connection over. A target whose actor is gone is removed, because it would have the fewest
- * connections for ever. */
+/* Hand a connection over to a target. A target whose actor is gone is removed, because it would
+ * have the fewest connections for ever. */
 void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_connection *arrival)
 {
     domi_listener_counts *counts = domi_io_listener_counts(acceptor->io, acceptor->settings);
@@ -144,9 +147,9 @@ void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_connection *arri
     domi_counter_add(&acceptor->io->counters.accepted, 1);
     if (counts != NULL)
         domi_counter_add(&counts->accepted, 1);
-    for (domi_acceptor_target *target = find_target_with_fewest(acceptor); target != NULL;
-         target = find_target_with_fewest(acceptor)) {
-        int result = hand_connection_to(acceptor, target, arrival);
+    for (domi_acceptor_target *target = find_target_with_fewest_connections(acceptor);
+         target != NULL; target = find_target_with_fewest_connections(acceptor)) {
+        int result = hand_connection_to_target(acceptor, target, arrival);
         if (result == 0)
             return;
         if (result != -ESTALE)
@@ -156,7 +159,7 @@ void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_connection *arri
     domi_arrival_drop(acceptor, arrival);
 }
 
-/* Keep a connection in the array, which doubles when it is full. */
+/* Keep an accepted connection in the acceptor's array `waiting`, which doubles when it is full. */
 void domi_arrival_keep(domi_acceptor *acceptor, const domi_connection *arrival)
 {
     if (acceptor->waiting_count == acceptor->waiting_capacity) {

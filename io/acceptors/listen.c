@@ -11,10 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Set the options that the connections of a listener inherit. `resets` is that of
- * domi_socket_set_tcp(). */
-static int set_inherited(const domi_io *io, int fd, int family, const domi_listen_plan *plan,
-                         bool resets)
+/* Set those options of a listening socket that its connections inherit: buffers and TCP. `resets`
+ * says for domi_socket_set_tcp() whether options that are off have to be reset, as on a socket that
+ * was taken over. */
+static int set_inherited_socket_options(const domi_io *io, int fd, int family,
+                                        const domi_listen_plan *plan, bool resets)
 {
     domi_channel_settings usual;
     const domi_channel_settings *settings = plan->settings;
@@ -30,7 +31,7 @@ static int set_inherited(const domi_io *io, int fd, int family, const domi_liste
 }
 
 /* Set all options of a listener: those that its connections inherit, and its own. */
-static int set_options(const domi_io *io, int fd, int family, const domi_listen_plan *plan)
+static int set_listener_options(const domi_io *io, int fd, int family, const domi_listen_plan *plan)
 {
     const domi_socket_option options[] = {
         {SOL_SOCKET, SO_REUSEADDR, family != AF_UNIX, false},
@@ -38,7 +39,7 @@ static int set_options(const domi_io *io, int fd, int family, const domi_listen_
     };
     int result = domi_socket_set_options(io, fd, options, sizeof options / sizeof options[0]);
 
-    return result == 0 ? set_inherited(io, fd, family, plan, false) : result;
+    return result == 0 ? set_inherited_socket_options(io, fd, family, plan, false) : result;
 }
 
 int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, const domi_listen_plan *plan,
@@ -55,7 +56,7 @@ int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, const domi_l
     if (fd < 0)
         return fd;
     socklen_t size = (socklen_t)length;
-    int result = set_options(io, fd, storage.ss_family, plan);
+    int result = set_listener_options(io, fd, storage.ss_family, plan);
     if (result == 0)
         result = sockets->bind(io->ring, fd, address, size);
     if (result == 0)
@@ -69,23 +70,23 @@ int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, const domi_l
     return fd;
 }
 
-/* Read a number that a socket has as an option. Returns 0; a negative errno. */
-static int read_option(const domi_io *io, int fd, int name, int *ret_number)
+/* Read an option of a socket whose value is a number. Returns 0; a negative errno. */
+static int read_socket_option(const domi_io *io, int fd, int name, int *ret_number)
 {
     socklen_t size = sizeof *ret_number;
 
     return io->backend->sockets->option_get(io->ring, fd, SOL_SOCKET, name, ret_number, &size);
 }
 
-static int check_listening(const domi_io *io, int fd)
+static int check_socket_is_listening(const domi_io *io, int fd)
 {
     int type = 0, listens = 0;
-    int result = read_option(io, fd, SO_TYPE, &type);
+    int result = read_socket_option(io, fd, SO_TYPE, &type);
 
     if (result == 0 && type != SOCK_STREAM)
         return -EPROTOTYPE;
     if (result == 0)
-        result = read_option(io, fd, SO_ACCEPTCONN, &listens);
+        result = read_socket_option(io, fd, SO_ACCEPTCONN, &listens);
     return result == 0 && listens == 0 ? -ENOTCONN : result;
 }
 
@@ -93,27 +94,27 @@ int domi_acceptor_adopt(const domi_io *io, int fd, const domi_listen_plan *plan,
                         domus_endpoint *ret_at)
 {
     domus_endpoint at;
-    int zero = 0; /* value of the option, which the call below sets again */
-    int result = check_listening(io, fd);
+    int zero = 0; /* Value that clears the flag O_NONBLOCK (FIONBIO). */
+    int result = check_socket_is_listening(io, fd);
 
     if (result == 0)
         result = domi_endpoint_of(io, fd, false, &at);
     if (result == 0 && at.family == 0)
         result = -EAFNOSUPPORT;
     if (result == 0)
-        result = set_inherited(io, fd, at.family, plan, true);
+        result = set_inherited_socket_options(io, fd, at.family, plan, true);
     if (result != 0)
         return result;
-    /* io_uring does not wait on a non-blocking socket: each accept would end at once. The simulated
-     * network has no such flag. */
+    /* The listening socket is made blocking, because io_uring does not wait on a non-blocking
+     * socket: each accept would end at once. The simulated network has no such flag. */
     (void)io->backend->sockets->ioctl(io->ring, fd, FIONBIO, &zero);
     *ret_at = at;
     return 0;
 }
 
-/* True if no process listens at the path of a Unix socket any more: the kernel refuses a connection
- * to it. */
-static bool is_socket_left_over(const domi_io *io, const domus_endpoint *at)
+/* True if no process listens at the path of a Unix socket any more, so that the kernel refuses a
+ * connection to it. */
+static bool is_unix_socket_left_over(const domi_io *io, const domus_endpoint *at)
 {
     const domi_sockets *sockets = io->backend->sockets;
     struct sockaddr_storage storage;
@@ -129,9 +130,9 @@ static bool is_socket_left_over(const domi_io *io, const domus_endpoint *at)
     return result == -ECONNREFUSED;
 }
 
-/* True if the file at a path is a socket. The kernel refuses a connection to any other file in the
- * same way, and such a file must not be removed. */
-static bool is_socket(const char *path)
+/* True if the file at a path is a socket. A connect(2) to any other file is refused in the same way
+ * as one to a socket at which nobody listens, but such a file must not be removed. */
+static bool is_file_a_socket(const char *path)
 {
     struct stat found;
 
@@ -148,9 +149,9 @@ int domi_acceptor_listen(const domi_io *io, const char *address, const domi_list
     if (result != 0)
         return -EINVAL;
     int fd = domi_acceptor_open(io, &at, plan, &at);
-    if (fd == -EADDRINUSE && is_socket_left_over(io, &at)) {
+    if (fd == -EADDRINUSE && is_unix_socket_left_over(io, &at)) {
         memcpy(path, at.bytes, at.size);
-        if (is_socket(path) && unlink(path) == 0)
+        if (is_file_a_socket(path) && unlink(path) == 0)
             fd = domi_acceptor_open(io, &at, plan, &at);
     }
     if (fd >= 0 && ret_port != NULL)

@@ -26,7 +26,7 @@ void domi_shortage_record_connections(domi_acceptor *acceptor)
             io->config->channel.connections_max);
 }
 
-static uint64_t get_most_descriptors(void)
+static uint64_t get_descriptor_limit(void)
 {
     struct rlimit limit = {0};
 
@@ -60,7 +60,7 @@ void domi_shortage_record_accept(domi_acceptor *acceptor, int error)
                                    "all %" PRIu64
                                    " descriptors of this process (RLIMIT_NOFILE) are in use: new "
                                    "connections wait",
-                                   get_most_descriptors());
+                                   get_descriptor_limit());
     else
         domi_io_log_about_listener(
             io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
@@ -83,10 +83,10 @@ void domi_shortage_record_address(domi_acceptor *acceptor, const domi_peer_key *
         most, key->is_local ? "channel.maxPerLoopback" : "channel.maxPerAddress");
 }
 
-/* Prolong the spells of a paused acceptor. While it is paused it does not try to accept, so nothing
- * tells that the shortage is over; and its pause may be as long as the quiet time after which a
- * spell ends. */
-static void continue_spells(domi_acceptor *acceptor)
+/* Prolong the spells of shortage of a paused acceptor. While it is paused it does not try to
+ * accept, so nothing tells that the shortage is over; and its pause may be as long as the quiet
+ * time after which a spell ends. */
+static void prolong_spells_of_paused_acceptor(domi_acceptor *acceptor)
 {
     if (!domi_wheel_is_armed(&acceptor->timer.node))
         return;
@@ -112,7 +112,7 @@ void domi_shortages_handle_timer(domi_io *io)
     for (uint32_t slot = 0; slot < DOMI_ACCEPTORS_MAX; slot++) {
         domi_acceptor *acceptor = io->acceptors[slot];
         if (acceptor != NULL)
-            continue_spells(acceptor);
+            prolong_spells_of_paused_acceptor(acceptor);
         for (uint32_t kind = 0; acceptor != NULL && kind < DOMI_SHORTAGES; kind++)
             any |= domi_spell_continue(io, get_listener_name(acceptor), &acceptor->shortages[kind],
                                        over[kind]);

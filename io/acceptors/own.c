@@ -25,13 +25,13 @@ static int spawn_acceptor(domi_manager *manager, domi_house *owner, domi_accepto
 
     if (result != 0)
         return result;
-    /* this finds a free place, because domus_listen() has checked that */
+    /* the acceptor finds a free place, because domus_listen() has checked that */
     result = domi_acceptor_attach(acceptor, manager->io, ret_listener->house);
     DOMI_CHECK(result == 0);
     return 0;
 }
 
-static bool has_place(const domi_io *io)
+static bool has_place_for_acceptor(const domi_io *io)
 {
     for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
         if (io->acceptors[i] == NULL)
@@ -90,8 +90,8 @@ int domus_listen(domus_stack *stack, const domus_endpoint *at, const domus_liste
     if (house->behaviour->kind != DOMUS_CHANNELS ||
         (options != NULL && options->backlog > INT32_MAX))
         return -EINVAL;
-    /* The behaviour of a channel was checked before, but without the behaviour of its own
-     * channels. */
+    /* If this actor is itself a channel, its behaviour was checked before, but without the
+     * behaviour of its own channels. */
     int result = domi_behaviour_check(house->behaviour);
     if (result == 0 && options != NULL)
         result = domi_front_check(options->front, house->behaviour);
@@ -100,8 +100,10 @@ int domus_listen(domus_stack *stack, const domus_endpoint *at, const domus_liste
     if (manager->io == NULL)
         return -EOPNOTSUPP;
     if (!domi_house_may_spawn(manager, house))
-        return -ESHUTDOWN; /* checked before the path of a Unix socket is made */
-    if (!has_place(manager->io))
+        /* an actor that ends gets no listener, and is refused before the file of a Unix socket
+         * is made */
+        return -ESHUTDOWN;
+    if (!has_place_for_acceptor(manager->io))
         return -EMFILE;
     result = open_listener(manager, house, at, options != NULL ? options : &defaults, &listener,
                            &actual);

@@ -10,9 +10,9 @@
 
 #include <errno.h>
 
-/* Count a connection on its address. The connection of a proxy is counted later, on the address of
- * its client. Returns 0; -EDQUOT or -ENOMEM when the connection may not stay. */
-static int count_peer(domi_acceptor *acceptor, domi_connection *arrival)
+/* Count a connection on the address of its peer. The connection of a proxy is counted later, on the
+ * address of its client. Returns 0; -EDQUOT or -ENOMEM when the connection may not stay. */
+static int count_connection_of_address(domi_acceptor *acceptor, domi_connection *arrival)
 {
     domi_peers *peers = acceptor->io->peers;
     struct sockaddr_storage address;
@@ -28,8 +28,8 @@ static int count_peer(domi_acceptor *acceptor, domi_connection *arrival)
     return result;
 }
 
-/* Handle a connection that was accepted. */
-static void handle_arrival(domi_acceptor *acceptor, int fd)
+/* Handle a connection that the acceptor has accepted: hand it over, keep it, or turn it away. */
+static void handle_accepted_connection(domi_acceptor *acceptor, int fd)
 {
     domi_connection arrival = {.fd = fd};
 
@@ -39,7 +39,7 @@ static void handle_arrival(domi_acceptor *acceptor, int fd)
     }
     domi_acceptor_end_backoff(acceptor);
     bool is_foreign = domi_acceptor_is_from_elsewhere(acceptor, &arrival);
-    int result = is_foreign ? -EPERM : count_peer(acceptor, &arrival);
+    int result = is_foreign ? -EPERM : count_connection_of_address(acceptor, &arrival);
     if (result == -EDQUOT || is_foreign)
         domi_acceptor_refuse(acceptor, fd);
     else if (result != 0)
@@ -54,14 +54,14 @@ static void handle_arrival(domi_acceptor *acceptor, int fd)
     }
 }
 
-static void handle_accept(domi_acceptor *acceptor, const domi_completion *completion)
+static void handle_accept_completion(domi_acceptor *acceptor, const domi_completion *completion)
 {
     int result = completion->result;
 
     if ((completion->flags & DOMI_MORE) == 0)
         acceptor->armed = false;
     if (result >= 0) {
-        handle_arrival(acceptor, result);
+        handle_accepted_connection(acceptor, result);
     } else if (result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM ||
                result == -EPERM || result == -EACCES || result == -ENOSYS) {
         domi_shortage_record_accept(acceptor, result);
@@ -70,7 +70,8 @@ static void handle_accept(domi_acceptor *acceptor, const domi_completion *comple
     if (acceptor->stopping)
         domi_acceptor_continue_stop(acceptor);
     else if (!acceptor->armed && !domi_wheel_is_armed(&acceptor->timer.node))
-        /* the accept failed for one connection (ECONNABORTED), or ended by itself */
+        /* the accept failed for one connection only (ECONNABORTED), or the operation ended by
+         * itself */
         domi_acceptor_arm(acceptor);
 }
 
@@ -89,7 +90,8 @@ int domi_acceptor_attach(domi_acceptor *acceptor, domi_io *io, domi_house *house
     acceptor->timer.kind = DOMI_TIMER_ACCEPTOR;
     domi_wheel_node_init(&acceptor->timer.node);
     io->acceptors[slot] = acceptor;
-    if (acceptor->settings != NULL) { /* no channel exists yet that could read these settings */
+    /* the settings may be written, because no channel exists yet that reads them */
+    if (acceptor->settings != NULL) {
         acceptor->settings->listener = domi_house_address(house);
         if (acceptor->settings->listener_name[0] != '\0')
             acceptor->name = acceptor->settings->listener_name;
@@ -115,7 +117,7 @@ static int mount_acceptor(domus_stack *stack, void *self)
         return -ENOMEM;
     }
     if (io->failed != 0) {
-        domi_acceptor_fail(acceptor); /* the failed ring would complete no accept */
+        domi_acceptor_fail(acceptor); /* a ring that has failed would complete no accept */
         return 0;
     }
     if (!acceptor->stopping)
@@ -165,10 +167,10 @@ void domi_acceptor_complete(domi_io *io, enum domi_op op, const domi_completion 
     uint32_t slot = (uint32_t)completion->user_data;
 
     if (slot >= DOMI_ACCEPTORS_MAX)
-        return; /* a completion of DOMI_OP_IGNORED */
+        return; /* this completion belongs to an operation of the kind DOMI_OP_IGNORED */
     DOMI_CHECK(io->acceptors[slot] != NULL);
     if (op == DOMI_OP_ACCEPT) {
-        handle_accept(io->acceptors[slot], completion);
+        handle_accept_completion(io->acceptors[slot], completion);
     } else {
         io->acceptors[slot]->cancelling = false;
         if (io->acceptors[slot]->stopping)

@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-/* wait for the next step when descriptors have run out, in nanoseconds */
+/* wait until the next step of closing a listener when descriptors have run out, in nanoseconds */
 #define NO_DESCRIPTOR_NS UINT64_C(10000000)
 
-/* release: a thread that sees that no listener is open (is_quiet()) also sees the connections that
+/* Release: a thread that sees that no listener is open (is_quiet()) also sees the connections that
  * were handed over before. */
 void domi_io_count_listener(domi_io *io, uint64_t by)
 {
@@ -48,7 +48,7 @@ void domi_acceptor_close(domi_acceptor *acceptor)
     domi_io_count_listener(acceptor->io, UINT64_MAX);
 }
 
-/* Arm the timer for the next step of closing after `delay_ns`. */
+/* Arm the acceptor's timer for the next step of closing after `delay_ns`. */
 static void schedule_next_close_step(domi_acceptor *acceptor, uint64_t delay_ns)
 {
     domi_io *io = acceptor->io;
@@ -56,17 +56,17 @@ static void schedule_next_close_step(domi_acceptor *acceptor, uint64_t delay_ns)
     domi_wheel_arm(&io->wheel, &acceptor->timer.node, io->manager->now_ns + delay_ns);
 }
 
-/* Accept waiting connections and close the listener, once nothing is in flight. So a peer that
- * connects now is refused, and does not wait for the end of a drain. One call accepts a bounded
- * number, and the next iteration goes on. In a drain without descriptors this is tried again later,
- * because channels that end give theirs back. */
-static void finish_stop(domi_acceptor *acceptor)
+/* Accept waiting connections, then close the listener, once no operation is in flight. A peer that
+ * connects afterwards is refused, and does not wait for the end of a drain. One call accepts a
+ * bounded number, and the next iteration goes on. In a drain without free descriptors this is tried
+ * again later, because channels that end give theirs back. */
+static void finish_acceptor_stop(domi_acceptor *acceptor)
 {
     domi_io *io = acceptor->io;
 
     if (acceptor->armed || acceptor->cancelling)
         return;
-    /* the last accept may have armed this timer for a pause */
+    /* the last accept may have armed the acceptor's timer for a pause */
     domi_wheel_cancel(&io->wheel, &acceptor->timer.node);
     int result = acceptor->fd >= 0 ? domi_backlog_take(acceptor, domi_acceptor_handle_last) : 0;
     if (result == -EAGAIN)
@@ -77,7 +77,7 @@ static void finish_stop(domi_acceptor *acceptor)
         domi_acceptor_close(acceptor);
 }
 
-static void begin_stop(domi_acceptor *acceptor, bool serves_rest)
+static void begin_acceptor_stop(domi_acceptor *acceptor, bool serves_rest)
 {
     acceptor->stopping = true;
     acceptor->serves_rest = serves_rest;
@@ -87,10 +87,10 @@ static void begin_stop(domi_acceptor *acceptor, bool serves_rest)
 
 uint32_t domi_acceptor_stop(domi_acceptor *acceptor)
 {
-    begin_stop(acceptor, false);
+    begin_acceptor_stop(acceptor, false);
     if (acceptor->armed || acceptor->cancelling)
         return 1;
-    /* Behind the end of its thread there is no next iteration: the connections that are left are
+    /* When the thread has ended there is no next iteration: the connections that are left are
      * counted when the listener is closed. */
     if (acceptor->fd >= 0 && domi_backlog_take(acceptor, domi_acceptor_handle_last) == -EAGAIN &&
         !acceptor->io->manager->ending.has_stopped) {
@@ -105,20 +105,20 @@ void domi_acceptor_drain(domi_acceptor *acceptor)
 {
     if (acceptor->fd < 0)
         return;
-    begin_stop(acceptor, true);
+    begin_acceptor_stop(acceptor, true);
     for (uint32_t i = 0; i < acceptor->waiting_count; i++)
         domi_arrival_hand_over(acceptor, &acceptor->waiting[i]);
     acceptor->waiting_count = 0;
     domi_backlog_shrink(acceptor);
-    finish_stop(acceptor);
+    finish_acceptor_stop(acceptor);
 }
 
 void domi_acceptor_abort_drain(domi_acceptor *acceptor)
 {
     if (acceptor->fd < 0)
         return;
-    begin_stop(acceptor, false);
-    finish_stop(acceptor);
+    begin_acceptor_stop(acceptor, false);
+    finish_acceptor_stop(acceptor);
 }
 
 void domi_acceptor_fail(domi_acceptor *acceptor)
@@ -131,7 +131,7 @@ void domi_acceptor_fail(domi_acceptor *acceptor)
 
 void domi_acceptor_continue_stop(domi_acceptor *acceptor)
 {
-    finish_stop(acceptor);
+    finish_acceptor_stop(acceptor);
     if (acceptor->fd < 0 && acceptor->house->state == DOMI_WAITING)
         domi_house_make_ready(acceptor->io->manager, acceptor->house);
 }

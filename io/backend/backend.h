@@ -17,39 +17,44 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* a structure of <linux/openat2.h>, which not every header can be included beside */
+/* declared here only, because not every header can be included beside <linux/openat2.h>, which
+ * defines this structure */
 struct open_how;
 
-#define DOMI_MORE     1u /* flag: more completions of this operation will come */
-#define DOMI_BUFFERED 2u /* flag: `buffer` is the index of the provided buffer that was filled */
+#define DOMI_MORE 1u /* flag of a completion: more completions of its operation will come */
+/* flag of a completion: its field `buffer` is the index of the provided buffer that was filled */
+#define DOMI_BUFFERED 2u
 
-#define DOMI_PIECES_MAX 16u /* most pieces of one send_message() */
+#define DOMI_PIECES_MAX 16u /* most pieces of memory that one send_message() sends */
 
 typedef struct domi_completion {
-    uint64_t user_data; /* the number with which the operation was begun (domi_op_data()) */
-    int32_t result;     /* the result of the system call, or a negative errno */
-    uint16_t flags;     /* flags: DOMI_MORE, DOMI_BUFFERED */
-    uint16_t buffer;    /* index of the provided buffer that a receive has filled */
+    /* the number with which the completed operation was begun (domi_op_data()) */
+    uint64_t user_data;
+    int32_t result;  /* the result of the operation's system call, or a negative errno */
+    uint16_t flags;  /* flags of the completion: DOMI_MORE, DOMI_BUFFERED */
+    uint16_t buffer; /* index of the provided buffer that a receive has filled */
 } domi_completion;
 
 /* The head of a datagram in a provided buffer, behind which the bytes of the datagram stand. (The
  * layout is that of struct io_uring_recvmsg_out with an address behind it.) The buffer need not be
  * aligned, so the head has to be copied out. */
 typedef struct domi_datagram_head {
-    /* size of the sender's address in bytes, as recvmsg(2) tells; 0: the sender has none */
+    /* size in bytes of the address of the datagram's sender, as recvmsg(2) tells; 0: the sender has
+     * none */
     uint32_t name_size;
-    uint32_t control_size;   /* 0 */
-    uint32_t size;           /* size of the datagram in bytes */
-    uint32_t flags;          /* MSG_TRUNC: the datagram was longer than the rest of the buffer */
+    uint32_t control_size; /* 0 */
+    uint32_t size;         /* size of the datagram in bytes */
+    /* flags of recvmsg(2); MSG_TRUNC: the datagram was longer than the rest of the buffer */
+    uint32_t flags;
     unsigned char name[112]; /* the sender's address, a struct sockaddr_in, _in6 or _un */
 } domi_datagram_head;
 
-/* A datagram to be sent. */
+/* A datagram to be sent, as a caller of the backend gives it. */
 typedef struct domi_datagram_out {
-    const void *data;    /* the bytes of the piece */
-    const void *address; /* destination, a struct sockaddr_in, _in6 or _un */
-    uint32_t size;       /* number of bytes at `data`; may be 0 */
-    /* number of bytes at `address`; 0: the datagram goes to the peer of the connected socket */
+    const void *data;    /* the bytes of the datagram */
+    const void *address; /* destination of the datagram, a struct sockaddr_in, _in6 or _un */
+    uint32_t size;       /* number of bytes at `data`; may be 0, for an empty datagram */
+    /* number of bytes at `address`; 0: the datagram goes to the peer of its connected socket */
     uint32_t address_size;
 } domi_datagram_out;
 
@@ -76,16 +81,17 @@ typedef struct domi_sockets {
      * error concerns one connection only. No multishot accept may be in flight on the listener. */
     int (*accept)(void *ring, int listener);
     int (*shutdown)(void *ring, int fd, int how);
-    /* Close a descriptor. It is free in every case, also if an error is returned. */
+    /* Close the descriptor of a socket. The descriptor is free in every case, also if an error is
+     * returned. */
     int (*close)(void *ring, int fd);
-    /* Do as getsockopt(2) and setsockopt(2). io reads SO_ERROR, SO_DOMAIN, SO_PEERNAME and the
+    /* Do as getsockopt(2) and setsockopt(2) do. io reads SO_ERROR, SO_DOMAIN, SO_PEERNAME and the
      * TCP_INFO of a listener, and sets SO_LINGER and the options of listen.c. */
     int (*option_get)(void *ring, int fd, int level, int name, void *value, socklen_t *size);
     int (*option_set)(void *ring, int fd, int level, int name, const void *value, socklen_t size);
-    /* Read a number of a socket: FIONREAD, the bytes that nobody has read; SIOCOUTQ, the bytes that
-     * the peer has not acknowledged. `ret_value` stays untouched on failure. */
+    /* Read a number about a socket by ioctl(2): FIONREAD, the bytes that nobody has read; SIOCOUTQ,
+     * the bytes that the peer has not acknowledged. `ret_value` stays untouched on failure. */
     int (*ioctl)(void *ring, int fd, unsigned long request, int *ret_value);
-    /* Read the own address of a socket; with `is_peer` the address of its peer. */
+    /* Read the local address of a socket; with `is_peer` the address of its peer. */
     int (*address)(void *ring, int fd, bool is_peer, struct sockaddr *address, socklen_t *size);
 
     /* Wake a thread. wake_open() returns a descriptor for `poll`; -EMFILE, -ENFILE, -ENOMEM. After
@@ -95,21 +101,23 @@ typedef struct domi_sockets {
     int (*wake_open)(void *ring);
     void (*wake)(void *ring, int fd);
     void (*wake_wait)(void *ring, int fd, uint64_t timeout_ns);
-    /* Wait for about this time, on a thread that has nothing else to do. */
+    /* Pause the calling thread, which has nothing else to do, for about this time. */
     void (*pause)(void *ring, uint64_t ns);
 } domi_sockets;
 
 typedef struct domi_backend {
     const char *name;            /* name of the backend in the key io.backend and in the log */
-    const domi_sockets *sockets; /* the calls for sockets, which need no ring */
-    bool is_simulated;           /* the backend does not know descriptors of the kernel */
+    const domi_sockets *sockets; /* the backend's calls for sockets, which need no ring */
+    /* descriptors of the backend are simulated, so the kernel does not know them */
+    bool is_simulated;
 
     /* Make a ring with room for `io.buffers.count` provided buffers, of which none is given yet.
      * Returns 0; on failure a negative errno, and one line in `error` that says what is missing and
      * how to get it. */
     int (*open)(const domus_config *config, char *error, size_t error_size, void **ret_ring);
 
-    /* Enable the ring. Called once, by the thread that will own it. Returns 0; a negative errno. */
+    /* Enable the ring of a thread. Called once, by the thread that will own the ring. Returns 0; a
+     * negative errno. */
     int (*start)(void *ring);
 
     void (*close)(void *ring);
@@ -121,15 +129,15 @@ typedef struct domi_backend {
      * may be lost (with -EBADR their completions are), and this and every later call returns the
      * same errno. */
     int (*enter)(void *ring, uint32_t min_complete, uint64_t timeout_ns);
-    /* Carry out those queued operations that need no other call to the kernel, mostly sends, and
-     * show their completions. After that `pending` tells whether some are left. Returns as enter()
-     * does. NULL: there are no such operations. */
+    /* Carry out those queued operations that need no enter of the ring, mostly sends, and show
+     * their completions. After that `pending` tells whether other operations are left. Returns as
+     * enter() does. NULL: the backend has no such operations. */
     int (*submit)(void *ring);
 
-    /* Take up to `max` completions. Returns their number. */
+    /* Take up to `max` completions from the ring. Returns their number. */
     uint32_t (*reap)(void *ring, domi_completion *completions, uint32_t max);
 
-    /* True if completions wait to be reaped. */
+    /* True if completions wait in the ring to be reaped. */
     bool (*ready)(const void *ring);
     /* True if an enter would bring anything: operations are queued, or the kernel has completions
      * or events for this ring. This may ask the kernel, so it is for a thread that has nothing else
@@ -192,7 +200,7 @@ typedef struct domi_backend {
     void (*file_open)(void *ring, int directory, const char *path, const struct open_how *how,
                       uint64_t user_data);
 
-    /* Give buffer `index` to the kernel, which may use it only after publish(). */
+    /* Give provided buffer `index` to the kernel, which may use it only after publish(). */
     void (*give)(void *ring, uint16_t index, void *data, uint32_t size);
     void (*publish)(void *ring);
 } domi_backend;

@@ -9,8 +9,9 @@
 
 #include <errno.h>
 
-/* Returns 0 if this process may have a ring; a negative errno, and a line in `reason`. */
-static int try_ring(const domus_config *config, char *reason, size_t reason_size)
+/* Open and close a small ring to see whether this process may have one. Returns 0 if it may; a
+ * negative errno, and a line in `reason`. */
+static int try_to_open_ring(const domus_config *config, char *reason, size_t reason_size)
 {
     domus_config small = *config;
     void *ring;
@@ -35,12 +36,13 @@ int domi_backend_choose(const domus_config *config, char *reason, size_t reason_
 
     reason[0] = '\0';
     if (config->io.backend == DOMUS_BACKEND_AUTO)
-        result = try_ring(config, reason, reason_size);
+        result = try_to_open_ring(config, reason, reason_size);
     if (result == -EPERM || result == -EACCES || result == -ENOSYS || result == -EINVAL) {
         *ret_backend = &domi_backend_epoll;
         return 0;
     }
-    if (result != 0) /* write the reason with the size of the rings that threads would have */
+    /* Write the reason anew, with the size of the rings that threads would have. */
+    if (result != 0)
         domi_setup_explain(result, DOMI_SETUP_RING, config, reason, reason_size);
     else
         *ret_backend =

@@ -1,4 +1,5 @@
-/* The queue doubles when it is full: completions keep their numbers, and so their order. */
+/* The queue of completions of a ring that is no io_uring. The queue doubles when it is full;
+ * completions keep their numbers, and so their order. */
 #include "io/backend/completion_queue.h"
 
 #include "base/memory.h"
@@ -17,7 +18,7 @@ void domi_completion_queue_fini(domi_completion_queue *queue)
     domi_memory_free(queue->places);
 }
 
-static bool grow_queue(domi_completion_queue *queue)
+static bool grow_completion_queue(domi_completion_queue *queue)
 {
     uint32_t capacity = queue->capacity * 2;
     domi_completion *places = domi_memory_new(capacity * sizeof *places);
@@ -34,7 +35,7 @@ static bool grow_queue(domi_completion_queue *queue)
 
 bool domi_completion_queue_put(domi_completion_queue *queue, domi_completion completion)
 {
-    if (domi_completion_queue_count(queue) == queue->capacity && !grow_queue(queue))
+    if (domi_completion_queue_count(queue) == queue->capacity && !grow_completion_queue(queue))
         return false;
     *domi_completion_queue_at(queue, queue->tail++) = completion;
     return true;

@@ -11,21 +11,22 @@
 
 typedef struct domi_completion_queue {
     domi_completion *places;
-    uint32_t capacity; /* number of places; a power of two */
-    uint32_t head;     /* number of the next completion that a reap takes */
-    uint32_t shown;    /* number of the first completion that may not be reaped yet */
-    uint32_t tail;     /* number of the next completion that is put */
+    uint32_t capacity; /* number of places of a queue of completions; a power of two */
+    uint32_t head;     /* number of the completion that the next reap takes first */
+    uint32_t shown;    /* number of the first completion in the queue that may not be reaped yet */
+    uint32_t tail;     /* number that the next completion gets in the queue */
 } domi_completion_queue;
 
-/* Make an empty queue of `capacity` places, a power of two. Returns false if there is no memory. */
+/* Make an empty queue of completions with `capacity` places, a power of two. Returns false if there
+ * is no memory. */
 bool domi_completion_queue_init(domi_completion_queue *queue, uint32_t capacity);
 
 void domi_completion_queue_fini(domi_completion_queue *queue);
 
-/* Put a completion. Returns false if there is no memory for it. */
+/* Append a completion to the queue. Returns false if there is no memory for it. */
 bool domi_completion_queue_put(domi_completion_queue *queue, domi_completion completion);
 
-/* Take up to `max` completions that are shown. Returns their number. */
+/* Take up to `max` completions that are shown out of the queue. Returns their number. */
 uint32_t domi_completion_queue_reap(domi_completion_queue *queue, domi_completion *completions,
                                     uint32_t max);
 
@@ -34,7 +35,8 @@ static inline uint32_t domi_completion_queue_count(const domi_completion_queue *
     return queue->tail - queue->head;
 }
 
-/* Returns the completion that was put when `tail` was `place`; it was not reaped yet. */
+/* Returns the completion that was put when the queue's `tail` was `place`; it must not be reaped
+ * yet. */
 static inline domi_completion *domi_completion_queue_at(const domi_completion_queue *queue,
                                                         uint32_t place)
 {

@@ -1,10 +1,13 @@
-/* Makes sends without a ring, within a bound (direct.h). */
+/* Makes sends by send(2), without the ring, as long as few have been made since the last enter
+ * (direct.h). */
 #include "io/backend/direct.h"
 
 #include "base/check.h"
 
-#define SENDS_MAX 4u /* most sends between two shows; beyond that number an enter is cheaper */
-#define ROOM      8u /* number of completions for which there is room, a power of two */
+/* most direct sends before their completions are shown; beyond that number the ring is cheaper */
+#define SENDS_MAX 4u
+/* number of completions of direct sends for which there is room, a power of two */
+#define ROOM 8u
 
 bool domi_direct_init(domi_direct *direct)
 {

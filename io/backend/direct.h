@@ -13,27 +13,29 @@
 #include "io/backend/output.h"
 
 typedef struct domi_direct {
-    /* completions of these sends; it has room for as many as may be made, so it never grows */
+    /* completions of the direct sends; the queue has room for as many as may be made, so it never
+     * grows */
     domi_completion_queue queue;
-    uint32_t made; /* number of sends since the last show */
+    uint32_t made; /* number of direct sends since their completions were last shown */
 } domi_direct;
 
-/* Make the queue of completions. Returns false if there is no memory. */
+/* Make the queue for the completions of direct sends. Returns false if there is no memory. */
 bool domi_direct_init(domi_direct *direct);
 void domi_direct_fini(domi_direct *direct);
 
-/* Try a send. Returns whether it has completed; otherwise nothing was sent, and the ring has to
- * send. */
+/* Try to send without the ring. Returns whether the send has completed; otherwise nothing was sent,
+ * and the ring has to send. */
 bool domi_direct_send(domi_direct *direct, int fd, const domi_output *output, uint64_t user_data);
 
-/* Show all completions so far, so that they may be reaped (completion_queue.h). */
+/* Show the completions of all direct sends so far, so that they may be reaped
+ * (completion_queue.h). */
 static inline void domi_direct_show(domi_direct *direct)
 {
     direct->queue.shown = direct->queue.tail;
     direct->made = 0;
 }
 
-/* True if completions are shown, or wait to be shown. */
+/* True if completions of direct sends are shown, or wait to be shown. */
 static inline bool domi_direct_has_some(const domi_direct *direct)
 {
     return direct->queue.head != direct->queue.tail;

@@ -5,7 +5,7 @@
 
 #include "io/backend/backend.h"
 
-/* Implement domi_backend.file_read, file_write and file_open. */
+/* Implement file_read, file_write and file_open of the backend's table (domi_backend). */
 void domi_epoll_file_read(void *ring, int fd, void *data, uint32_t size, uint64_t position,
                           uint64_t user_data);
 void domi_epoll_file_write(void *ring, int fd, const void *data, uint32_t size, uint64_t position,

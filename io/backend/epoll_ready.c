@@ -1,5 +1,5 @@
-/* Receives, accepts and sends on descriptors that are ready (epoll_ready.h). Receives of streams
- * call the kernel directly, as sends do (output.h). */
+/* Receives, accepts and sends on descriptors that epoll has reported as ready (epoll_ready.h).
+ * Receives of streams call the kernel directly, as sends do (output.h). */
 #include "io/backend/epoll_ready.h"
 
 #include "base/memory.h"
@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PIECES_MAX      8  /* most pieces received for one report */
-#define CONNECTIONS_MAX 16 /* most connections accepted for one report */
+#define PIECES_MAX      8  /* most pieces that a receive brings for one report of epoll */
+#define CONNECTIONS_MAX 16 /* most connections that are accepted for one report of epoll */
 
 void domi_epoll_complete(domi_epoll *ring, uint64_t user_data, int result, uint32_t flags,
                          uint16_t buffer)
@@ -40,8 +40,9 @@ void domi_epoll_end_output(domi_epoll *ring, domi_interest *interest, int result
     domi_epoll_complete(ring, user_data, result, 0, 0);
 }
 
-/* Returns whether a buffer is free; otherwise ends the receive. */
-static bool has_buffer(domi_epoll *ring, domi_interest *interest)
+/* Returns whether a provided buffer is free for the receive on a descriptor; if none is, ends that
+ * receive. */
+static bool ensure_buffer_or_end_receive(domi_epoll *ring, domi_interest *interest)
 {
     if (ring->free_count == 0) {
         domi_epoll_end_input(ring, interest, -ENOBUFS);
@@ -50,8 +51,9 @@ static bool has_buffer(domi_epoll *ring, domi_interest *interest)
     return true;
 }
 
-/* Receive once, into at most `count` free buffers, and complete one piece for each filled buffer.
- * Returns whether the last buffer was filled, so that there may be more bytes. */
+/* Receive once from a stream socket, into at most `count` free buffers, and complete one piece
+ * for each filled buffer. Returns whether the last buffer was filled, so that there may be more
+ * bytes. */
 static bool receive_into_buffers(domi_epoll *ring, domi_interest *interest, uint32_t count)
 {
     struct iovec vector[PIECES_MAX];
@@ -65,7 +67,8 @@ static bool receive_into_buffers(domi_epoll *ring, domi_interest *interest, uint
         vector[used] = (struct iovec){buffer->data, buffer->size};
         room += buffer->size;
     }
-    message.msg_iovlen = (__typeof__(message.msg_iovlen))used; /* the field is an int in musl */
+    /* the field msg_iovlen is an int in musl */
+    message.msg_iovlen = (__typeof__(message.msg_iovlen))used;
     ssize_t size = used == 1 ? syscall(SYS_recvfrom, interest->fd, vector[0].iov_base, room,
                                        MSG_DONTWAIT, NULL, NULL)
                              : syscall(SYS_recvmsg, interest->fd, &message, MSG_DONTWAIT);
@@ -91,23 +94,24 @@ static bool receive_into_buffers(domi_epoll *ring, domi_interest *interest, uint
     return filled && !once;
 }
 
-/* Receive the pieces for one report. A filled buffer mostly means that more bytes wait, and a call
- * for each piece would cost more than a copy: so one further call receives several pieces. A
- * connection that fills buffers again and again, because its messages have just their size, gets
- * several buffers in its first call, which saves a second call that finds nothing. */
+/* Receive from a stream socket that epoll has reported as readable. A filled buffer mostly means
+ * that more bytes wait, and a call for each piece would cost more than a copy: so one further call
+ * receives several pieces. A connection that fills buffers again and again, because its messages
+ * have just their size, gets several buffers in its first call, which saves a second call that
+ * finds nothing. */
 static void receive_pieces(domi_epoll *ring, domi_interest *interest)
 {
     bool several = interest->fills_buffers && interest->input != DOMI_INPUT_RECEIVE_ONCE;
 
-    if (!has_buffer(ring, interest))
+    if (!ensure_buffer_or_end_receive(ring, interest))
         return;
     if (receive_into_buffers(ring, interest, several ? PIECES_MAX : 1) && !several &&
-        has_buffer(ring, interest))
+        ensure_buffer_or_end_receive(ring, interest))
         (void)receive_into_buffers(ring, interest, PIECES_MAX - 1);
 }
 
-/* Receive a datagram, and write its head in front of it. Returns the number of bytes of both; a
- * negative errno. */
+/* Receive a datagram into a buffer, with its domi_datagram_head in front. Returns the number of
+ * bytes of head and datagram; a negative errno. */
 static int receive_datagram(int fd, const domi_epoll_buffer *buffer)
 {
     domi_datagram_head head;
@@ -134,7 +138,7 @@ static int receive_datagram(int fd, const domi_epoll_buffer *buffer)
 static void receive_datagrams(domi_epoll *ring, domi_interest *interest)
 {
     for (int count = 0; count < PIECES_MAX; count++) {
-        if (!has_buffer(ring, interest))
+        if (!ensure_buffer_or_end_receive(ring, interest))
             return;
         uint16_t index = ring->free[ring->free_count - 1];
         int result = receive_datagram(interest->fd, &ring->buffers[index]);
@@ -164,7 +168,7 @@ static void accept_connections(domi_epoll *ring, domi_interest *interest)
     }
 }
 
-static void handle_input(domi_epoll *ring, domi_interest *interest, uint32_t events)
+static void handle_readable_descriptor(domi_epoll *ring, domi_interest *interest, uint32_t events)
 {
     switch ((domi_input)interest->input) {
     case DOMI_INPUT_ACCEPT:
@@ -183,7 +187,7 @@ static void handle_input(domi_epoll *ring, domi_interest *interest, uint32_t eve
     }
 }
 
-static void continue_send(domi_epoll *ring, domi_interest *interest)
+static void continue_waiting_send(domi_epoll *ring, domi_interest *interest)
 {
     bool is_gathered = interest->output.data == NULL;
     int result = is_gathered ? -EAGAIN : domi_output_try(interest->fd, &interest->output);
@@ -193,7 +197,7 @@ static void continue_send(domi_epoll *ring, domi_interest *interest)
     domi_epoll_end_output(ring, interest, result);
 }
 
-static void complete_polls(domi_epoll *ring, domi_interest *interest, uint32_t events)
+static void complete_one_shot_polls(domi_epoll *ring, domi_interest *interest, uint32_t events)
 {
     domi_poll **place = &interest->polls;
 
@@ -208,7 +212,7 @@ static void complete_polls(domi_epoll *ring, domi_interest *interest, uint32_t e
     }
 }
 
-static void handle_report(domi_epoll *ring, const struct epoll_event *event)
+static void handle_epoll_report(domi_epoll *ring, const struct epoll_event *event)
 {
     domi_interest *interest = domi_interest_reported(&ring->interests, event->data.u64);
     uint32_t events = event->events;
@@ -221,18 +225,19 @@ static void handle_report(domi_epoll *ring, const struct epoll_event *event)
         ((events & EPOLLIN) != 0 && !in) || ((events & EPOLLOUT) != 0 && !out) || (!in && !out);
     domi_interest_record_report(interest);
     if (in && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0)
-        handle_input(ring, interest, events);
+        handle_readable_descriptor(ring, interest, events);
     if (out && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0)
-        continue_send(ring, interest);
+        continue_waiting_send(ring, interest);
     if (interest->polls != NULL)
-        complete_polls(ring, interest, events);
-    /* A one-shot registration reports once, so it is made again if operations still wait. An error
-     * here is that of their start, or the descriptor is closed. */
+        complete_one_shot_polls(ring, interest, events);
+    /* A one-shot registration with epoll reports once, so it is made again if polls still wait for
+     * the descriptor. If that fails, either the start of the polls has met the same error, or the
+     * descriptor is closed. */
     if (is_unwanted || interest->told == EPOLLONESHOT)
         (void)domi_interest_register(&ring->interests, interest);
 }
 
-static int wait_for_reports(domi_epoll *ring, uint64_t timeout_ns)
+static int wait_for_epoll_reports(domi_epoll *ring, uint64_t timeout_ns)
 {
     const struct timespec timeout = {
         .tv_sec = (time_t)(timeout_ns / 1000000000u),
@@ -254,7 +259,7 @@ static int wait_for_reports(domi_epoll *ring, uint64_t timeout_ns)
 
 void domi_epoll_look(domi_epoll *ring, uint64_t timeout_ns)
 {
-    int count = wait_for_reports(ring, timeout_ns);
+    int count = wait_for_epoll_reports(ring, timeout_ns);
 
     ring->interests.has_told = false;
     if (count < 0 && errno != EINTR)
@@ -267,5 +272,5 @@ void domi_epoll_handle_reports(domi_epoll *ring)
 {
     while (ring->report_next != ring->report_count &&
            domi_completion_queue_count(&ring->queue) < ring->full)
-        handle_report(ring, &ring->reports[ring->report_next++]);
+        handle_epoll_report(ring, &ring->reports[ring->report_next++]);
 }

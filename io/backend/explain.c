@@ -1,7 +1,7 @@
-/* Explains the errnos of the set-up of a ring. EPERM: a sysctl or a seccomp filter forbids it.
- * ENOSYS: the kernel has no io_uring, or a filter says so. EINVAL: the kernel is too old. ENOMEM:
- * the limit of locked memory is too low, which bounds the rings of users without CAP_IPC_LOCK.
- * EMFILE and ENFILE: no descriptor is free. */
+/* Explains why a ring could not be set up, by the errno. EPERM: a sysctl or a seccomp filter
+ * forbids it. ENOSYS: the kernel has no io_uring, or a filter says so. EINVAL: the kernel is too
+ * old. ENOMEM: the limit of locked memory is too low, which bounds the rings of users without
+ * CAP_IPC_LOCK. EMFILE and ENFILE: no descriptor is free. */
 #include "io/backend/explain.h"
 
 #include <errno.h>
@@ -12,12 +12,14 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
-#define ENTRY_BYTES        64u /* size of a submission entry in bytes; its index takes 4 more */
-#define COMPLETION_BYTES   16u /* size of a completion entry in bytes */
-#define BUFFER_ENTRY_BYTES 16u /* size of an entry of the ring of buffers in bytes */
+/* size of a submission entry of io_uring in bytes; its index takes 4 more */
+#define ENTRY_BYTES      64u
+#define COMPLETION_BYTES 16u /* size of a completion entry of io_uring in bytes */
+/* size of an entry of io_uring's ring of provided buffers in bytes */
+#define BUFFER_ENTRY_BYTES 16u
 #define PAGE               4096u
 
-static long read_number_of_file(const char *path, const char *key)
+static long read_number_in_file(const char *path, const char *key)
 {
     char line[256];
     long number = -1;
@@ -39,8 +41,8 @@ void domi_setup_explain(int result, domi_setup_step step, const domus_config *co
     domi_setup_facts facts = {
         .result = result,
         .step = step,
-        .disabled = (int)read_number_of_file("/proc/sys/kernel/io_uring_disabled", ""),
-        /* prctl(2) answers also in a container without /proc */
+        .disabled = (int)read_number_in_file("/proc/sys/kernel/io_uring_disabled", ""),
+        /* unlike a file below /proc, prctl(2) answers also in a container without /proc */
         .seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0),
         .memlock_bytes = UINT64_MAX,
         .needed_bytes = (uint64_t)config->io.ring_entries * (ENTRY_BYTES + 4) +
@@ -51,7 +53,7 @@ void domi_setup_explain(int result, domi_setup_step step, const domus_config *co
     struct utsname names;
 
     if (facts.seccomp < 0)
-        facts.seccomp = (int)read_number_of_file("/proc/self/status", "Seccomp:");
+        facts.seccomp = (int)read_number_in_file("/proc/self/status", "Seccomp:");
     if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         facts.memlock_bytes = limit.rlim_cur;
     if (uname(&names) == 0)
@@ -59,7 +61,8 @@ void domi_setup_explain(int result, domi_setup_step step, const domus_config *co
     domi_setup_write_line(&facts, error, error_size);
 }
 
-static void write_permission_text(const domi_setup_facts *facts, char *error, size_t size)
+static void write_text_for_missing_permission(const domi_setup_facts *facts, char *error,
+                                              size_t size)
 {
     if (facts->step == DOMI_SETUP_EPOLL)
         snprintf(error, size,
@@ -105,7 +108,7 @@ void domi_setup_write_line(const domi_setup_facts *facts, char *error, size_t si
     case -EPERM:
     case -EACCES:
     case -ENOSYS:
-        write_permission_text(facts, error, size);
+        write_text_for_missing_permission(facts, error, size);
         break;
     case -ENOMEM:
         if (facts->step == DOMI_SETUP_RING && facts->memlock_bytes != UINT64_MAX)

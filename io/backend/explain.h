@@ -6,32 +6,37 @@
 #include <domus/config.h>
 
 typedef enum domi_setup_step {
-    DOMI_SETUP_MEMORY,  /* memory of the library could not be allocated */
-    DOMI_SETUP_RING,    /* io_uring_setup(2) has failed */
-    DOMI_SETUP_BUFFERS, /* the registration of the provided buffers has failed */
-    DOMI_SETUP_EPOLL,   /* a call of the epoll backend has failed */
-    DOMI_SETUP_ENABLE,  /* the ring could not be enabled on its thread */
+    /* step of the set-up that failed: memory of the library could not be allocated */
+    DOMI_SETUP_MEMORY,
+    DOMI_SETUP_RING, /* step of the set-up that failed: io_uring_setup(2) */
+    /* step of the set-up that failed: the registration of the provided buffers */
+    DOMI_SETUP_BUFFERS,
+    DOMI_SETUP_EPOLL,  /* step of the set-up that failed: a call of the epoll backend */
+    DOMI_SETUP_ENABLE, /* step of the set-up that failed: enabling the ring on its thread */
 } domi_setup_step;
 
-/* Facts about the kernel and the environment, from which the line is made; tests fill this
- * structure by hand. */
+/* The facts about a ring's failed set-up and about the kernel, from which the line of explanation
+ * is made; tests fill this structure by hand. */
 typedef struct domi_setup_facts {
-    int result;           /* negative errno of the failed call */
-    domi_setup_step step; /* the call that has failed */
+    int result;           /* negative errno of the call of the ring's set-up that has failed */
+    domi_setup_step step; /* the step of the ring's set-up that has failed */
     /* value of the sysctl kernel.io_uring_disabled; -1: it cannot be read */
     int disabled;
-    /* state of the filters of system calls; 2: one is in force; -1: not known */
+    /* state of the filters of system calls (seccomp) of this process; 2: one is in force; -1: not
+     * known */
     int seccomp;
-    uint64_t memlock_bytes; /* limit RLIMIT_MEMLOCK in bytes; UINT64_MAX: unlimited */
-    uint64_t needed_bytes;  /* estimate of the bytes that one ring needs with this configuration */
-    char kernel[64];        /* release of the kernel, as `uname -r` prints it */
+    /* the limit RLIMIT_MEMLOCK of the process in bytes; UINT64_MAX: unlimited */
+    uint64_t memlock_bytes;
+    uint64_t needed_bytes; /* estimate of the bytes that one ring needs with this configuration */
+    char kernel[64];       /* release of the running kernel, as `uname -r` prints it */
 } domi_setup_facts;
 
-/* Read the facts from the system and write the line into `error`. */
+/* Find out the facts about a ring that could not be set up, and write the line that explains it
+ * into `error`. */
 void domi_setup_explain(int result, domi_setup_step step, const domus_config *config, char *error,
                         size_t error_size);
 
-/* Write the line that `facts` lead to into `error`. */
+/* Write the line that explains these `facts` about a failed set-up into `error`. */
 void domi_setup_write_line(const domi_setup_facts *facts, char *error, size_t error_size);
 
 #endif

@@ -1,4 +1,5 @@
-/* The head of a gathered send and its pieces, as a backend keeps them.
+/* The message of a gathered send (one send of several pieces of memory) and the list of these
+ * pieces, as a backend keeps them.
  *
  * A caller of `send_message` builds both on its own stack, so no channel has room for them. The
  * backend copies them to a place that belongs to the queued operation, and the place is used again
@@ -13,16 +14,16 @@
 #include <sys/uio.h>
 
 typedef struct domi_gathered {
-    struct msghdr message; /* head of the send, whose msg_iov points to `pieces` */
+    struct msghdr message; /* message of a gathered send, whose msg_iov points to `pieces` */
     struct iovec pieces[DOMI_PIECES_MAX];
 } domi_gathered;
 
-/* Copy `message` and the list of its pieces, of which there are at most DOMI_PIECES_MAX. Returns
- * the copy. */
+/* Copy the `message` of a gathered send and the list of its pieces, of which there are at most
+ * DOMI_PIECES_MAX. Returns the copy. */
 static inline const struct msghdr *domi_gathered_set(domi_gathered *gathered,
                                                      const struct msghdr *message)
 {
-    size_t count = (size_t)message->msg_iovlen; /* the field is an int in musl */
+    size_t count = (size_t)message->msg_iovlen; /* the field msg_iovlen is an int in musl */
 
     DOMI_CHECK(count <= DOMI_PIECES_MAX);
     gathered->message = *message;

@@ -1,6 +1,6 @@
-/* Keeps the interests, by descriptor. The table doubles up to the largest descriptor, and an
- * interest is freed when its descriptor is closed, so there are never more interests than
- * descriptors. */
+/* Keeps the interests of the epoll backend (interest.h) in a table, by descriptor. The table
+ * doubles up to the largest descriptor, and an interest is freed when its descriptor is closed, so
+ * there are never more interests than descriptors. */
 #include "io/backend/interest.h"
 
 #include "base/memory.h"
@@ -11,10 +11,11 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* number of descriptors for which the first table has room; it doubles when it is full */
+/* number of descriptors for which the first table of interests has room; it doubles when it is
+ * full */
 #define TABLE_FIRST 64u
-#define SLAB_BYTES  (16u * 1024) /* bytes that a slab maps at a time */
-#define POLL_BYTES  64u          /* a slab's objects are whole cache lines */
+#define SLAB_BYTES  (16u * 1024) /* bytes that a slab of interests or polls maps at a time */
+#define POLL_BYTES  64u /* objects of the slabs of interests and polls are whole cache lines */
 
 static_assert(sizeof(domi_interest) == 64 && sizeof(domi_poll) <= POLL_BYTES, "a cache line each");
 
@@ -45,7 +46,7 @@ domi_interest *domi_interest_reported(const domi_interests *interests, uint64_t 
     return interest != NULL && interest->generation == data >> 32 ? interest : NULL;
 }
 
-static int grow_table(domi_interests *interests, uint32_t fd)
+static int grow_interest_table(domi_interests *interests, uint32_t fd)
 {
     uint32_t capacity = interests->capacity == 0 ? TABLE_FIRST : interests->capacity;
 
@@ -69,7 +70,8 @@ int domi_interest_make(domi_interests *interests, int fd, domi_interest **ret_in
     if (interest == NULL) {
         if (fd < 0)
             return -EBADF;
-        if ((uint32_t)fd >= interests->capacity && grow_table(interests, (uint32_t)fd) != 0)
+        if ((uint32_t)fd >= interests->capacity &&
+            grow_interest_table(interests, (uint32_t)fd) != 0)
             return -ENOMEM;
         interest = domi_slab_take(&interests->interest_slab);
         if (interest == NULL)
@@ -93,8 +95,8 @@ static uint32_t get_wanted_events(const domi_interest *interest)
 }
 
 /* Tell epoll_ctl(2) which events to report about the descriptor. Returns 0 or a negative errno. */
-static int control_epoll(domi_interests *interests, const domi_interest *interest, int operation,
-                         uint32_t events)
+static int change_epoll_registration(domi_interests *interests, const domi_interest *interest,
+                                     int operation, uint32_t events)
 {
     struct epoll_event event = {
         .events = events,
@@ -105,18 +107,20 @@ static int control_epoll(domi_interests *interests, const domi_interest *interes
     return epoll_ctl(interests->epoll_fd, operation, interest->fd, &event) == 0 ? 0 : -errno;
 }
 
-static int tell_epoll_of_events(domi_interests *interests, domi_interest *interest, uint32_t events)
+static int register_events_with_epoll(domi_interests *interests, domi_interest *interest,
+                                      uint32_t events)
 {
-    int result = control_epoll(interests, interest,
-                               interest->told != 0 ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, events);
+    int result = change_epoll_registration(
+        interests, interest, interest->told != 0 ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, events);
 
-    if (result == -ENOENT) /* the owner has closed the descriptor, and its number is used again */
-        result = control_epoll(interests, interest, EPOLL_CTL_ADD, events);
+    /* the owner has closed the descriptor, and its number stands for another file now */
+    if (result == -ENOENT)
+        result = change_epoll_registration(interests, interest, EPOLL_CTL_ADD, events);
     else if (result == -EEXIST)
-        result = control_epoll(interests, interest, EPOLL_CTL_MOD, events);
+        result = change_epoll_registration(interests, interest, EPOLL_CTL_MOD, events);
     if (result == 0)
         interest->told = events;
-    /* ENOSPC: the limit fs.epoll.max_user_watches is reached */
+    /* epoll_ctl(2) returns ENOSPC when the limit fs.epoll.max_user_watches is reached */
     return result == -ENOSPC ? -ENOMEM : result;
 }
 
@@ -125,12 +129,13 @@ int domi_interest_register(domi_interests *interests, domi_interest *interest)
     uint32_t events = get_wanted_events(interest);
 
     if (events != 0)
-        return tell_epoll_of_events(interests, interest, events);
+        return register_events_with_epoll(interests, interest, events);
     if (interest->told == EPOLLONESHOT)
         return 0;
-    /* With no events the kernel would still report errors, again and again. */
+    /* A registration without events would still report errors, again and again, so it is
+     * removed. */
     if (interest->told != 0)
-        (void)control_epoll(interests, interest, EPOLL_CTL_DEL, 0);
+        (void)change_epoll_registration(interests, interest, EPOLL_CTL_DEL, 0);
     interest->told = 0;
     return 0;
 }
@@ -145,7 +150,8 @@ int domi_interest_register_more(domi_interests *interests, domi_interest *intere
 void domi_interest_record_report(domi_interest *interest)
 {
     if ((interest->told & EPOLLONESHOT) != 0)
-        interest->told = EPOLLONESHOT; /* the registration stays, but reports nothing */
+        /* a one-shot registration that has reported stays, but reports nothing */
+        interest->told = EPOLLONESHOT;
 }
 
 int domi_interest_add_poll(domi_interests *interests, domi_interest *interest, uint32_t events,
@@ -177,9 +183,10 @@ void domi_interest_forget(domi_interests *interests, int fd)
 
     if (interest == NULL)
         return;
-    /* A close does not end a registration while a forked process still has the descriptor. */
+    /* The registration with epoll is removed, because a close does not end it while a forked
+     * process still has the descriptor. */
     if (interest->told != 0)
-        (void)control_epoll(interests, interest, EPOLL_CTL_DEL, 0);
+        (void)change_epoll_registration(interests, interest, EPOLL_CTL_DEL, 0);
     while (interest->polls != NULL)
         domi_interest_end_poll(interests, &interest->polls);
     interests->of_fd[fd] = NULL;

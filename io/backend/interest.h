@@ -26,43 +26,46 @@ typedef enum domi_input {
     DOMI_INPUT_POLL,
 } domi_input;
 
-/* A one-shot poll. */
+/* A one-shot poll of a descriptor. */
 typedef struct domi_poll {
     struct domi_poll *next;
-    uint64_t user_data; /* number that comes back with the completion */
+    uint64_t user_data; /* number that comes back with the poll's completion */
     uint32_t events;    /* events that end the poll: POLLIN, POLLOUT and others */
 } domi_poll;
 
 typedef struct domi_interest {
-    /* user_data of the operation that waits for input; 0: none */
+    /* user_data of the operation that waits for input on the descriptor; 0: none */
     DOMI_KEEP_PLACE(64) uint64_t input_data;
-    uint64_t output_data; /* user_data of the send that waits for room; 0: none */
-    domi_output output;   /* the bytes that the waiting send has to write */
-    domi_poll *polls;     /* list of one-shot polls on this descriptor */
-    int fd;               /* the descriptor */
-    uint32_t told;        /* the events that epoll_ctl(2) was told to report; 0: none */
-    /* number that comes back with each report, so that old reports are recognized */
+    /* user_data of the send that waits for room in the descriptor's socket; 0: none */
+    uint64_t output_data;
+    domi_output output; /* the bytes that the waiting send has to write */
+    domi_poll *polls;   /* list of the one-shot polls that wait for this descriptor */
+    int fd;             /* the descriptor to which the interest belongs */
+    uint32_t told; /* the events that epoll_ctl(2) was told to report of the descriptor; 0: none */
+    /* number that comes back with each report on this interest, so that reports on an older one are
+     * recognized */
     uint32_t generation;
-    uint8_t input;      /* kind of the operation that waits for input, a domi_input */
-    bool fills_buffers; /* the last receive has filled a buffer */
+    uint8_t input; /* kind of the operation that waits for input on the descriptor, a domi_input */
+    bool fills_buffers; /* the last receive on the descriptor has filled a buffer */
 } domi_interest;
 
 typedef struct domi_interests {
     int epoll_fd; /* the descriptor of the epoll instance */
-    /* array of interests, by descriptor; NULL: no operation was ever begun on the descriptor */
+    /* array of interests, by descriptor; an entry of NULL: no operation was ever begun on the
+     * descriptor */
     domi_interest **of_fd;
-    uint32_t capacity;       /* number of entries of `of_fd` */
-    uint32_t generation;     /* generation of the newest interest */
-    bool has_told;           /* a registration was changed since the last domi_epoll_look() */
-    domi_slab interest_slab; /* holds objects of domi_interest */
-    domi_slab poll_slab;     /* holds objects of domi_poll */
+    uint32_t capacity;   /* number of descriptors for which `of_fd` has room */
+    uint32_t generation; /* generation of the newest interest in the table */
+    bool has_told; /* epoll was told of a changed registration since the last domi_epoll_look() */
+    domi_slab interest_slab; /* slab of all domi_interest objects of the table */
+    domi_slab poll_slab;     /* slab of all domi_poll objects of the table */
 } domi_interests;
 
 /* Make the table of interests. Returns 0; a negative errno of epoll_create1(2). */
 int domi_interests_init(domi_interests *interests);
 void domi_interests_fini(domi_interests *interests);
 
-/* Returns the interest in `fd`; NULL if no operation was begun on it. */
+/* Returns the interest in the descriptor `fd`; NULL if no operation was begun on it. */
 static inline domi_interest *domi_interest_find(const domi_interests *interests, int fd)
 {
     return fd >= 0 && (uint32_t)fd < interests->capacity ? interests->of_fd[fd] : NULL;
@@ -71,29 +74,30 @@ static inline domi_interest *domi_interest_find(const domi_interests *interests,
 /* Returns the interest that a report of the kernel concerns; NULL if that interest is gone. */
 domi_interest *domi_interest_reported(const domi_interests *interests, uint64_t data);
 
-/* Find the interest in `fd`, or make it. Returns 0; -EBADF; -ENOMEM. */
+/* Find the interest in the descriptor `fd`, or make it. Returns 0; -EBADF; -ENOMEM. */
 int domi_interest_make(domi_interests *interests, int fd, domi_interest **ret_interest);
 
-/* Tell the kernel exactly the events that operations wait for now. Returns 0; -EBADF; -EPERM for a
- * file that is always ready; -ENOMEM. */
+/* Register with epoll exactly the events of the descriptor for which operations wait now. Returns
+ * 0; -EBADF; -EPERM for a file that is always ready; -ENOMEM. */
 int domi_interest_register(domi_interests *interests, domi_interest *interest);
 
-/* Tell the kernel the events only if it does not report all of them already. Returns as
- * domi_interest_register(). */
+/* Register with epoll the events for which operations wait, only if it does not report all of them
+ * already. Returns as domi_interest_register(). */
 int domi_interest_register_more(domi_interests *interests, domi_interest *interest);
 
-/* Record that the kernel has reported on `interest`: a one-shot registration reports no more. */
+/* Record that the kernel has reported on the descriptor of `interest`: a one-shot registration
+ * reports no more. */
 void domi_interest_record_report(domi_interest *interest);
 
-/* Add a one-shot poll. Returns 0; the errors of domi_interest_register(), and then no poll was
- * added. */
+/* Add a one-shot poll to an interest, and register its events with epoll. Returns 0; the errors of
+ * domi_interest_register(), and then no poll was added. */
 int domi_interest_add_poll(domi_interests *interests, domi_interest *interest, uint32_t events,
                            uint64_t user_data);
 
-/* Remove `*place`, a poll, from its list, and free it. */
+/* Remove the one-shot poll `*place` from its list, and free it. */
 void domi_interest_end_poll(domi_interests *interests, domi_poll **place);
 
-/* Forget a descriptor that is about to be closed. */
+/* Forget the interest in a descriptor that is about to be closed. */
 void domi_interest_forget(domi_interests *interests, int fd);
 
 #endif

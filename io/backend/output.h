@@ -10,17 +10,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The bytes of a send. `message` is NULL if they are in one piece. A gathered send that has to wait
- * keeps no list of its pieces: then `data` is NULL, too, and the sender gathers again when there is
- * room. */
+/* The bytes that a send has to write. `message` is NULL if the bytes are in one piece. A gathered
+ * send that has to wait keeps no list of its pieces: then `data` is NULL, too, and the sender
+ * gathers again when there is room. */
 typedef struct domi_output {
-    const struct msghdr *message; /* the message for sendmsg(2) */
-    const void *data;             /* the bytes, if they are in one piece */
-    uint32_t size;                /* number of bytes at `data` */
+    /* the message of a gathered send, for sendmsg(2); NULL: the bytes are at `data` */
+    const struct msghdr *message;
+    const void *data; /* the bytes of a send, if they are in one piece */
+    uint32_t size;    /* number of bytes of the send at `data` */
 } domi_output;
 
-/* Try a send. Returns the number of bytes that the socket took; -EAGAIN when it is full; another
- * negative errno. */
+/* Try a send on a socket without waiting. Returns the number of bytes that the socket took; -EAGAIN
+ * when it is full; another negative errno. */
 static inline int domi_output_try(int fd, const domi_output *output)
 {
     long size = output->message != NULL

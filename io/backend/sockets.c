@@ -1,6 +1,6 @@
-/* Plain calls on sockets of the kernel, for the backends whose descriptors are those of the kernel.
- * A wake is an eventfd. It is read only by a thread whose ring has failed, because every write to
- * it fires the poll of a working ring. */
+/* Plain system calls on sockets, for the backends whose descriptors are those of the kernel. A
+ * thread is woken by an eventfd. The eventfd is read only by a thread whose ring has failed,
+ * because every write to it fires the poll of a working ring. */
 #include "io/backend/backend.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int sockets_socket(void *ring, int family, int type)
+static int sockets_open_socket(void *ring, int family, int type)
 {
     int fd = socket(family, type | SOCK_CLOEXEC, 0);
 
@@ -79,15 +79,15 @@ static int sockets_ioctl(void *ring, int fd, unsigned long request, int *ret_val
     int value = 0;
 
     (void)ring;
-    /* ioctl() of musl takes an int */
+    /* musl declares the request of ioctl() as an int */
     if (syscall(SYS_ioctl, fd, request, &value) != 0)
         return -errno;
     *ret_value = value;
     return 0;
 }
 
-static int sockets_address(void *ring, int fd, bool is_peer, struct sockaddr *address,
-                           socklen_t *size)
+static int sockets_get_address(void *ring, int fd, bool is_peer, struct sockaddr *address,
+                               socklen_t *size)
 {
     int result = is_peer ? getpeername(fd, address, size) : getsockname(fd, address, size);
 
@@ -95,7 +95,7 @@ static int sockets_address(void *ring, int fd, bool is_peer, struct sockaddr *ad
     return result == 0 ? 0 : -errno;
 }
 
-static int sockets_wake_open(void *ring)
+static int sockets_open_wake_descriptor(void *ring)
 {
     int fd = eventfd(0, EFD_CLOEXEC);
 
@@ -103,15 +103,16 @@ static int sockets_wake_open(void *ring)
     return fd >= 0 ? fd : -errno;
 }
 
-static void sockets_wake(void *ring, int fd)
+static void sockets_wake_thread(void *ring, int fd)
 {
     (void)ring;
-    /* EAGAIN would need 2^64 - 2 writes, and EINTR is the only other error of an eventfd. */
+    /* This write cannot fail: EAGAIN would need 2^64 - 2 writes, and EINTR is the only other error
+     * of an eventfd. */
     while (eventfd_write(fd, 1) != 0 && errno == EINTR)
         continue;
 }
 
-static void sockets_wake_wait(void *ring, int fd, uint64_t timeout_ns)
+static void sockets_wait_for_wake(void *ring, int fd, uint64_t timeout_ns)
 {
     struct pollfd wake = {.fd = fd, .events = POLLIN};
     const struct timespec timeout = {
@@ -125,7 +126,7 @@ static void sockets_wake_wait(void *ring, int fd, uint64_t timeout_ns)
         (void)eventfd_read(fd, &wakes);
 }
 
-static void sockets_pause(void *ring, uint64_t ns)
+static void sockets_pause_thread(void *ring, uint64_t ns)
 {
     const struct timespec time = {
         .tv_sec = (time_t)(ns / 1000000000u),
@@ -137,7 +138,7 @@ static void sockets_pause(void *ring, uint64_t ns)
 }
 
 const domi_sockets domi_kernel_sockets = {
-    .socket = sockets_socket,
+    .socket = sockets_open_socket,
     .bind = sockets_bind,
     .listen = sockets_listen,
     .connect = sockets_connect,
@@ -147,9 +148,9 @@ const domi_sockets domi_kernel_sockets = {
     .option_get = sockets_option_get,
     .option_set = sockets_option_set,
     .ioctl = sockets_ioctl,
-    .address = sockets_address,
-    .wake_open = sockets_wake_open,
-    .wake = sockets_wake,
-    .wake_wait = sockets_wake_wait,
-    .pause = sockets_pause,
+    .address = sockets_get_address,
+    .wake_open = sockets_open_wake_descriptor,
+    .wake = sockets_wake_thread,
+    .wake_wait = sockets_wait_for_wake,
+    .pause = sockets_pause_thread,
 };

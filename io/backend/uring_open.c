@@ -9,30 +9,31 @@
 
 #include <errno.h>
 
-/* Constants that the header of liburing 2.3 lacks. The first two belong to newer kernels. */
+/* Constants of io_uring that the header of liburing 2.3 lacks. The first two belong to newer
+ * kernels. */
 #define ENTER_NO_IOWAIT (1u << 7)
 #define FEAT_NO_IOWAIT  (1u << 17)
-/* liburing 2.3 declares io_uring_enable_rings() but does not export it */
+/* declared here, because liburing 2.3 declares io_uring_enable_rings() but does not export it */
 #define REGISTER_ENABLE_RINGS 12
 
-/* Returns the size in bytes of the places for gathered sends. Pages that no send has used take no
- * memory. */
-static size_t get_size_of_gathered(const domi_uring *ring)
+/* Returns the size in bytes of the memory for the messages of gathered sends (gathered.h). Pages
+ * that no send has used take no memory. */
+static size_t get_size_of_gathered_places(const domi_uring *ring)
 {
     return (size_t)ring->uring.sq.ring_entries * sizeof *ring->gathered;
 }
 
-static void ring_free(domi_uring *ring)
+static void free_uring(domi_uring *ring)
 {
     if (ring->buffers != NULL)
         domi_memory_unmap(ring->buffers, ring->buffers_bytes);
     if (ring->gathered != NULL)
-        domi_memory_unmap(ring->gathered, get_size_of_gathered(ring));
+        domi_memory_unmap(ring->gathered, get_size_of_gathered_places(ring));
     domi_direct_fini(&ring->direct);
     domi_memory_free(ring);
 }
 
-static int register_buffers(domi_uring *ring, const domus_config *config)
+static int register_provided_buffers(domi_uring *ring, const domus_config *config)
 {
     uint32_t count = config->io.buffers.count;
 
@@ -69,13 +70,13 @@ int domi_uring_open(const domus_config *config, char *error, size_t error_size, 
         domi_setup_explain(result, DOMI_SETUP_RING, config, error, error_size);
         goto fail_ring;
     }
-    ring->gathered = domi_memory_map(get_size_of_gathered(ring));
+    ring->gathered = domi_memory_map(get_size_of_gathered_places(ring));
     if (!domi_direct_init(&ring->direct) || ring->gathered == NULL) {
         result = -ENOMEM;
         domi_setup_explain(result, DOMI_SETUP_MEMORY, config, error, error_size);
         goto fail_buffers;
     }
-    result = register_buffers(ring, config);
+    result = register_provided_buffers(ring, config);
     if (result < 0) {
         domi_setup_explain(result, DOMI_SETUP_BUFFERS, config, error, error_size);
         goto fail_buffers;
@@ -89,7 +90,7 @@ int domi_uring_open(const domus_config *config, char *error, size_t error_size, 
 fail_buffers:
     io_uring_queue_exit(&ring->uring);
 fail_ring:
-    ring_free(ring);
+    free_uring(ring);
     return result;
 }
 
@@ -100,14 +101,14 @@ int domi_uring_start(void *ring_)
 
     if (result < 0)
         return result;
-    /* A registered ring saves a reference count for each enter; without it everything works,
-     * too. */
+    /* The descriptor of the ring is registered, which saves a reference count for each enter;
+     * without that everything works, too. */
     ring->registered = io_uring_register_ring_fd(&ring->uring) == 1;
     if (ring->registered)
         ring->enter_flags |= IORING_ENTER_REGISTERED_RING;
 
-    /* A seccomp filter may allow the set-up and refuse io_uring_enter(2). A first call here finds
-     * that before the loop does. */
+    /* A seccomp filter may allow io_uring_setup(2) and refuse io_uring_enter(2). A first enter here
+     * finds that before the loop does. */
     result = io_uring_enter2(
         (unsigned)ring->uring.enter_ring_fd, 0, 0,
         IORING_ENTER_GETEVENTS | (ring->enter_flags & IORING_ENTER_REGISTERED_RING), NULL, 0);
@@ -121,5 +122,5 @@ void domi_uring_close(void *ring_)
     if (ring == NULL)
         return;
     io_uring_queue_exit(&ring->uring);
-    ring_free(ring);
+    free_uring(ring);
 }

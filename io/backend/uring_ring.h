@@ -8,26 +8,29 @@
 
 #include <liburing.h>
 
-#define DOMI_URING_BUFFERS 0 /* group id of the provided buffers in each ring */
+#define DOMI_URING_BUFFERS 0 /* group id of the provided buffers in the io_uring of each thread */
 
 typedef struct domi_uring {
-    struct io_uring uring;             /* liburing's part of the ring */
-    struct io_uring_buf_ring *buffers; /* the ring in which buffers are given to the kernel */
-    size_t buffers_bytes;              /* number of bytes mapped for `buffers` */
-    uint32_t buffers_mask;             /* number of places in `buffers`, minus 1 */
-    uint32_t given;                    /* number of buffers given since the last publish */
-    uint32_t enter_flags;              /* flags of each io_uring_enter(2) */
-    bool registered; /* the ring's descriptor is registered, so an enter uses its index */
-    int failed;      /* the errno that every enter returns; 0: the ring works */
-    /* Places for messages, one for each entry of the submission queue. When the kernel takes an
-     * entry, it copies the message (IORING_FEAT_SUBMIT_STABLE, since 5.5), so message and entry are
-     * used again together. */
+    struct io_uring uring; /* liburing's part of the thread's ring */
+    /* the ring of provided buffers, by which buffers are given to the kernel */
+    struct io_uring_buf_ring *buffers;
+    size_t buffers_bytes;  /* number of bytes that are mapped for the ring of provided buffers */
+    uint32_t buffers_mask; /* number of places in the ring of provided buffers, minus 1 */
+    uint32_t given;        /* number of provided buffers that were given since the last publish */
+    uint32_t enter_flags;  /* flags that each io_uring_enter(2) of this ring gets */
+    bool registered;       /* the ring's descriptor is registered, so an enter uses its index */
+    int failed;            /* the errno that every enter of this ring returns; 0: the ring works */
+    /* Places for the messages of gathered sends, one for each entry of the submission queue. When
+     * the kernel takes an entry, it copies the message (IORING_FEAT_SUBMIT_STABLE, since 5.5), so
+     * message and entry are used again together. */
     domi_gathered *gathered;
-    domi_direct direct;          /* the sends that are made without the ring */
-    struct io_uring_sqe nowhere; /* entry for operations on a ring that has failed */
+    domi_direct direct; /* the sends that are made without the ring (direct.h) */
+    /* submission entry for operations on a ring that has failed; the kernel never sees it */
+    struct io_uring_sqe nowhere;
 } domi_uring;
 
-/* Implement the entries `open`, `start` and `close` of the table. */
+/* Implement the entries `open`, `start` and `close` of the backend's table (backend.h) for
+ * io_uring. */
 int domi_uring_open(const domus_config *config, char *error, size_t error_size, void **ret_ring);
 int domi_uring_start(void *ring);
 void domi_uring_close(void *ring);

@@ -3,21 +3,21 @@
 
 #include "base/check.h"
 
-/* Returns whether `when` implies `then`. */
+/* Returns whether `then` is true whenever `when` is (the logical implication). */
 static bool implies(bool when, bool then)
 {
     return !when || then;
 }
 
-/* True if a channel in the state OPEN should have a descriptor: all but inner ones. */
-static bool has_descriptor(const domus_channel *channel)
+/* True if the channel, which is OPEN, should have a descriptor: all channels but inner ones. */
+static bool should_have_descriptor(const domus_channel *channel)
 {
     return channel->fd >= 0 || domi_channel_is_inner(channel);
 }
 
-/* Check a CLOSED channel: nothing is in flight and nothing is kept; only on_close is due, and then
- * the slot is freed. */
-static void check_closed(const domus_channel *channel)
+/* Check a channel in the state CLOSED: nothing is in flight and nothing is kept; only on_close is
+ * due, and then the slot is freed. */
+static void check_closed_channel(const domus_channel *channel)
 {
     DOMI_CHECK(channel->fd == -1);
     DOMI_CHECK(!channel->receiving && !channel->sending && channel->cancels == 0);
@@ -27,8 +27,8 @@ static void check_closed(const domus_channel *channel)
     DOMI_CHECK(!domi_wheel_is_armed(&channel->timer.node));
 }
 
-/* Checks that hold in every state. */
-static void check_in_every_state(const domus_channel *channel)
+/* Check what holds for a channel in every state. */
+static void check_channel_in_every_state(const domus_channel *channel)
 {
     DOMI_CHECK(implies(channel->cancelling, channel->receiving));
     DOMI_CHECK(implies(channel->outbound.head == NULL, channel->queued_bytes == 0));
@@ -43,24 +43,25 @@ static void check_in_every_state(const domus_channel *channel)
 
 bool domi_channel_is_sound(const domus_channel *channel)
 {
-    check_in_every_state(channel);
+    check_channel_in_every_state(channel);
     switch (channel->state) {
     case DOMI_CHANNEL_OPEN:
-        DOMI_CHECK(has_descriptor(channel));
+        DOMI_CHECK(should_have_descriptor(channel));
         break;
     case DOMI_CHANNEL_FLUSHING:
-        DOMI_CHECK(has_descriptor(channel) && channel->inbound.head == NULL);
+        DOMI_CHECK(should_have_descriptor(channel) && channel->inbound.head == NULL);
         break;
-    case DOMI_CHANNEL_LINGERING: /* everything is sent, and arriving bytes are thrown away */
-        DOMI_CHECK(has_descriptor(channel) && channel->inbound.head == NULL);
+    /* In LINGERING everything is sent, and arriving bytes are thrown away. */
+    case DOMI_CHANNEL_LINGERING:
+        DOMI_CHECK(should_have_descriptor(channel) && channel->inbound.head == NULL);
         DOMI_CHECK(channel->outbound.head == NULL && !channel->sending);
         break;
     case DOMI_CHANNEL_CLOSING:
-        DOMI_CHECK(has_descriptor(channel) && channel->inbound.head == NULL);
+        DOMI_CHECK(should_have_descriptor(channel) && channel->inbound.head == NULL);
         DOMI_CHECK(implies(!channel->sending, channel->outbound.head == NULL));
         break;
     case DOMI_CHANNEL_CLOSED:
-        check_closed(channel);
+        check_closed_channel(channel);
         break;
     default:
         DOMI_NEVER("a channel is in no state");

@@ -1,4 +1,5 @@
-/* Begins to close a channel for one of the reasons in ends.h; state.c then takes the steps. */
+/* Begins to close a channel for one of the reasons in ends.h; state.c then moves the channel
+ * through its states. */
 #include "io/channels/ends.h"
 
 #include "io/channels/due.h"
@@ -13,7 +14,7 @@ void domi_channel_drain(domus_channel *channel)
 {
     channel->drain = true;
     domi_channel_carry(channel);
-    if (channel->special == NULL) /* a drain may lose datagrams that nobody has read */
+    if (channel->special == NULL) /* a drain may lose datagrams that nobody has read yet */
         channel->drain_bytes = domi_socket_bytes(channel->io, channel->fd, FIONREAD);
     channel->served = channel->state != DOMI_CHANNEL_OPEN || channel->drain_bytes != 0 ||
                       channel->inbound.head != NULL || channel->outbound.head != NULL ||
@@ -21,8 +22,8 @@ void domi_channel_drain(domus_channel *channel)
                       channel->asks != 0 || channel->carried != 0 || channel->behind;
 }
 
-/* True if no request of the peer is under way, and it has no ask to answer. */
-static bool is_answered(const domus_channel *channel)
+/* True if no request of the channel's peer is under way, and the peer has no ask to answer. */
+static bool has_nothing_to_answer(const domus_channel *channel)
 {
     const domi_io *io = channel->io;
 
@@ -36,16 +37,16 @@ static bool is_answered(const domus_channel *channel)
                 domi_channel_age_due(channel) + io->config->shutdown.drain_timeout_ns);
 }
 
-/* True if nothing has been under way since the drain began. */
+/* True if nothing of the channel has been under way since the drain began. */
 static bool has_been_idle_in_drain(const domus_channel *channel)
 {
     return !channel->served && channel->outbound.head == NULL &&
            !domi_channel_has_undelivered(channel);
 }
 
-/* True if no byte came or went for channel.linger. A peer in the middle of a dialogue may send at
- * this moment, and a close at once would answer with a reset, which throws away what the peer has
- * acknowledged and not read yet. */
+/* True if no byte came or went on the channel for channel.linger. A peer in the middle of a
+ * dialogue may send at this moment, and a close at once would answer with a reset, which throws
+ * away what the peer has acknowledged and not read yet. */
 static bool has_been_quiet_for_linger(const domus_channel *channel)
 {
     return channel->io->manager->now_ns - channel->active_ns >= channel->settings->linger_ns;
@@ -65,19 +66,19 @@ void domi_channel_count_drained(const domus_channel *channel)
         domi_counter_add(&counters->drained_answered, 1);
 }
 
-/* Find out whether a drain waits for the rest of a body. */
-static bool await_body(domus_channel *channel)
+/* Find out whether the drain of a channel waits for the rest of a body of the peer. */
+static bool is_rest_of_body_awaited(domus_channel *channel)
 {
     return channel->io->draining && channel->pipe != NULL &&
            channel->io->pipe_ways->await_body(channel);
 }
 
-/* Stop reading if the bytes that had come when the drain began are read, but not yet answered.
- * Otherwise a peer that goes on sending would always have requests under way, until the time of the
- * drain is over and its channel is cut. An awaited body is read on. A behaviour without a pipeline
- * may need more bytes before it answers, so its channel goes on reading; so does a channel that
- * carries others, whose peer tells how much it takes of each. */
-static void decide_to_read_no_more(domus_channel *channel, bool is_awaited)
+/* Stop reading a draining channel if the bytes that had come when the drain began are read, but not
+ * yet answered. Otherwise a peer that goes on sending would always have requests under way, until
+ * the time of the drain is over and its channel is cut. An awaited body is read on. A behaviour
+ * without a pipeline may need more bytes before it answers, so its channel goes on reading; so does
+ * a channel that carries inner ones, whose peer tells how much it takes of each. */
+static void stop_reading_if_all_is_read(domus_channel *channel, bool is_awaited)
 {
     if (!channel->io->draining || channel->pipe == NULL || channel->drain_bytes != 0 ||
         channel->sated != is_awaited || channel->carried != 0)
@@ -92,11 +93,12 @@ void domi_channel_drain_step(domus_channel *channel)
     if (!channel->drain || channel->state != DOMI_CHANNEL_OPEN ||
         (!channel->opened && channel->proxy == NULL))
         return;
-    bool is_awaited = await_body(channel);
+    bool is_awaited = is_rest_of_body_awaited(channel);
     if (channel->inbound.head != NULL || channel->behind ||
-        (channel->drain_bytes != 0 && !channel->ended) || !is_answered(channel) || is_awaited) {
+        (channel->drain_bytes != 0 && !channel->ended) || !has_nothing_to_answer(channel) ||
+        is_awaited) {
         channel->served = true;
-        decide_to_read_no_more(channel, is_awaited);
+        stop_reading_if_all_is_read(channel, is_awaited);
         return;
     }
     if (channel->relays && channel->io->draining && !has_been_quiet_for_linger(channel)) {
@@ -146,8 +148,8 @@ void domi_channel_count_refused(domus_channel *channel)
 
 void domi_channel_refuse(domus_channel *channel, int error)
 {
-    /* Only the channel is reset: if its actor failed, any peer that can send bytes could have the
-     * parent of the actor restarted and could fill the log. */
+    /* Only the channel is reset, and its actor does not fail: if it failed, any peer that can send
+     * bytes could have the parent of the actor restarted and could fill the log. */
     if (channel->state < DOMI_CHANNEL_CLOSING)
         domi_channel_count_refused(channel);
     domi_channel_end(channel, error, true);

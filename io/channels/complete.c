@@ -1,5 +1,5 @@
-/* Gives the results of completions to their channels. This happens in phase 1, so no code of the
- * user runs here: pieces of bytes wait in the channel until the run of its actor. */
+/* Gives the results of completed operations to their channels. This happens in phase 1, so no code
+ * of the user runs here: pieces of bytes wait in the channel until the run of its actor. */
 #include "io/channels/complete.h"
 
 #include "base/check.h"
@@ -14,12 +14,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* Copy a piece to a heap buffer, and recycle the provided buffer. Without memory for that, the
- * provided buffer is returned. */
-static domus_buffer *copy_to_heap_buffer(domus_channel *channel, domus_buffer *buffer)
+/* Copy a received piece to a heap buffer, and give its provided buffer back to the ring. Without
+ * memory for that, the provided buffer is returned. */
+static domus_buffer *copy_piece_to_heap_buffer(domus_channel *channel, domus_buffer *buffer)
 {
     domi_io *io = channel->io;
-    uint32_t front = domi_buffer_front(buffer); /* the head of a datagram is copied, too */
+    uint32_t front = domi_buffer_front(buffer); /* the copy of a datagram includes its head */
     domus_buffer *copy = domi_buffer_heap(io, front + buffer->size);
 
     if (copy == NULL)
@@ -33,15 +33,15 @@ static domus_buffer *copy_to_heap_buffer(domus_channel *channel, domus_buffer *b
     return copy;
 }
 
-/* Keep a received piece for the actor. It is copied if the channel holds its share of provided
- * buffers or if few of them are free, so that many channels that hold their buffers for long cannot
- * starve the others. */
+/* Keep a received piece for the channel's actor. It is copied if the channel holds its share of
+ * provided buffers or if few of them are free, so that many channels that hold their buffers for
+ * long cannot starve the others. */
 void domi_channel_keep_piece(domus_channel *channel, domus_buffer *buffer)
 {
     domi_io *io = channel->io;
 
     if (channel->held >= io->share || domi_io_buffers_free(io) < io->reserve)
-        buffer = copy_to_heap_buffer(channel, buffer);
+        buffer = copy_piece_to_heap_buffer(channel, buffer);
     buffer->holder_slot = channel->slot;
     buffer->holder_generation = channel->slot_generation;
     channel->held++;
@@ -50,7 +50,7 @@ void domi_channel_keep_piece(domus_channel *channel, domus_buffer *buffer)
         domi_channel_make_ready(channel);
 }
 
-static void handle_bytes(domus_channel *channel, const domi_completion *completion)
+static void handle_received_bytes(domus_channel *channel, const domi_completion *completion)
 {
     domi_io *io = channel->io;
     domus_buffer *buffer = &io->buffers[completion->buffer];
@@ -61,8 +61,9 @@ static void handle_bytes(domus_channel *channel, const domi_completion *completi
     if (channel->state != DOMI_CHANNEL_OPEN) {
         channel->silent_ns = 0;
         domi_counter_add(&io->counters.discarded_bytes, size);
-        domi_buffer_recycle(io, buffer); /* a closing channel throws received bytes away */
-        /* such completions do not prolong the life of the channel */
+        /* a channel that is being closed throws received bytes away */
+        domi_buffer_recycle(io, buffer);
+        /* bytes that come for a closing channel do not prolong its life */
         return;
     }
     channel->active_ns = io->manager->now_ns;
@@ -78,7 +79,7 @@ static void handle_bytes(domus_channel *channel, const domi_completion *completi
     domi_channel_decide_receive(channel);
 }
 
-static void receive_failed(domus_channel *channel, int result)
+static void handle_failed_receive(domus_channel *channel, int result)
 {
     if (channel->special != NULL) {
         domi_channel_ways_of(channel)->receive_failed(channel, result);
@@ -89,7 +90,8 @@ static void receive_failed(domus_channel *channel, int result)
         channel->ended = true;
         if (channel->state == DOMI_CHANNEL_OPEN && channel->proxy != NULL)
             domi_channel_end(channel, 0,
-                             /* a proxy sometimes connects only to see whether this side lives */
+                             /* no reset is sent, because a proxy sometimes connects only to see
+                              * whether this side lives */
                              false);
         else if (channel->state == DOMI_CHANNEL_OPEN)
             domi_channel_make_ready(channel);
@@ -97,7 +99,8 @@ static void receive_failed(domus_channel *channel, int result)
     case -ENOBUFS:
         domi_channel_starve(channel);
         break;
-    case -ECANCELED: /* domi_channel_end_receive() or the close has cancelled the receive */
+    /* the receive was cancelled by domi_channel_end_receive(), or by the close of the channel */
+    case -ECANCELED:
     case -EINTR:
     case -EAGAIN:
         break;
@@ -108,7 +111,7 @@ static void receive_failed(domus_channel *channel, int result)
     }
 }
 
-static void handle_receive(domus_channel *channel, const domi_completion *completion)
+static void handle_receive_completion(domus_channel *channel, const domi_completion *completion)
 {
     DOMI_CHECK(channel->receiving);
     if ((completion->flags & DOMI_BUFFERED) != 0) {
@@ -126,16 +129,16 @@ static void handle_receive(domus_channel *channel, const domi_completion *comple
             domi_channel_ways_of(channel)->take(channel, &channel->io->buffers[completion->buffer],
                                                 (uint32_t)completion->result);
         else
-            handle_bytes(channel, completion);
+            handle_received_bytes(channel, completion);
     } else {
         if ((completion->flags & DOMI_BUFFERED) != 0)
             domi_buffer_recycle(channel->io, &channel->io->buffers[completion->buffer]);
-        receive_failed(channel, completion->result);
+        handle_failed_receive(channel, completion->result);
     }
     domi_channel_settle(channel);
 }
 
-static void handle_send(domus_channel *channel, const domi_completion *completion)
+static void handle_send_completion(domus_channel *channel, const domi_completion *completion)
 {
     domi_io *io = channel->io;
 
@@ -167,9 +170,9 @@ void domi_channel_complete(domi_io *io, enum domi_op op, const domi_completion *
     domus_channel *channel = domi_channel_of(io, completion);
 
     if (op == DOMI_OP_RECEIVE) {
-        handle_receive(channel, completion);
+        handle_receive_completion(channel, completion);
     } else if (op == DOMI_OP_SEND) {
-        handle_send(channel, completion);
+        handle_send_completion(channel, completion);
     } else {
         DOMI_CHECK(channel->cancels > 0);
         channel->cancels--;

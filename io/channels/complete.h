@@ -17,10 +17,11 @@ static inline domus_channel *domi_channel_of(const domi_io *io, const domi_compl
     return io->slots[slot].channel;
 }
 
-/* Give a completion of `op` (a receive, a send, or a cancel) to the channel that it names. */
+/* Give a completion of the operation `op` (a receive, a send, or a cancel) to the channel that it
+ * names. */
 void domi_channel_complete(domi_io *io, enum domi_op op, const domi_completion *completion);
 
-/* Keep a received piece until the run of the actor. */
+/* Keep a piece of received bytes in the channel until the run of its actor. */
 void domi_channel_keep_piece(domus_channel *channel, domus_buffer *buffer);
 
 #endif

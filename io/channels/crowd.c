@@ -1,8 +1,8 @@
-/* Keeps the list of crowded channels (crowd.h), and sets the bound of queued bytes. A channel
- * leaves the list a quarter below its part. */
+/* Keeps the list of crowded channels (crowd.h), and sets the bound on the bytes that a thread may
+ * queue. A channel leaves the list when it has a quarter less than its part. */
 #include "io/channels/crowd.h"
 
-static void join_crowd(domus_channel *channel)
+static void join_crowded_channels(domus_channel *channel)
 {
     domi_io *io = channel->io;
 
@@ -15,7 +15,7 @@ static void join_crowd(domus_channel *channel)
     io->crowd_tail = channel;
 }
 
-static void unlink_crowded(domus_channel *channel)
+static void unlink_crowded_channel(domus_channel *channel)
 {
     domi_io *io = channel->io;
 
@@ -35,16 +35,17 @@ void domi_channel_leave_crowd(domus_channel *channel)
 
     if (!channel->crowded)
         return;
-    unlink_crowded(channel);
+    unlink_crowded_channel(channel);
     channel->crowded = false;
     io->crowd_count--;
     if (io->crowd_left > io->crowd_count)
         io->crowd_left = io->crowd_count;
 }
 
-/* True if a crowded channel may read again. It has to be a quarter below its part, so that it does
- * not stop and start with every piece. A channel that has nothing queued needs no such margin. */
-static bool may_channel_go_on(const domus_channel *channel)
+/* True if a crowded channel may read again. It has to be a quarter below its part of the bound of
+ * the thread, so that it does not stop and start with every piece. A channel that has nothing
+ * queued needs no such margin. */
+static bool may_crowded_channel_read_again(const domus_channel *channel)
 {
     const domi_io *io = channel->io;
     uint64_t part = domi_io_part(io);
@@ -59,11 +60,11 @@ void domi_channel_update_crowded(domus_channel *channel)
     domi_io *io = channel->io;
 
     if (channel->crowded) {
-        if (may_channel_go_on(channel))
+        if (may_crowded_channel_read_again(channel))
             domi_channel_leave_crowd(channel);
     } else if (DOMI_UNLIKELY(domi_channel_is_above_part(channel, channel->cost)) &&
                channel->state == DOMI_CHANNEL_OPEN) {
-        join_crowd(channel);
+        join_crowded_channels(channel);
         channel->crowded = true;
         io->crowd_count++;
     }
@@ -73,8 +74,8 @@ domus_channel *domi_io_take_crowded(domi_io *io)
 {
     domus_channel *channel = io->crowd_head;
 
-    unlink_crowded(channel);
-    join_crowd(channel);
+    unlink_crowded_channel(channel);
+    join_crowded_channels(channel);
     io->crowd_left--;
     return channel;
 }
@@ -89,7 +90,7 @@ void domi_io_set_queue_max(domi_io *io, uint64_t queue_max)
     domi_pages_set_most(&io->pages, queue_max / 2);
     io->careful_mark = queue_max / 4;
     /* With a small bound a piece counts as less than a whole buffer, because it must not be larger
-     * than any part can be. */
+     * than the part that a channel may have. */
     io->piece =
         size < domi_bound_part_of(queue_max, 0) / 4 ? size : domi_bound_part_of(queue_max, 0) / 4;
     domi_io_note_queued(io);
@@ -102,7 +103,7 @@ void domi_io_receive_carefully(domi_io *io)
     io->careful = true;
     io->sweep.begun_ns = io->manager->now_ns;
     io->sweep.next = 0;
-    /* the timer may be armed for a last pass */
+    /* the timer of the sweep may be armed for its last pass */
     domi_wheel_cancel(&io->wheel, &io->sweep.timer.node);
     domi_wheel_arm(&io->wheel, &io->sweep.timer.node, io->manager->now_ns + DOMI_WHEEL_TICK_NS);
 }

@@ -24,8 +24,8 @@
 #include "base/memory.h"
 #include "io/channels/channel.h"
 
-/* Returns the part of a channel: how many bytes it may have queued, while all channels together
- * have `queued` bytes queued of at most `queue_max`. */
+/* Returns how many bytes one channel may have queued (its part), while all channels of the thread
+ * together have `queued` bytes queued of at most `queue_max`. */
 static inline uint64_t domi_bound_part_of(uint64_t queue_max, uint64_t queued)
 {
     uint64_t shared = queue_max / 2;
@@ -33,7 +33,7 @@ static inline uint64_t domi_bound_part_of(uint64_t queue_max, uint64_t queued)
     return queued < shared ? (shared - queued) / 8 : 0;
 }
 
-/* True if there is room for the first piece of a channel that has nothing queued. */
+/* True if `queued` leaves room for the first piece of a channel that has nothing queued. */
 static inline bool domi_bound_has_room_for_first(uint64_t queue_max, uint64_t queued,
                                                  uint64_t piece)
 {
@@ -47,14 +47,15 @@ static inline uint64_t domi_io_queued(const domi_io *io)
     return domi_counter_read(&io->queued);
 }
 
-/* Returns the number of queued bytes that wait for peers: all but copied pieces, which wait for
- * their actor. */
+/* Returns the number of queued bytes of the thread that wait for peers: all but copied pieces,
+ * which wait for their actor. */
 static inline uint64_t domi_io_outbound(const domi_io *io)
 {
     return domi_io_queued(io) - io->copied;
 }
 
-/* Returns the number of queued bytes from which on only small answers are accepted. */
+/* Returns the mark: the number of queued bytes of the thread from which on only small answers are
+ * accepted. */
 static inline uint64_t domi_queue_mark(uint64_t queue_max)
 {
     return queue_max - queue_max / 4;
@@ -75,10 +76,10 @@ static inline uint64_t domi_io_further_bytes(const domi_io *io, domus_slice slic
     return domi_pages_has(&io->pages, slice.page) ? 0 : slice.size;
 }
 
-/* True if a write that takes `size` bytes of further memory is refused because of the bound. The
- * last quarter is kept for small answers (at most one piece) of channels that have nothing else
- * queued. Without it, a few channels whose actors write much for peers that take nothing would stop
- * all others. */
+/* True if a write that takes `size` bytes of further memory is refused because of the thread's
+ * bound. The last quarter is kept for small answers (at most one piece) of channels that have
+ * nothing else queued. Without it, a few channels whose actors write much for peers that take
+ * nothing would stop all others. */
 static inline bool domi_channel_is_refused(const domus_channel *channel, uint64_t size)
 {
     const domi_io *io = channel->io;
@@ -107,7 +108,7 @@ static inline uint64_t domi_buffer_cost(const domus_buffer *buffer)
                                               : buffer->size;
 }
 
-/* Count `cost` bytes as queued, on the thread and in `of`, which is a sum of this channel;
+/* Count `cost` bytes of memory as queued, on the thread and in `of`, a sum of this channel.
  * domi_channel_discharge() subtracts them again. */
 static inline void domi_channel_charge(domus_channel *channel, uint64_t *of, uint64_t cost)
 {
@@ -124,8 +125,8 @@ static inline void domi_channel_discharge(domus_channel *channel, uint64_t *of, 
     io->crowd_left = io->crowd_count;
 }
 
-/* Count a buffer as queued; in `of` by its cost for the channel. On the thread the page of a slice
- * counts once, as a whole (pages.h). */
+/* Count a buffer as queued: in `of`, a sum of this channel, by its cost for the channel; on the
+ * thread the page of a slice counts once, as a whole (pages.h). */
 static inline void domi_channel_charge_buffer(domus_channel *channel, uint64_t *of,
                                               const domus_buffer *buffer)
 {
@@ -151,7 +152,7 @@ static inline void domi_channel_discharge_buffer(domus_channel *channel, uint64_
     io->crowd_left = io->crowd_count;
 }
 
-/* Count a copied piece while it waits for its actor. */
+/* Count a received piece that was copied to the heap, while it waits for its actor. */
 static inline void domi_channel_charge_copy(domus_channel *channel, uint64_t cost)
 {
     channel->io->copied += cost;
@@ -176,7 +177,8 @@ static inline bool domi_channel_has_room_for_first(const domus_channel *channel)
                                          io->piece);
 }
 
-/* True if a channel that has `bytes` queued may not read another piece. */
+/* True if a channel that has `bytes` queued has more than its part, so that it may not read another
+ * piece. */
 static inline bool domi_channel_is_above_part(const domus_channel *channel, uint64_t bytes)
 {
     const domi_io *io = channel->io;
@@ -186,7 +188,7 @@ static inline bool domi_channel_is_above_part(const domus_channel *channel, uint
 }
 
 /* True if nothing keeps the channel from receiving, and a new check would find nothing either: it
- * is neither blocked nor paused, and has fewer bytes queued than sendHigh and than its part. */
+ * is neither blocked nor paused, and it has fewer bytes queued than sendHigh and than its part. */
 static inline bool domi_channel_is_unhindered(const domus_channel *channel)
 {
     const domi_io *io = channel->io;
@@ -198,9 +200,10 @@ static inline bool domi_channel_is_unhindered(const domus_channel *channel)
            channel->cost + io->piece <= domi_io_part(io);
 }
 
-/* True if the answer at the front may bring more bytes although the channel has too much queued:
- * others wait behind it, and it has next to nothing left to send. They cannot leave before it has
- * ended, so if it waited for them, both would wait for ever. */
+/* True if the answer to the channel's oldest request may bring more bytes although the channel
+ * has too much queued: other answers wait behind it, and the channel has next to nothing left to
+ * send. The others cannot leave before it has ended, so if it waited for them, both would wait
+ * for ever. */
 static inline bool domi_channel_may_take_turn(const domus_channel *channel)
 {
     return channel->answer_bytes != 0 &&
@@ -208,16 +211,16 @@ static inline bool domi_channel_may_take_turn(const domus_channel *channel)
            !domi_channel_is_above_part(channel, channel->cost - channel->answer_cost);
 }
 
-/* Set `crowded` by the number of queued bytes, and let the channel join or leave the list of
- * crowded ones. */
+/* Set the channel's flag `crowded` by the number of queued bytes, and let the channel join or leave
+ * the list of crowded ones. */
 void domi_channel_update_crowded(domus_channel *channel);
 
-/* Remove a channel that closes from the list of crowded ones. */
+/* Remove a channel that is being closed from the list of crowded ones. */
 void domi_channel_leave_crowd(domus_channel *channel);
 
 /* Returns the next crowded channel that has to be checked again, because bytes were freed since its
- * last check; `crowd_left` says how many there are, at least one. The channel goes to the end of
- * the list, so that each is checked in turn. */
+ * last check; `crowd_left` says how many such channels there are, at least one. The channel goes to
+ * the end of the list, so that each is checked in turn. */
 domus_channel *domi_io_take_crowded(domi_io *io);
 
 /* Make the thread careful (see the head of this file), because much is queued: it receives piece by

@@ -13,10 +13,12 @@
 /* Arm the timer of a new channel for the first of its time-outs. */
 void domi_channel_arm_timeouts(domus_channel *channel);
 
-/* Make sure that the timer of the channel fires at `due_ns` or earlier; 0: nothing is due. */
+/* Make sure that the timer of the channel fires at `due_ns` or earlier; a `due_ns` of 0 changes
+ * nothing. */
 void domi_channel_advance_timer(domus_channel *channel, uint64_t due_ns);
 
-/* End what is over, because the timer of the channel has fired. */
+/* Handle the timer of the channel, which has fired: check each time-out, and act on those that are
+ * over. */
 void domi_channel_handle_timer(domus_channel *channel);
 
 /* ---- rate.c -----------------------------------------------------------------------------------*/
@@ -31,9 +33,9 @@ void domi_channel_handle_timer(domus_channel *channel);
  *
  * Owner thread. */
 
-/* True if the peer has to keep to a rate. A peer to which this side has connected need not, unless
- * the channel has settings of its own: when such a peer has answered, this side has to send next. A
- * datagram is a whole message, so its peer need not, either. */
+/* True if the channel's peer has to send at a minimum rate. A peer to which this side has connected
+ * need not, unless the channel has settings of its own: when such a peer has answered, this side
+ * has to send next. A datagram is a whole message, so its peer need not, either. */
 static inline bool domi_channel_has_rate(const domus_channel *channel)
 {
     return channel->settings->rate_min_bytes != 0 && channel->state == DOMI_CHANNEL_OPEN &&
@@ -41,22 +43,23 @@ static inline bool domi_channel_has_rate(const domus_channel *channel)
            !(channel->is_outbound && channel->settings == &channel->io->settings);
 }
 
-/* True if the channel has to close at an age. A channel of datagrams has none, because it is no
- * connection. */
+/* True if the channel has to close at a certain age. A channel of datagrams has none, because it is
+ * no connection. */
 static inline bool domi_channel_has_age(const domus_channel *channel)
 {
     return channel->settings->age_max_ns != 0 && channel->state == DOMI_CHANNEL_OPEN &&
            channel->special == NULL;
 }
 
-/* Record that this side does not read, so that the present span does not count. */
+/* Record that this side does not read the channel, so that the present span of the rate's
+ * measurement does not count. */
 static inline void domi_channel_void_rate(domus_channel *channel)
 {
     channel->rate.answered = UINT64_MAX;
 }
 
-/* If a span is over, measure it and begin the next one. `is_read` is false if this side does not
- * read now. Returns whether the peer was too slow. */
+/* If a span of the rate's measurement is over, judge it and begin the next one. `is_read` is false
+ * if this side does not read now. Returns whether the peer was too slow. */
 bool domi_channel_is_slow(domus_channel *channel, bool is_read);
 
 /* Returns the time at which the channel is too old: channel.maxAge after it was made, plus or minus

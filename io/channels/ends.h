@@ -1,4 +1,5 @@
-/* Why and how the library ends a channel, and what its peer would miss then. Owner thread. */
+/* Why and how the library itself ends a channel, and which bytes its peer would miss then. Owner
+ * thread. */
 #ifndef DOMI_IO_CHANNELS_ENDS_H
 #define DOMI_IO_CHANNELS_ENDS_H
 
@@ -14,16 +15,17 @@
 void domi_channel_drain(domus_channel *channel);
 
 /* Close a draining channel if everything that it had received is answered, and no rest of a body is
- * awaited. A channel that only has become too old (timeouts.c) waits for the end of any message
- * that is under way, for shutdown.drainTimeout at most. */
+ * awaited. A channel that drains only because it is too old (timeouts.c) waits for the end of any
+ * message that is under way, for shutdown.drainTimeout at most. */
 void domi_channel_drain_step(domus_channel *channel);
 
-/* End the drain of an open channel that was too old, if its settings have changed and it is not too
- * old by the new ones. */
+/* End the drain of an open channel that drains only because it was too old, if its settings have
+ * changed and it is not too old by the new ones. */
 void domi_channel_end_retirement(domus_channel *channel);
 
 /* Count a channel that is freed as answered, cut or idle, if a drain has ended it. A channel that
- * its peer or its actor has reset meanwhile was not ended by the drain. */
+ * its peer or its actor has reset during the drain does not count, because not the drain has ended
+ * it. */
 void domi_channel_count_drained(const domus_channel *channel);
 
 /* End the channel with `error` and RST, because the ring has failed and its operations do not come
@@ -32,21 +34,23 @@ void domi_channel_count_drained(const domus_channel *channel);
  * without a peer reads none of them. */
 void domi_channel_fail(domus_channel *channel, int error);
 
-/* Reset the channel because of an error of its actor. */
+/* Reset the channel because a function of its actor has returned an error. */
 void domi_channel_refuse(domus_channel *channel, int error);
 
-/* Count an error of the actor, or of the bytes of the peer: once for each channel. */
+/* Count an error of the channel's actor, or of the bytes of its peer, once for each channel. */
 void domi_channel_count_refused(domus_channel *channel);
 
 /* ---- half_close.c -----------------------------------------------------------------------------*/
 
-/* The close of a channel whose peer has finished sending, when all is answered. Owner thread. */
+/* The close of a channel whose peer has finished sending, once everything is answered. Owner
+ * thread. */
 
 /* Close the channel when the last conversation that its bytes began has ended; at once if there is
  * none. Called when the peer has finished sending and the actor has no on_end. */
 void domi_channel_close_when_answered(domus_channel *channel);
 
-/* True if no work for the peer is under way: neither on the channel nor in one that it carries. */
+/* True if no work for the peer is under way: neither on the channel nor in an inner channel that it
+ * carries. */
 static inline bool domi_channel_has_answered_all(const domus_channel *channel)
 {
     return channel->conversations == 0 && channel->asks == 0 && channel->carried == 0;
@@ -54,24 +58,24 @@ static inline bool domi_channel_has_answered_all(const domus_channel *channel)
 
 /* ---- kept.c -----------------------------------------------------------------------------------*/
 
-/* The end of asks that actors keep for a peer which has finished sending: it may be gone, and the
- * asks would wait for ever. Owner thread. */
+/* The cancel of asks that actors keep for a peer which has finished sending: the peer may be gone,
+ * and the asks would wait for ever. Owner thread. */
 
 /* Cancel those asks of the peer's requests that actors keep, because channel.halfCloseKept has
- * passed since the peer has finished, or since the last call. */
+ * passed since the peer has finished, or since the last call of this function. */
 void domi_channel_cancel_kept(domus_channel *channel);
 
 /* ---- owed.c -----------------------------------------------------------------------------------*/
 
-/* The bytes that a channel owes: those that its peer would miss if the channel ended now. Owner
- * thread. */
+/* The bytes that a channel owes, which are those that its peer would miss if the channel ended now.
+ * Owner thread. */
 
-/* True if the kernel still holds bytes that the peer has not acknowledged. */
+/* True if the kernel still holds bytes of the channel that the peer has not acknowledged. */
 bool domi_channel_has_undelivered(const domus_channel *channel);
 
-/* Count a channel that the library will end by itself, with the bytes that it owes. These are bytes
- * that were received and not answered, answers that were not delivered, and `lost_bytes`, which the
- * channel no longer holds. A channel that owes nothing is not counted. */
+/* Count a channel that the library is about to end by itself as cut, with the bytes that it owes:
+ * bytes that were received and not answered, answers that were not delivered, and `lost_bytes`,
+ * which the channel no longer holds. A channel that owes nothing is not counted. */
 void domi_channel_count_cut(domus_channel *channel, uint64_t lost_bytes);
 
 #endif

@@ -15,8 +15,9 @@ void domi_channel_set_high(domus_channel *channel, bool high)
     domi_house_set_backlogged(channel->io->manager, channel->house, high);
 }
 
-/* Put `promise` into the list, behind those that wait for as many bytes or fewer. */
-static void link_flush(domus_channel *channel, domi_promise *promise)
+/* Put `promise` into the channel's list of waits, behind those that wait for as many bytes or
+ * fewer. */
+static void link_flush_promise(domus_channel *channel, domi_promise *promise)
 {
     domi_promise *last = channel->flushes;
     domi_promise *before = last;
@@ -29,7 +30,7 @@ static void link_flush(domus_channel *channel, domi_promise *promise)
     }
     if (promise->wait.sent_bytes >= last->wait.sent_bytes) {
         channel->flushes = promise;
-    } else { /* the promise is the new first one; the last one leads to it */
+    } else { /* the promise is now the first of the channel's list, and the last one leads to it */
         do
             before = before->wait.previous_flush;
         while (before != last && before->wait.sent_bytes > promise->wait.sent_bytes);
@@ -47,7 +48,7 @@ void domi_flush_begin(domus_channel *channel, domi_promise *promise, uint64_t le
     promise->sender = channel;
     promise->wait.sent_bytes =
         channel->sent_bytes + (queued > left_bytes ? queued - left_bytes : 0);
-    link_flush(channel, promise);
+    link_flush_promise(channel, promise);
     if (channel->state >= DOMI_CHANNEL_CLOSING)
         domi_flush_fail_all(channel, channel->error);
     else

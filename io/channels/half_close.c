@@ -1,4 +1,4 @@
-/* Half closes: the peer has sent FIN (ends.h). */
+/* Closes a channel whose peer has sent FIN, once everything is answered (ends.h). */
 #include "io/channels/ends.h"
 
 #include "io/channels/due.h"

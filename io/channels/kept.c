@@ -1,4 +1,4 @@
-/* Cancels kept asks of a peer that has finished sending (ends.h). */
+/* Cancels asks that actors keep for a peer that has finished sending (ends.h). */
 #include "io/channels/ends.h"
 
 #include "house/conversation/asks.h"
@@ -9,9 +9,9 @@ void domi_channel_cancel_kept(domus_channel *channel)
     uint64_t kept_ns = channel->settings->half_close_kept_ns;
     uint64_t since_ns = manager->now_ns - channel->finished_ns;
 
-    /* An actor that works for the peer may keep the ask later, so this is done again; but each time
-     * sends messages to all actors that work for the peer, so the time between two of them
-     * doubles. */
+    /* An actor that works for the peer may begin to keep the ask later, so the cancel is repeated;
+     * but each time sends messages to all actors that work for the peer, so the time between two of
+     * them doubles. */
     channel->kept_ns =
         kept_ns != 0 ? manager->now_ns + (since_ns > kept_ns ? since_ns : kept_ns) : 0;
     if (kept_ns == 0)

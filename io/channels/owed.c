@@ -9,10 +9,10 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-/* Returns the number of bytes that the peer has not acknowledged. Bytes sent on a Unix socket lie
- * with the peer already and survive the close. On a TCP socket a FIN that is not acknowledged
- * counts as one byte. */
-static uint64_t count_undelivered_bytes(const domus_channel *channel)
+/* Returns the number of the channel's sent bytes that the peer has not acknowledged. Bytes sent on
+ * a Unix socket lie with the peer already and survive the close. On a TCP socket a FIN that is not
+ * acknowledged counts as one byte. */
+static uint64_t count_unacknowledged_bytes(const domus_channel *channel)
 {
     const domi_io *io = channel->io;
     int domain = AF_UNIX;
@@ -29,19 +29,19 @@ static uint64_t count_undelivered_bytes(const domus_channel *channel)
 
 bool domi_channel_has_undelivered(const domus_channel *channel)
 {
-    return count_undelivered_bytes(channel) != 0;
+    return count_unacknowledged_bytes(channel) != 0;
 }
 
 void domi_channel_count_cut(domus_channel *channel, uint64_t lost_bytes)
 {
     domi_io *io = channel->io;
     uint64_t bytes = lost_bytes + channel->queued_bytes + domi_channel_inbound_bytes(channel) +
-                     count_undelivered_bytes(channel);
+                     count_unacknowledged_bytes(channel);
 
     if (channel->state == DOMI_CHANNEL_OPEN && channel->special == NULL)
         bytes += domi_socket_bytes(io, channel->fd, FIONREAD);
-    /* In a drain a conversation may owe an answer of unknown size, too; but a peer that has sent
-     * nothing is owed nothing. */
+    /* In a drain a conversation may owe the peer an answer of unknown size, too; but a peer that
+     * has sent nothing is owed nothing. */
     bool is_owed = io->draining && channel->state < DOMI_CHANNEL_LINGERING &&
                    (channel->silent_ns == 0 || channel->drain_bytes != 0);
     if (bytes == 0 && !is_owed)

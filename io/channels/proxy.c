@@ -1,5 +1,5 @@
-/* Gives received pieces to the parser of PROXY headers, and lets the channel begin when the header
- * is complete. */
+/* Gives received pieces of a proxy's connection to the parser of PROXY headers, and lets the
+ * channel begin when the header is complete. */
 #include "io/channels/proxy.h"
 
 #include "base/memory.h"
@@ -13,16 +13,18 @@
 #include <errno.h>
 #include <string.h>
 
-/* Return the address of the client that the header has named; that of the connection itself if it
- * has named none. */
-static void get_address(const domus_channel *channel, struct sockaddr_storage *ret_address)
+/* Returns the address of the client that the proxy's header has named; the address of the
+ * connection's peer if it has named none. */
+static void get_address_of_client(const domus_channel *channel,
+                                  struct sockaddr_storage *ret_address)
 {
     if (channel->client == NULL || domi_endpoint_to_socket(channel->client, ret_address) < 0)
         domi_socket_name_peer(channel->io, channel->fd, ret_address);
 }
 
-/* Count the connection on the address of its client. Returns 0; -EDQUOT; -ENOMEM. */
-static int count_client(domus_channel *channel)
+/* Count a proxy's connection on the address of its client. Returns 0; -EDQUOT if that address has
+ * all its connections; -ENOMEM. */
+static int count_connection_of_client(domus_channel *channel)
 {
     const domi_io *io = channel->io;
     struct sockaddr_storage address;
@@ -30,13 +32,13 @@ static int count_client(domus_channel *channel)
 
     if (io->peers == NULL || !domi_peers_are_bounded(io->peers))
         return 0;
-    get_address(channel, &address);
+    get_address_of_client(channel, &address);
     domi_peer_key_of(&address, &key);
     return domi_peers_count_in(io->peers, &key, &channel->peer);
 }
 
-/* Store the client that the header has named in the channel. Returns 0; -ENOMEM. */
-static int keep_client(domus_channel *channel)
+/* Store the client that a proxy's header has named in the channel. Returns 0; -ENOMEM. */
+static int store_client_in_channel(domus_channel *channel)
 {
     if (channel->proxy->client.family == 0)
         return 0;
@@ -47,13 +49,14 @@ static int keep_client(domus_channel *channel)
     return 0;
 }
 
-/* Let the channel begin, as if it had been accepted now. Returns 0; a negative errno. */
-static int end_header(domus_channel *channel)
+/* Let a channel begin whose proxy header is complete, as if its connection had been accepted now.
+ * Returns 0; a negative errno. */
+static int begin_channel_after_header(domus_channel *channel)
 {
-    int result = keep_client(channel);
+    int result = store_client_in_channel(channel);
 
     if (result == 0)
-        result = count_client(channel);
+        result = count_connection_of_client(channel);
     if (result != 0)
         return result;
     domi_memory_free(channel->proxy);
@@ -64,13 +67,13 @@ static int end_header(domus_channel *channel)
     return 0;
 }
 
-/* Reset the connection, count the reason, and log it. */
-static void refuse_connection(domus_channel *channel, int error)
+/* Reset a proxy's connection that may not go on, count the reason, and log it. */
+static void reset_proxy_connection(domus_channel *channel, int error)
 {
     struct sockaddr_storage address;
 
     if (error == -EDQUOT || error == -EPROTO) {
-        get_address(channel, &address);
+        get_address_of_client(channel, &address);
         domi_spell_record_proxies(channel->io,
                                   error == -EDQUOT ? DOMI_PROXY_CLIENT : DOMI_PROXY_HEADER,
                                   channel->settings->listener_name, &address);
@@ -84,7 +87,7 @@ bool domi_channel_read_header(domus_channel *channel, domus_buffer *buffer)
     int result = domi_proxy_header_take(channel->proxy, buffer->data, buffer->size, &taken);
 
     if (result > 0) {
-        int error = end_header(channel);
+        int error = begin_channel_after_header(channel);
         buffer->size -= (uint32_t)taken;
         if (error == 0 && buffer->size != 0) {
             memmove(buffer->data, buffer->data + taken, buffer->size);
@@ -94,7 +97,7 @@ bool domi_channel_read_header(domus_channel *channel, domus_buffer *buffer)
     }
     domi_buffer_recycle(channel->io, buffer);
     if (result < 0)
-        refuse_connection(channel, result);
+        reset_proxy_connection(channel, result);
     return false;
 }
 

@@ -1,9 +1,10 @@
-/* Measures the rate of a peer span by span, and chooses the age at which a channel ends. */
+/* Measures the rate at which a peer sends, span of time by span of time, and chooses the age at
+ * which a channel ends. */
 #include "io/channels/due.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
-/* Returns answered_bytes if a message is under way; else UINT64_MAX. */
+/* Returns the channel's answered_bytes if a message of the peer is under way; else UINT64_MAX. */
 static uint64_t get_bytes_before_message(const domus_channel *channel)
 {
     bool is_under_way = channel->conversations == 0 && channel->inbound.head == NULL &&
@@ -12,11 +13,11 @@ static uint64_t get_bytes_before_message(const domus_channel *channel)
     return is_under_way ? channel->answered_bytes : UINT64_MAX;
 }
 
-/* True if `bytes` in `time_ns` are less than `rate` bytes in a second. */
-static bool is_below_rate(uint64_t bytes, uint64_t time_ns, uint64_t rate)
+/* True if `bytes` in `time_ns` are less than `rate` bytes in each second. */
+static bool are_bytes_below_rate(uint64_t bytes, uint64_t time_ns, uint64_t rate)
 {
-    /* the rate is below 2^31 and the time at most some hours, so this does not overflow and is
-     * exact enough */
+    /* the rate is below 2^31 and the time at most some hours, so the product does not overflow and
+     * is exact enough */
     return bytes < rate * (time_ns / SECOND_NS) + rate * (time_ns % SECOND_NS) / SECOND_NS;
 }
 
@@ -34,13 +35,13 @@ bool domi_channel_is_slow(domus_channel *channel, bool is_read)
     channel->rate = (domi_rate_span){
         .begun_ns = now_ns, .received = channel->received_bytes, .answered = answered};
     return answered != UINT64_MAX && answered == span.answered &&
-           is_below_rate(channel->received_bytes - span.received, now_ns - span.begun_ns,
-                         settings->rate_min_bytes);
+           are_bytes_below_rate(channel->received_bytes - span.received, now_ns - span.begun_ns,
+                                settings->rate_min_bytes);
 }
 
 /* Returns 64 bits that look random and are always the same for one channel (the last steps of
- * splitmix64). The jitter has to spread channels, and need not be secret. */
-static uint64_t hash_channel(const domus_channel *channel)
+ * splitmix64). They spread the ages at which channels close, and need not be secret. */
+static uint64_t get_constant_hash_of_channel(const domus_channel *channel)
 {
     uint64_t bits = channel->opened_ns + (uint64_t)channel->slot * UINT64_C(0x9e3779b97f4a7c15) +
                     ((uint64_t)channel->slot_generation << 40);
@@ -59,6 +60,6 @@ uint64_t domi_channel_age_due(const domus_channel *channel)
     if (age_ns == 0)
         return UINT64_MAX;
     if (part_ns != 0)
-        age_ns = age_ns - part_ns + hash_channel(channel) % (2 * part_ns + 1);
+        age_ns = age_ns - part_ns + get_constant_hash_of_channel(channel) % (2 * part_ns + 1);
     return channel->opened_ns + age_ns;
 }

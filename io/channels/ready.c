@@ -1,4 +1,5 @@
-/* Marks the house of a channel that has work for its actor; the run then finds out which. */
+/* Makes the house of a channel ready when the channel has work for its actor; the actor's run then
+ * finds out which work. */
 #include "io/channels/ready.h"
 
 #include "io/channels/crowd.h"

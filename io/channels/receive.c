@@ -15,8 +15,8 @@
 #include "io/channels/ready.h"
 #include "io/resources/spells.h"
 
-/* True if a receive should be in flight now. */
-static bool wants_receive(const domus_channel *channel)
+/* True if a receive of the channel should be in flight now. */
+static bool wants_channel_receive(const domus_channel *channel)
 {
     if (channel->ended || channel->starved || channel->cancelling)
         return false;
@@ -31,12 +31,12 @@ void domi_channel_arm_receive(domus_channel *channel)
     bool is_opened =
         channel->opened || channel->proxy != NULL || channel->state != DOMI_CHANNEL_OPEN;
 
-    if (channel->receiving || !is_opened || !wants_receive(channel))
+    if (channel->receiving || !is_opened || !wants_channel_receive(channel))
         return;
     channel->receiving = true;
-    /* Time in which this side did not read does not count for the peer. But the time for a header
-     * that has begun goes on: otherwise each of its bytes would prolong it, where a receive brings
-     * one piece. */
+    /* Time in which this side did not read does not count against the peer. But the time for a
+     * proxy's header that has begun goes on: otherwise each of its bytes would prolong it, where a
+     * receive brings one piece. */
     if (channel->silent_ns != 0 && (channel->proxy == NULL || channel->proxy->taken == 0))
         channel->silent_ns = channel->io->manager->now_ns;
     if (channel->special != NULL) {
@@ -53,7 +53,7 @@ void domi_channel_end_receive(domus_channel *channel)
 {
     if (!channel->receiving || channel->cancelling)
         return;
-    /* the outer channel may go on to pass bytes to this one */
+    /* the stage of the outer channel may go on to pass bytes to this inner channel */
     if (DOMI_UNLIKELY(domi_channel_is_inner(channel))) {
         channel->receiving = false;
         return;
@@ -66,7 +66,7 @@ void domi_channel_end_receive(domus_channel *channel)
         domi_op_data(DOMI_OP_CANCEL, channel->slot_generation, channel->slot));
 }
 
-static void update_high(domus_channel *channel)
+static void update_flag_much_is_queued(domus_channel *channel)
 {
     const domi_channel_settings *settings = channel->settings;
 
@@ -79,8 +79,8 @@ static void update_high(domus_channel *channel)
     }
 }
 
-/* Returns the number of pieces that the channel may hold and still receive. While memory is
- * critical the next piece is received when the last one has been handled, so that a request that
+/* Returns the number of received pieces that the channel may hold and still receive. While memory
+ * is critical the next piece is received when the last one has been handled, so that a request that
  * frees memory still gets in. */
 static uint32_t get_most_held_pieces(const domus_channel *channel)
 {
@@ -89,24 +89,25 @@ static uint32_t get_most_held_pieces(const domus_channel *channel)
     return channel->paused ? channel->io->share / 2 : channel->io->share - 1;
 }
 
-/* True if so many bytes wait for the peer that its input is not handled. A piece of a body that is
- * wanted is handled nevertheless: its reader may be another actor than the one that has to wait for
- * the peer. While the peer has asks to answer, its answers are handled, too: it may take no bytes
- * before it has sent them, and then both sides would wait for each other. Such answers cause no
- * bytes for the peer. */
-static bool is_output_full(const domus_channel *channel)
+/* True if so many bytes wait for the peer that the channel's input is not handled. A piece of a
+ * body that is wanted is handled nevertheless: its reader may be another actor than the one that
+ * has to wait for the peer. While the peer has asks to answer, its answers are handled, too: it may
+ * take no bytes before it has sent them, and then both sides would wait for each other. Such
+ * answers cause no bytes for the peer. */
+static bool is_too_much_output_waiting(const domus_channel *channel)
 {
     return (channel->high || channel->crowded) && channel->asks == 0 && !channel->reading;
 }
 
-/* True if a blocked channel does not receive. A channel that is only busy receives until a piece
- * comes that has to wait: most peers send nothing before they have their answer, and a receive that
- * is ended and begun again for each request would cost two operations. */
-static bool is_receiving_held_up(const domus_channel *channel)
+/* True if the receive of a blocked channel has to end, and not only the handling of its input. A
+ * channel that is only busy receives until a piece comes that has to wait: most peers send nothing
+ * before they have their answer, and a receive that is ended and begun again for each request would
+ * cost two operations. */
+static bool has_receive_to_end(const domus_channel *channel)
 {
     if (DOMI_LIKELY(!channel->blocked))
         return false;
-    return is_output_full(channel) || channel->halted || channel->inbound.head != NULL;
+    return is_too_much_output_waiting(channel) || channel->halted || channel->inbound.head != NULL;
 }
 
 void domi_channel_add_unread_time(domus_channel *channel)
@@ -127,22 +128,23 @@ void domi_channel_decide_hindered(domus_channel *channel)
     bool was_paused = channel->paused;
     bool had_room = !channel->high && !channel->crowded;
 
-    update_high(channel);
+    update_flag_much_is_queued(channel);
     domi_channel_update_crowded(channel);
-    channel->blocked =
-        is_output_full(channel) || channel->halted || (channel->busy && !channel->reading);
+    channel->blocked = is_too_much_output_waiting(channel) || channel->halted ||
+                       (channel->busy && !channel->reading);
     if (DOMI_UNLIKELY(!had_room) && channel->pipe != NULL && !channel->high && !channel->crowded) {
-        domi_channel_make_ready(channel); /* asks may wait for this channel to be free again */
+        /* asks that wait in a pool may wait for this channel to be free again */
+        domi_channel_make_ready(channel);
         domi_channel_carry(channel);
     }
     if (was_blocked && !channel->blocked &&
         (channel->inbound.head != NULL || channel->pipe != NULL ||
          (channel->ended && !channel->end_told)))
         domi_channel_make_ready(channel);
-    /* Pieces that the channel holds go on to the actor unless the channel is blocked, because
+    /* Pieces that the channel holds are handed to its actor unless the channel is blocked, because
      * otherwise their buffers would never come back. */
     channel->paused = (channel->sated && channel->asks == 0 && !channel->reading) ||
-                      is_receiving_held_up(channel) ||
+                      has_receive_to_end(channel) ||
                       channel->held > get_most_held_pieces(channel) ||
                       (channel->copied != 0 &&
                        domi_channel_is_above_part(channel, channel->cost + channel->copied));
@@ -155,8 +157,8 @@ void domi_channel_decide_hindered(domus_channel *channel)
         channel->active_ns = io->manager->now_ns;
         domi_channel_void_rate(channel);
     }
-    /* A receive that brings one piece is not cancelled: the piece can wait here as well as in the
-     * kernel. */
+    /* A receive that brings one piece only is not cancelled: the piece can wait in the channel as
+     * well as in the kernel. */
     if (channel->paused && channel->state == DOMI_CHANNEL_OPEN && !channel->once)
         domi_channel_end_receive(channel);
 }
@@ -213,8 +215,7 @@ domus_buffer *domi_channel_take_inbound(domus_channel *channel)
 
 void domi_channel_drop_inbound(domus_channel *channel)
 {
-    /* a handler that ends its channel may still use a message that shows bytes of the first
-     * piece */
+    /* a handler that ends its channel may still use a message whose bytes lie in the first piece */
     if (channel->pipe != NULL && channel->shown == NULL)
         channel->shown = domi_channel_take_inbound(channel);
     for (domus_buffer *buffer = domi_channel_take_inbound(channel); buffer != NULL;
@@ -231,9 +232,9 @@ uint64_t domi_channel_inbound_bytes(const domus_channel *channel)
     return sum;
 }
 
-/* Subtract a buffer from the share of the channel that held it. The channel receives again if it
- * holds few enough buffers now. */
-static void release_hold(domi_io *io, uint32_t slot, uint32_t generation)
+/* Count a buffer off the share of receive buffers of the channel that held it. The channel receives
+ * again if it holds few enough buffers now. */
+static void release_held_receive_buffer(domi_io *io, uint32_t slot, uint32_t generation)
 {
     if (slot >= io->slot_count)
         return;
@@ -259,5 +260,5 @@ void domus_buffer_free(domus_buffer *buffer)
     uint32_t slot = buffer->holder_slot;
     uint32_t generation = buffer->holder_generation;
     domi_buffer_give_back(buffer);
-    release_hold(io, slot, generation);
+    release_held_receive_buffer(io, slot, generation);
 }

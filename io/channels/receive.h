@@ -8,14 +8,14 @@
 
 DOMI_FIFO_VERBS(domi_starved, domus_channel, next_starved);
 
-/* Arm a receive if none is in flight, and one is wanted. */
+/* Arm a receive for the channel if none is in flight, and one is wanted. */
 void domi_channel_arm_receive(domus_channel *channel);
 
-/* Cancel the receive that is in flight, if one is. */
+/* Cancel the receive of the channel that is in flight, if one is. */
 void domi_channel_end_receive(domus_channel *channel);
 
-/* Do the same as domi_channel_decide_receive(), for a channel that something keeps from receiving,
- * or soon may. */
+/* Decide whether the channel receives, as domi_channel_decide_receive() does, for a channel that
+ * something keeps from receiving, or soon may. */
 void domi_channel_decide_hindered(domus_channel *channel);
 
 /* Decide by the queued bytes and the held buffers whether the channel receives (back-pressure).
@@ -31,9 +31,8 @@ static inline void domi_channel_decide_receive(domus_channel *channel)
  * rest of a message (message_due_ns). */
 void domi_channel_add_unread_time(domus_channel *channel);
 
-/* Decide by the conversations that on_read has begun whether the actor gets more input
- * (requestsMax). Called when one of these has parked, and when one has ended while the channel is
- * `busy`. */
+/* Add the time in which the channel was not read, up to now, to the time that its peer has for the
+ * rest of a message (message_due_ns). */
 void domi_channel_update_busy(domus_channel *channel);
 
 /* Put the channel into the queue of channels that wait for a receive buffer. */
@@ -42,10 +41,10 @@ void domi_channel_starve(domus_channel *channel);
 /* Remove the channel from the queue of starved channels, because it will never receive again. */
 void domi_channel_unstarve(domus_channel *channel);
 
-/* Take the next piece for the actor. Returns NULL when there is none. */
+/* Take the next received piece of the channel for its actor. Returns NULL when there is none. */
 domus_buffer *domi_channel_take_inbound(domus_channel *channel);
 
-/* Throw away the received bytes that were not read. */
+/* Throw away the received bytes that the channel's actor has not read. */
 void domi_channel_drop_inbound(domus_channel *channel);
 uint64_t domi_channel_inbound_bytes(const domus_channel *channel);
 

@@ -14,9 +14,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define SMALL_BYTES 512u /* size in bytes below which a write may be copied behind the last one */
+/* size in bytes of the last queued buffer below which the next write may be copied behind it */
+#define SMALL_BYTES 512u
 #define ROOM_LEAST  512u /* size in bytes of the smallest buffer that is made for small writes */
-/* size in bytes of the largest such buffer: with its descriptor it takes 4 KiB */
+/* size in bytes of the largest buffer for small writes: with its descriptor it takes 4 KiB */
 #define ROOM_MOST 4032u
 
 static_assert(ROOM_LEAST >= SMALL_BYTES, "there is room for the write that asked for it");
@@ -30,8 +31,8 @@ void domi_channel_mark_dirty(domus_channel *channel)
     channel->io->dirty = channel;
 }
 
-/* Take the first buffer out of `outbound`. */
-static domus_buffer *take_outbound_head(domus_channel *channel)
+/* Take the first buffer out of the channel's `outbound`. */
+static domus_buffer *take_first_outbound_buffer(domus_channel *channel)
 {
     domus_buffer *buffer = domi_buffer_list_take(&channel->outbound);
 
@@ -39,7 +40,7 @@ static domus_buffer *take_outbound_head(domus_channel *channel)
     return buffer;
 }
 
-/* Returns 0 if bytes may be written; -EPIPE if not any more. */
+/* Returns 0 if the actor may still write bytes to the channel; -EPIPE if not any more. */
 DOMI_INLINE int check_is_writable(const domus_channel *channel)
 {
     return channel->state != DOMI_CHANNEL_OPEN || channel->finished ? -EPIPE : 0;
@@ -49,25 +50,26 @@ DOMI_INLINE int check_is_writable(const domus_channel *channel)
  * -ENOBUFS. The bound sendMax does not hold here: pipelines get no request while more than sendHigh
  * bytes wait, or requestsMax requests are under way, but they have to answer the requests that they
  * have got. */
-DOMI_INLINE int check_may_answer(const domus_channel *channel, uint64_t size)
+DOMI_INLINE int check_may_queue_answer(const domus_channel *channel, uint64_t size)
 {
     int error = check_is_writable(channel);
 
     return error == 0 && domi_channel_is_refused(channel, size) ? -ENOBUFS : error;
 }
 
-/* Returns 0 if `size` more bytes may be queued, which take `further` bytes of memory, or the error
- * of domus_channel_write(). */
-DOMI_INLINE int check_may_queue(const domus_channel *channel, size_t size, uint64_t further)
+/* Returns 0 if the channel may queue `size` more bytes, which take `further` bytes of memory;
+ * otherwise the error of domus_channel_write(). */
+DOMI_INLINE int check_may_queue_write(const domus_channel *channel, size_t size, uint64_t further)
 {
-    int error = check_may_answer(channel, further);
+    int error = check_may_queue_answer(channel, further);
 
     return error == 0 && channel->queued_bytes + size > channel->settings->send_max_bytes ? -ENOBUFS
                                                                                           : error;
 }
 
-/* Put `bytes` behind what is queued. A small buffer may be joined by the next small write. */
-DOMI_INLINE void put_outbound(domus_channel *channel, domus_buffer *bytes)
+/* Put the buffer `bytes` behind the channel's queued ones. A small buffer may be joined by the next
+ * small write. */
+DOMI_INLINE void append_to_outbound(domus_channel *channel, domus_buffer *bytes)
 {
     domi_buffer_list_put(&channel->outbound, bytes);
     channel->queued_bytes += bytes->size;
@@ -75,8 +77,9 @@ DOMI_INLINE void put_outbound(domus_channel *channel, domus_buffer *bytes)
     domi_channel_charge_buffer(channel, &channel->cost, bytes);
 }
 
-/* Mark the channel for the send of what was just queued, and decide whether it still receives. */
-DOMI_INLINE void prepare_send(domus_channel *channel)
+/* Mark the channel as dirty, so that what was just queued is sent, and decide whether it still
+ * receives. */
+DOMI_INLINE void prepare_channel_for_send(domus_channel *channel)
 {
     channel->answered_bytes = channel->received_bytes;
     domi_io_note_queued(channel->io);
@@ -85,9 +88,10 @@ DOMI_INLINE void prepare_send(domus_channel *channel)
     domi_channel_decide_receive(channel);
 }
 
-/* Queue a buffer with room for at least `size` bytes, and for more of them the more is queued. If
- * one small buffer alone is queued, its bytes move to the new one. Returns false without memory. */
-static bool queue_room(domus_channel *channel, uint32_t size)
+/* Queue a new buffer with room for at least `size` bytes, and for more of them the more is
+ * queued. If one small buffer alone is queued, its bytes move to the new one. Returns false
+ * without memory. */
+static bool queue_buffer_with_room(domus_channel *channel, uint32_t size)
 {
     domus_buffer *alone = NULL;
     uint64_t most = 2 * channel->queued_bytes + size;
@@ -97,26 +101,26 @@ static bool queue_room(domus_channel *channel, uint32_t size)
     if (joint == NULL)
         return false;
     joint->size = 0;
-    /* only then may its bytes move: the last buffer is not in flight */
+    /* Bytes of the last buffer may move only while it is not in flight. */
     if (channel->outbound.head == channel->outbound.tail && channel->queued_bytes + size <= room) {
-        alone = take_outbound_head(channel);
+        alone = take_first_outbound_buffer(channel);
         memcpy(joint->data, alone->data, alone->size);
         joint->size = alone->size;
         channel->queued_bytes = 0;
     }
-    put_outbound(channel, joint);
+    append_to_outbound(channel, joint);
     channel->tail_room = 1 + room - joint->size;
     domus_buffer_free(alone);
     return true;
 }
 
-/* Copy a small write behind the last one, if that was small and is not in flight. Without this each
- * small write would take one of the DOMI_PIECES_MAX pieces of a send. Returns whether it was
- * copied. */
-__attribute__((noinline)) static bool join_small_writes(domus_channel *channel, const void *data,
-                                                        uint32_t size)
+/* Copy a small write behind the last queued buffer, if that is small and not in flight. Without
+ * this each small write would take one of the DOMI_PIECES_MAX pieces of a send. Returns whether it
+ * was copied. */
+__attribute__((noinline)) static bool join_small_write_to_last(domus_channel *channel,
+                                                               const void *data, uint32_t size)
 {
-    if (size >= channel->tail_room && !queue_room(channel, size))
+    if (size >= channel->tail_room && !queue_buffer_with_room(channel, size))
         return false;
     domus_buffer *last = channel->outbound.tail;
     memcpy(last->data + last->size, data, size);
@@ -129,23 +133,23 @@ __attribute__((noinline)) static bool join_small_writes(domus_channel *channel, 
 int domi_channel_write(domus_channel *channel, domus_buffer *bytes)
 {
     bool is_shared = bytes->index == DOMI_BUFFER_SLICE && bytes->page->waiting != 0;
-    int error = check_may_queue(channel, bytes->size, is_shared ? 0 : bytes->size);
+    int error = check_may_queue_write(channel, bytes->size, is_shared ? 0 : bytes->size);
 
     if (error != 0 || bytes->size == 0) {
         domus_buffer_free(bytes);
         return error;
     }
     if (channel->tail_room != 0 && bytes->size < SMALL_BYTES &&
-        join_small_writes(channel, bytes->data, bytes->size))
+        join_small_write_to_last(channel, bytes->data, bytes->size))
         domus_buffer_free(bytes);
     else
-        put_outbound(channel, bytes);
-    prepare_send(channel);
+        append_to_outbound(channel, bytes);
+    prepare_channel_for_send(channel);
     return 0;
 }
 
-/* Returns a buffer with a copy of the bytes; NULL without memory. */
-static domus_buffer *copy_to_new_buffer(domus_channel *channel, const void *data, size_t size)
+/* Returns a new buffer with a copy of the bytes; NULL without memory. */
+static domus_buffer *copy_bytes_to_new_buffer(domus_channel *channel, const void *data, size_t size)
 {
     domus_buffer *bytes = domi_buffer_heap(channel->io, size);
 
@@ -156,22 +160,22 @@ static domus_buffer *copy_to_new_buffer(domus_channel *channel, const void *data
 
 /* Queue a copy of `size` bytes (1..DOMI_BUFFER_MAX), which the caller has checked. Returns 0;
  * -ENOMEM. */
-DOMI_INLINE int put_copy(domus_channel *channel, const void *data, size_t size)
+DOMI_INLINE int queue_copy_of_bytes(domus_channel *channel, const void *data, size_t size)
 {
     if (channel->tail_room == 0 || size >= SMALL_BYTES ||
-        !join_small_writes(channel, data, (uint32_t)size)) {
-        domus_buffer *bytes = copy_to_new_buffer(channel, data, size);
+        !join_small_write_to_last(channel, data, (uint32_t)size)) {
+        domus_buffer *bytes = copy_bytes_to_new_buffer(channel, data, size);
         if (bytes == NULL)
             return -ENOMEM;
-        put_outbound(channel, bytes);
+        append_to_outbound(channel, bytes);
     }
-    prepare_send(channel);
+    prepare_channel_for_send(channel);
     return 0;
 }
 
-static int append_special(domus_channel *channel, const void *data, size_t size)
+static int append_bytes_to_special_channel(domus_channel *channel, const void *data, size_t size)
 {
-    domus_buffer *bytes = copy_to_new_buffer(channel, data, size);
+    domus_buffer *bytes = copy_bytes_to_new_buffer(channel, data, size);
 
     return bytes != NULL ? domi_channel_ways_of(channel)->write(channel, bytes) : -ENOMEM;
 }
@@ -181,19 +185,19 @@ int domi_channel_append(domus_channel *channel, const void *data, size_t size)
     if (size > DOMI_BUFFER_MAX)
         return -EMSGSIZE;
     if (DOMI_UNLIKELY(channel->special != NULL))
-        return append_special(channel, data, size);
-    int error = check_may_queue(channel, size, size);
-    return error != 0 || size == 0 ? error : put_copy(channel, data, size);
+        return append_bytes_to_special_channel(channel, data, size);
+    int error = check_may_queue_write(channel, size, size);
+    return error != 0 || size == 0 ? error : queue_copy_of_bytes(channel, data, size);
 }
 
 int domi_channel_check_may_write(const domus_channel *channel, uint64_t size)
 {
-    return check_may_queue(channel, (size_t)size, size);
+    return check_may_queue_write(channel, (size_t)size, size);
 }
 
 int domi_channel_check_may_answer(const domus_channel *channel, uint64_t size)
 {
-    return check_may_answer(channel, size);
+    return check_may_queue_answer(channel, size);
 }
 
 int domi_channel_write_all(domus_channel *channel, domi_buffer_list *bytes)
@@ -203,24 +207,26 @@ int domi_channel_write_all(domus_channel *channel, domi_buffer_list *bytes)
     for (domus_buffer *buffer = domi_buffer_list_take(bytes); buffer != NULL;
          buffer = domi_buffer_list_take(bytes)) {
         if (error == 0)
-            put_outbound(channel, buffer);
+            append_to_outbound(channel, buffer);
         else
             domi_buffer_give_back(buffer);
     }
     if (error == 0)
-        prepare_send(channel);
+        prepare_channel_for_send(channel);
     return error;
 }
 
 int domi_channel_write_copy(domus_channel *channel, const void *data, size_t size)
 {
-    int error = check_may_answer(channel, size);
+    int error = check_may_queue_answer(channel, size);
 
-    return error != 0 || size == 0 ? error : put_copy(channel, data, size);
+    return error != 0 || size == 0 ? error : queue_copy_of_bytes(channel, data, size);
 }
 
-/* Fill `pieces` with the queued buffers. Returns the number of pieces. */
-static uint32_t gather_pieces(const domus_channel *channel, struct iovec pieces[DOMI_PIECES_MAX])
+/* Fill `pieces` with the addresses of the channel's queued buffers. Returns the number of
+ * pieces. */
+static uint32_t gather_queued_pieces(const domus_channel *channel,
+                                     struct iovec pieces[DOMI_PIECES_MAX])
 {
     uint32_t count = 0;
 
@@ -235,15 +241,16 @@ static uint32_t gather_pieces(const domus_channel *channel, struct iovec pieces[
     return count;
 }
 
-/* Queue one send of several buffers. */
-__attribute__((noinline)) static void send_gathered(const domus_channel *channel, uint64_t data)
+/* Queue one send of several buffers of the channel. */
+__attribute__((noinline)) static void send_gathered_buffers(const domus_channel *channel,
+                                                            uint64_t data)
 {
     const domi_io *io = channel->io;
     struct iovec pieces[DOMI_PIECES_MAX];
     struct msghdr message = {.msg_iov = pieces};
 
-    /* the field is a size_t in glibc and an int in musl */
-    message.msg_iovlen = (__typeof__(message.msg_iovlen))gather_pieces(channel, pieces);
+    /* the field msg_iovlen is a size_t in glibc and an int in musl */
+    message.msg_iovlen = (__typeof__(message.msg_iovlen))gather_queued_pieces(channel, pieces);
     io->backend->send_message(io->ring, channel->fd, &message, data);
 }
 
@@ -276,7 +283,8 @@ void domi_channel_send(domus_channel *channel)
 
     uint64_t data = domi_op_data(DOMI_OP_SEND, channel->slot_generation, channel->slot);
     const domus_buffer *head = channel->outbound.head;
-    channel->tail_room = 0; /* the kernel reads the buffers, so nothing may be copied into them */
+    /* the kernel reads the buffers during the send, so nothing may be copied into them */
+    channel->tail_room = 0;
     channel->sending = true;
     channel->send_ns = io->manager->now_ns;
     arm_send_timeout(channel);
@@ -284,7 +292,7 @@ void domi_channel_send(domus_channel *channel)
         io->backend->send(io->ring, channel->fd, head->data + channel->head_offset,
                           head->size - channel->head_offset, data);
     else
-        send_gathered(channel, data);
+        send_gathered_buffers(channel, data);
 }
 
 void domi_channel_drop_outbound(domus_channel *channel)
@@ -294,7 +302,7 @@ void domi_channel_drop_outbound(domus_channel *channel)
         domi_channel_ways_of(channel)->forget_outbound(channel);
     channel->unsent_bytes += channel->queued_bytes;
     while (channel->outbound.head != NULL)
-        domus_buffer_free(take_outbound_head(channel));
+        domus_buffer_free(take_first_outbound_buffer(channel));
     channel->queued_bytes = 0;
     channel->head_offset = 0;
     channel->tail_room = 0;
@@ -315,6 +323,6 @@ void domi_channel_drop_sent(domus_channel *channel, uint32_t size)
         }
         size -= left;
         channel->head_offset = 0;
-        domus_buffer_free(take_outbound_head(channel));
+        domus_buffer_free(take_first_outbound_buffer(channel));
     }
 }

@@ -1,19 +1,25 @@
-/* This file moves a channel from state to state, and is the only one that writes `state`.
+/* This file moves a channel from state to state, and is the only one that writes `state`. Each
+ * arrow has a letter, and the list below names the function that makes the move.
  *
- *      domi_channel_adopt (table.c)
+ *          | A
+ *          v      B                C
+ *        OPEN ------> FLUSHING ------> LINGERING
+ *          |             |                 |
+ *          | D           | D, E            | D, F
+ *          v             v                 v
+ *        CLOSING <-------+-----------------+
  *          |
- *          v   domi_channel_close             settle_flushing: FIN
- *        OPEN --------------------> FLUSHING ----------------------> LINGERING
- *          |                           |                                 |
- *          | domi_channel_end          | settle_flushing, if the         | domi_channel_settle,
- *          |                           | peer had closed;                | if the peer closed;
- *          |                           | domi_channel_end                | domi_channel_end
- *          v                           v                                 v
- *        CLOSING <---------------------+---------------------------------+
- *          |
- *          | settle_closing: close(2)
+ *          | G
  *          v
- *        CLOSED ---> on_close, then domi_channel_free (table.c)
+ *        CLOSED
+ *
+ *   A  domi_channel_adopt (table.c): the channel begins
+ *   B  domi_channel_close
+ *   C  settle_flushing_channel: FIN is sent
+ *   D  domi_channel_end
+ *   E  settle_flushing_channel, if the peer had finished sending
+ *   F  domi_channel_settle, if the peer has finished sending
+ *   G  settle_closing_channel: close(2); then come on_close and domi_channel_free (table.c)
  *
  * In each state this is true; channel_check.c checks it whenever a channel has settled.
  *
@@ -54,29 +60,29 @@ static const uint8_t moves[DOMI_CHANNEL_STATES] = {
     [DOMI_CHANNEL_CLOSING] = 1u << DOMI_CHANNEL_CLOSED,
 };
 
-static void move_channel(domus_channel *channel, domi_channel_state to)
+static void move_channel_to_state(domus_channel *channel, domi_channel_state to)
 {
     DOMI_CHECK((moves[channel->state] >> to & 1) != 0);
     domi_channel_leave_crowd(channel);
     channel->state = (uint8_t)to;
 }
 
-static void begin_closing(domus_channel *channel, int error, bool abort)
+static void begin_closing_channel(domus_channel *channel, int error, bool abort)
 {
     if (channel->state >= DOMI_CHANNEL_CLOSING)
         return;
     channel->error = error;
     channel->abort = abort || channel->streams != 0;
-    move_channel(channel, DOMI_CHANNEL_CLOSING);
+    move_channel_to_state(channel, DOMI_CHANNEL_CLOSING);
     domi_channel_drop_inbound(channel);
-    /* While a send is in flight, the kernel reads the buffers. They are dropped when the send
-     * ends. */
+    /* While a send is in flight, the kernel reads the queued buffers. They are dropped when the
+     * send ends. */
     if (!channel->sending)
         domi_channel_drop_outbound(channel);
     domi_flush_fail_all(channel, error);
 }
 
-/* Send FIN, once, when everything that was queued before it is sent. */
+/* Send FIN, once, when everything that was queued in the channel before it is sent. */
 static void send_fin(domus_channel *channel)
 {
     if (channel->fin_sent)
@@ -89,37 +95,37 @@ static void send_fin(domus_channel *channel)
     domi_socket_shutdown(channel->io, channel->fd, SHUT_WR);
 }
 
-static bool has_sent_all(const domus_channel *channel)
+static bool has_sent_all_bytes(const domus_channel *channel)
 {
     return !channel->sending && channel->outbound.head == NULL;
 }
 
-static void settle_flushing(domus_channel *channel)
+static void settle_flushing_channel(domus_channel *channel)
 {
-    if (!has_sent_all(channel))
+    if (!has_sent_all_bytes(channel))
         return;
     if (channel->broken) {
-        begin_closing(channel, channel->error, true);
+        begin_closing_channel(channel, channel->error, true);
         return;
     }
-    /* The peer has finished sending, so its FIN is not waited for, except in a drain: then the
+    /* If the peer has finished sending, its FIN need not be waited for, except in a drain: then the
      * channel stays open until the peer has acknowledged everything. Datagrams have no end, and the
      * end of an inner channel reaches its outer one at once. */
     if (channel->special != NULL || (channel->ended && !channel->io->draining)) {
-        begin_closing(channel, 0, false);
+        begin_closing_channel(channel, 0, false);
         return;
     }
-    /* Send FIN and wait for the peer's FIN. A close while bytes are unread would send a reset,
-     * which can overtake the bytes that were sent. */
+    /* Send FIN and wait for the peer's FIN. To close the socket while bytes are unread would send a
+     * reset, which can overtake the bytes that were sent. */
     send_fin(channel);
-    move_channel(channel, DOMI_CHANNEL_LINGERING);
+    move_channel_to_state(channel, DOMI_CHANNEL_LINGERING);
     domi_channel_set_timer(channel, channel->io->manager->now_ns + channel->settings->linger_ns);
 }
 
-/* Cancel all operations in flight, each by its number, by which the kernel finds it at once. A
- * cancel by descriptor would walk over all operations of the ring, so thousands of channels that
- * close at the same time would hold up the thread. */
-static void cancel_all_operations(domus_channel *channel)
+/* Cancel all operations of the channel in flight, each by its number, by which the kernel finds it
+ * at once. A cancel by descriptor would walk over all operations of the ring, so thousands of
+ * channels that close at the same time would hold up the thread. */
+static void cancel_all_operations_of_channel(domus_channel *channel)
 {
     if (channel->cancelled_all)
         return;
@@ -128,11 +134,12 @@ static void cancel_all_operations(domus_channel *channel)
         domi_socket_shutdown(channel->io, channel->fd, SHUT_RDWR);
     domi_channel_end_receive(channel);
     if (domi_channel_is_inner(channel))
-        channel->sending = false; /* bytes that wait for the outer channel are dropped */
+        /* bytes of an inner channel that wait for the outer one are dropped */
+        channel->sending = false;
     if (!channel->sending)
         return;
     channel->cancels++;
-    /* sends of datagrams do not wait, but a poll for room does */
+    /* sends of datagrams do not wait, but their poll for room does, and is cancelled */
     channel->io->backend->cancel(
         channel->io->ring, channel->fd,
         domi_op_data(channel->special == NULL ? DOMI_OP_SEND : DOMI_OP_ROOM,
@@ -140,13 +147,14 @@ static void cancel_all_operations(domus_channel *channel)
         domi_op_data(DOMI_OP_CANCEL, channel->slot_generation, channel->slot));
 }
 
-static void settle_closing(domus_channel *channel)
+static void settle_closing_channel(domus_channel *channel)
 {
     if (channel->receiving || channel->sending)
-        cancel_all_operations(channel);
+        cancel_all_operations_of_channel(channel);
     if (channel->receiving || channel->sending)
         return;
-    /* domi_io_queue_sends() finds the channel in these two lists, and settles it again. */
+    /* domi_io_queue_sends() finds the channel in io->dirty or io->carriers, and settles it again.
+     */
     if (channel->cancels != 0 || channel->dirty || channel->carry_due)
         return;
     domi_channel_unstarve(channel);
@@ -160,9 +168,9 @@ static void settle_closing(domus_channel *channel)
     if (has_descriptor)
         domi_socket_close_used(channel->io, channel->fd);
     channel->fd = -1;
-    move_channel(channel, DOMI_CHANNEL_CLOSED);
-    channel->house->marks |= DOMI_MARK_GONE; /* from now on on_close waits for no conversation */
-    /* an actor that waits for the header was never mounted, and is not called */
+    move_channel_to_state(channel, DOMI_CHANNEL_CLOSED);
+    channel->house->marks |= DOMI_MARK_GONE; /* on_close waits for no conversation from now on */
+    /* an actor that waits for the header of a proxy was never mounted, and is not called */
     if (channel->proxy != NULL)
         (void)domi_house_stop(channel->io->manager, domi_house_address(channel->house));
     domi_channel_make_ready(channel);
@@ -170,22 +178,22 @@ static void settle_closing(domus_channel *channel)
 
 void domi_channel_take_steps(domus_channel *channel)
 {
-    if (channel->state == DOMI_CHANNEL_OPEN && channel->finished && has_sent_all(channel))
+    if (channel->state == DOMI_CHANNEL_OPEN && channel->finished && has_sent_all_bytes(channel))
         send_fin(channel);
     if (channel->state == DOMI_CHANNEL_FLUSHING)
-        settle_flushing(channel);
+        settle_flushing_channel(channel);
     if (channel->state == DOMI_CHANNEL_LINGERING && channel->ended &&
         !(channel->io->draining && domi_channel_has_undelivered(channel)))
-        begin_closing(channel, 0, false);
+        begin_closing_channel(channel, 0, false);
     if (channel->state == DOMI_CHANNEL_CLOSING)
-        settle_closing(channel);
+        settle_closing_channel(channel);
     else if (!channel->receiving)
         domi_channel_arm_receive(channel);
 }
 
 /* Let the stages of the channel write what ends their output, unless the channel will be reset.
- * Returns 0; an error, with which the caller resets the channel. */
-static int end_output(domus_channel *channel)
+ * Returns 0; otherwise the error with which the caller resets the channel. */
+static int end_output_of_stages(domus_channel *channel)
 {
     if (channel->pipe == NULL || channel->broken || channel->finished)
         return 0;
@@ -198,7 +206,8 @@ int domi_channel_break(domus_channel *channel, int error)
         return -EALREADY;
     channel->broken = true;
     channel->error = error;
-    /* the stage that carries an inner channel need not wait for it */
+    /* the stage that carries an inner channel hears of the reset at once, before the bytes are
+     * sent */
     if (domi_channel_is_inner(channel))
         domi_channel_ways_of(channel)->note_used(channel);
     return domi_channel_close(channel);
@@ -211,8 +220,8 @@ int domi_channel_finish(domus_channel *channel)
     if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
         return -EALREADY;
     if (channel->streams != 0 && !channel->tunnels)
-        return -EBUSY; /* the peer would take a part of a body for the whole */
-    int error = end_output(channel);
+        return -EBUSY; /* a FIN now would make the peer take a part of a body for the whole */
+    int error = end_output_of_stages(channel);
     if (error != 0) {
         domi_channel_end(channel, error, true);
         return error;
@@ -226,21 +235,21 @@ int domi_channel_close(domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN)
         return -EALREADY;
-    /* the peer would take a part of a body for the whole */
+    /* a FIN now would make the peer take a part of a body for the whole */
     if (channel->streams != 0 && !channel->broken) {
         channel->broken = true;
         channel->error = -EPIPE;
     }
-    int error = end_output(channel);
+    int error = end_output_of_stages(channel);
     if (error != 0) {
         domi_channel_end(channel, error, true);
         return 0;
     }
-    move_channel(channel, DOMI_CHANNEL_FLUSHING);
+    move_channel_to_state(channel, DOMI_CHANNEL_FLUSHING);
     domi_counter_add(&channel->io->counters.discarded_bytes, domi_channel_inbound_bytes(channel));
     domi_channel_drop_inbound(channel);
     if (channel->pipe != NULL)
-        /* the actor has to fail asks that the peer will not answer */
+        /* the channel's actor has to fail asks that the peer will not answer */
         domi_channel_make_ready(channel);
     domi_channel_settle(channel);
     return 0;
@@ -248,6 +257,6 @@ int domi_channel_close(domus_channel *channel)
 
 void domi_channel_end(domus_channel *channel, int error, bool abort)
 {
-    begin_closing(channel, error, abort);
+    begin_closing_channel(channel, error, abort);
     domi_channel_settle(channel);
 }

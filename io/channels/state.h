@@ -4,12 +4,13 @@
 
 #include "io/channels/channel.h"
 
-/* Do the same as domi_channel_settle(), for a channel that may have steps to take. */
+/* Take each step that the state of the channel makes due, for a channel that may have such steps:
+ * arm a receive, send FIN, cancel, close. */
 void domi_channel_take_steps(domus_channel *channel);
 
 /* Take each step that the state of the channel makes due: arm a receive, send FIN, cancel, close.
- * It may be called at any time. Each message leads to several calls, so this returns at once for an
- * open channel that receives. */
+ * Any code may call this at any time. Each message leads to several calls, so this returns at once
+ * for an open channel that receives. */
 static inline void domi_channel_settle(domus_channel *channel)
 {
     if (DOMI_UNLIKELY(channel->state != DOMI_CHANNEL_OPEN || channel->finished ||
@@ -22,12 +23,13 @@ static inline void domi_channel_settle(domus_channel *channel)
  * -EALREADY if the channel is being closed. */
 int domi_channel_close(domus_channel *channel);
 
-/* Do the same as domi_channel_close(), but reset the channel at its end, with `error` for on_close.
- */
+/* Close the channel when the queued bytes are sent, but reset it at its end, with `error` for
+ * on_close. Returns as domi_channel_close(). */
 int domi_channel_break(domus_channel *channel, int error);
 
-/* Send FIN when the queued bytes are sent, and go on reading, as domus_channel_finish() does.
- * Returns 0; -EALREADY if that was done, or if the channel is being closed. */
+/* Send FIN on the channel when the queued bytes are sent, and go on reading, as
+ * domus_channel_finish() does. Returns 0; -EALREADY if that was done, or if the channel is being
+ * closed. */
 int domi_channel_finish(domus_channel *channel);
 
 /* End the channel with `error` for on_close, without sending the queued bytes. With `abort` the

@@ -21,10 +21,10 @@
 
 /* number of slots in the first table of channels, which doubles when it is full */
 #define SLOTS_FIRST 64u
-#define NO_SLOT     UINT32_MAX /* end of the list of free slots */
+#define NO_SLOT     UINT32_MAX /* mark for the end of the list of free slots */
 
-/* Double the table of slots. Returns 0; -ENOMEM, and then the old table stays. */
-static int grow_table(domi_io *io)
+/* Double the thread's table of channel slots. Returns 0; -ENOMEM, and then the old table stays. */
+static int grow_channel_table(domi_io *io)
 {
     uint32_t count = io->slot_count == 0 ? SLOTS_FIRST : io->slot_count * 2;
     domi_channel_slot *slots = domi_memory_new(count * sizeof *slots);
@@ -39,33 +39,34 @@ static int grow_table(domi_io *io)
     return 0;
 }
 
-static int take_slot(domi_io *io, uint32_t *ret_slot)
+static int take_channel_slot(domi_io *io, uint32_t *ret_slot)
 {
     if (io->free_slot != NO_SLOT) {
         *ret_slot = io->free_slot;
         io->free_slot = io->slots[io->free_slot].next_free;
         return 0;
     }
-    if (io->slots_used == io->slot_count && grow_table(io) != 0)
+    if (io->slots_used == io->slot_count && grow_channel_table(io) != 0)
         return -ENOMEM;
     *ret_slot = io->slots_used++;
     return 0;
 }
 
-static void put_slot_back(domi_io *io, uint32_t slot)
+static void put_channel_slot_back(domi_io *io, uint32_t slot)
 {
     io->slots[slot].channel = NULL;
     io->slots[slot].next_free = io->free_slot;
     io->free_slot = slot;
 }
 
-/* Allocate a channel and take a slot for it. Returns 0; -ENOMEM, and then nothing was taken. */
-static int take_place(domi_io *io, domus_channel **ret_channel, uint32_t *ret_slot)
+/* Allocate a channel and take a slot of the table for it. Returns 0; -ENOMEM, and then nothing was
+ * taken. */
+static int take_place_for_channel(domi_io *io, domus_channel **ret_channel, uint32_t *ret_slot)
 {
     *ret_channel = domi_slab_take(&io->channel_slab);
     if (*ret_channel == NULL)
         return -ENOMEM;
-    if (take_slot(io, ret_slot) == 0)
+    if (take_channel_slot(io, ret_slot) == 0)
         return 0;
     domi_slab_put(&io->channel_slab, *ret_channel);
     return -ENOMEM;
@@ -88,11 +89,12 @@ static domi_channel_settings *find_settings_of_connection(domi_io *io,
     return own;
 }
 
-/* Fill a channel whose actor is `house`, and let it begin. A peer to which this side has connected
- * may wait for the first byte of this side, so only settings of the channel's own bound the wait
- * for its first byte. */
-static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house, uint32_t slot,
-                          const domi_connection *connection, domi_proxy_header *proxy)
+/* Fill the fields of a new channel whose actor is `house`, and let it begin. A peer to which this
+ * side has connected may wait for the first byte of this side, so only settings of the channel's
+ * own bound the wait for its first byte. */
+static void fill_and_begin_channel(domus_channel *channel, domi_io *io, domi_house *house,
+                                   uint32_t slot, const domi_connection *connection,
+                                   domi_proxy_header *proxy)
 {
     const domus_behaviour *behaviour = domi_house_behaviour(house);
     bool is_outbound = connection->is_outbound;
@@ -129,13 +131,14 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
     if (proxy == NULL)
         domi_channel_make_ready(channel);
     else
-        domi_channel_settle(channel); /* the channel receives the PROXY header first */
+        /* a channel of a proxy receives the PROXY header first, and opens for its actor later */
+        domi_channel_settle(channel);
 }
 
-/* Copy the name of the server of a connection, if the behaviour has stages that may need it.
- * Returns 0; -ENOMEM. */
-static int copy_server(const domi_connection *connection, const domus_behaviour *behaviour,
-                       domi_server **ret_server)
+/* Copy the name of the server to which a connection was made, if the behaviour has stages that may
+ * need it. Returns 0; -ENOMEM. */
+static int copy_name_of_server(const domi_connection *connection, const domus_behaviour *behaviour,
+                               domi_server **ret_server)
 {
     size_t size = connection->server != NULL ? strlen(connection->server) + 1 : 0;
 
@@ -152,7 +155,7 @@ static int copy_server(const domi_connection *connection, const domus_behaviour 
 
 /* Allocate the state of a proxy's header, if the connection comes from a proxy. Returns 0;
  * -ENOMEM. */
-static int make_header(const domi_connection *connection, domi_proxy_header **ret_proxy)
+static int make_proxy_header_state(const domi_connection *connection, domi_proxy_header **ret_proxy)
 {
     *ret_proxy = NULL;
     if (!connection->is_proxied)
@@ -181,21 +184,21 @@ int domi_channel_make(domi_io *io, domi_house *owner, const domus_behaviour *beh
 
     if (io->failed != 0)
         return io->failed;
-    int error = make_header(connection, &proxy);
+    int error = make_proxy_header_state(connection, &proxy);
     if (error != 0)
         return error;
-    error = take_place(io, &channel, &slot);
+    error = take_place_for_channel(io, &channel, &slot);
     if (error != 0)
         goto fail_place;
     error = domi_house_spawn_channel(io->manager, owner, behaviour, proxy != NULL, &house);
     if (error != 0)
         goto fail_house;
-    begin_channel(channel, io, house, slot, connection, proxy);
+    fill_and_begin_channel(channel, io, house, slot, connection, proxy);
     *ret_channel = channel;
     return 0;
 
 fail_house:
-    put_slot_back(io, slot);
+    put_channel_slot_back(io, slot);
     domi_slab_put(&io->channel_slab, channel);
 fail_place:
     domi_memory_free(proxy);
@@ -210,31 +213,32 @@ int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour
 
     if (io->failed != 0)
         return io->failed;
-    /* A connect that completes so late would only delay the stop: no later step of the drain would
-     * end its channel. */
+    /* No channel is made for a connect that completes so late: it would only delay the stop,
+     * because no later step of the drain would end it. */
     if (io->draining_upstream)
         return -ESHUTDOWN;
     domi_server *server;
-    int error = copy_server(connection, behaviour, &server);
+    int error = copy_name_of_server(connection, behaviour, &server);
     if (error != 0)
         return error;
-    error = take_place(io, &channel, &slot);
+    error = take_place_for_channel(io, &channel, &slot);
     if (error != 0) {
         domi_memory_free(server);
         return error;
     }
     domi_house_become_channel(io->manager, house, behaviour);
-    /* Relaxed: the numbers only serve to choose a thread, and to check a bound. */
+    /* Relaxed: the numbers of connections only serve to choose a thread, and to check a bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->outbound, 1, memory_order_relaxed);
-    begin_channel(channel, io, house, slot, connection, NULL);
+    fill_and_begin_channel(channel, io, house, slot, connection, NULL);
     channel->server = server;
     return 0;
 }
 
-/* Returns the number of accepted connections of a thread, with inner ones. Its two addends are read
- * one after the other. Relaxed: they only serve to choose a thread, and to check a bound. */
-static uint32_t count_accepted(const domi_io *io)
+/* Returns the number of accepted connections of a thread, inner channels included. Its two
+ * addends are read one after the other. Relaxed: they only serve to choose a thread, and to
+ * check a bound. */
+static uint32_t count_accepted_connections(const domi_io *io)
 {
     uint32_t outbound =
         atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&io->outbound, memory_order_relaxed);
@@ -246,17 +250,18 @@ static uint32_t count_accepted(const domi_io *io)
 
 bool domi_io_has_accepted_all(const domi_io *io)
 {
-    uint64_t sum = count_accepted(io);
+    uint64_t sum = count_accepted_connections(io);
 
     for (const domi_io *other = io->next; other != io; other = other->next)
-        sum += count_accepted(other);
+        sum += count_accepted_connections(other);
     return sum >= io->config->channel.connections_max;
 }
 
 bool domi_io_has_opened_all(const domi_io *io)
 {
     uint32_t open = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&io->outbound,
-                                         /* relaxed: this thread writes the number */
+                                         /* Relaxed: only this thread writes the number of
+                                          * connections. */
                                          memory_order_relaxed);
 
     return io->connecting + open >= io->config->connect.connections_max;
@@ -264,10 +269,11 @@ bool domi_io_has_opened_all(const domi_io *io)
 
 /* Let the actor of a channel that is gone stop after this run. If its behaviour says so, it lives
  * until its last conversation has ended, which the end of each run finds out (DOMI_MARK_GONE). */
-static void end_actor(domi_house *house, int error)
+static void stop_actor_of_channel(domi_house *house, int error)
 {
     house->channels.owned = NULL;
-    if (house->reason == 0) /* otherwise a link has stopped the actor, and has set the reason */
+    /* if there is a reason already, a link has stopped the actor and has set it */
+    if (house->reason == 0)
         house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
     if (house->behaviour->conversations_go_on)
         return;
@@ -275,8 +281,8 @@ static void end_actor(domi_house *house, int error)
         domi_house_stop_after_run(house);
 }
 
-/* Count the end of a channel at its listener. */
-static void count_closed(domus_channel *channel)
+/* Count a channel that has ended at the listener from which it came. */
+static void count_closed_at_listener(domus_channel *channel)
 {
     domi_listener_counts *counts = domi_io_listener_counts(channel->io, channel->settings);
 
@@ -293,20 +299,20 @@ void domi_channel_free(domus_channel *channel)
 
     DOMI_CHECK(channel->state == DOMI_CHANNEL_CLOSED && !channel->dirty && !channel->starved &&
                !channel->carry_due);
-    end_actor(channel->house, channel->error);
+    stop_actor_of_channel(channel->house, channel->error);
     io->slots[channel->slot].generation++;
-    put_slot_back(io, channel->slot);
+    put_channel_slot_back(io, channel->slot);
     io->open--;
     if (channel->is_outbound)
         atomic_fetch_sub_explicit(&io->outbound, 1, memory_order_relaxed);
     domi_counter_add(&io->counters.channels_closed, 1);
-    count_closed(channel);
+    count_closed_at_listener(channel);
     DOMI_PROBE_3(channel__close, io->manager->index, channel, channel->error);
     domi_channel_count_drained(channel);
     if (channel->error != 0)
         domi_counter_add(&io->counters.channels_reset, 1);
-    /* release: a thread that sees that no connection is left (domi_system_connections()) also sees
-     * the counts of what was cut. */
+    /* Release: a thread that sees that no connection is left (domi_system_connections()) also sees
+     * the counts of connections that were cut. */
     atomic_fetch_sub_explicit(&io->connections, 1, memory_order_release);
     domi_peers_count_out(io->peers, channel->peer);
     domi_channel_forget_proxy(channel);

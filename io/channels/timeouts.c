@@ -17,14 +17,14 @@
 #include <errno.h>
 #include <sys/ioctl.h>
 
-#define PROXY_TIMEOUT_NS                                                                           \
-    UINT64_C(10000000000) /* for a header, if channel.firstByteTimeout is 0                        \
-                           */
-/* time between two checks of a channel that is too old, or that is late while this side does not
- * read, in nanoseconds */
+/* time for the header of a proxy if channel.firstByteTimeout is 0, in nanoseconds */
+#define PROXY_TIMEOUT_NS UINT64_C(10000000000)
+/* time between two checks of a channel that is too old, or whose peer is late while this side does
+ * not read, in nanoseconds */
 #define LOOK_NS UINT64_C(100000000)
 
-/* Returns the earlier of `next_ns` and `since_ns + timeout_ns`. A time-out of 0 is never due. */
+/* Returns the earlier of the times `next_ns` and `since_ns + timeout_ns`. A time-out of 0 is never
+ * due. */
 static uint64_t get_earlier_deadline(uint64_t next_ns, uint64_t since_ns, uint64_t timeout_ns)
 {
     uint64_t due_ns = since_ns + timeout_ns;
@@ -39,15 +39,15 @@ static bool is_first_byte_awaited(const domus_channel *channel)
     return channel->silent_ns != 0 && !channel->ended && channel->state == DOMI_CHANNEL_OPEN;
 }
 
-/* Returns the time of the next check of the channel's age. Once it is too old, the check finds out
- * whether its last message is over. */
+/* Returns the time of the next check of the channel's age. Once the channel is too old, each check
+ * finds out whether its last message is over. */
 static uint64_t get_next_age_check_ns(const domus_channel *channel)
 {
     return channel->aged ? channel->io->manager->now_ns + LOOK_NS : domi_channel_age_due(channel);
 }
 
-/* Returns the time that the peer has for its first byte, or a proxy for its whole header, in
- * nanoseconds; 0: no bound. */
+/* Returns the time that the channel's peer has for its first byte, or a proxy for its whole header,
+ * in nanoseconds; 0: no bound. */
 static uint64_t get_first_byte_timeout_ns(const domus_channel *channel)
 {
     uint64_t timeout_ns = channel->settings->first_byte_timeout_ns;
@@ -55,7 +55,8 @@ static uint64_t get_first_byte_timeout_ns(const domus_channel *channel)
     return timeout_ns == 0 && channel->proxy != NULL ? PROXY_TIMEOUT_NS : timeout_ns;
 }
 
-/* True if the channel has declared itself resting, and its actor has nothing to do, either. */
+/* True if the inner channel was declared to be resting by its stage, and its actor has nothing to
+ * do, either. */
 static bool is_channel_resting(const domus_channel *channel)
 {
     return channel->rests && channel->house->stacks == NULL;
@@ -113,9 +114,10 @@ void domi_channel_advance_timer(domus_channel *channel, uint64_t due_ns)
         domi_channel_arm_timeouts(channel);
 }
 
-/* True if bytes of the peer wait for this side, in the channel for its actor, or in the socket
- * because the thread had no buffer. False for a peer that takes no answers (`blocked`). */
-static bool waits_to_be_read(const domus_channel *channel)
+/* True if bytes of the peer wait for this side to read them, in the channel for its actor, or in
+ * the socket because the thread had no buffer. False for a peer that takes no answers
+ * (`blocked`). */
+static bool has_unread_bytes(const domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN ||
         (channel->blocked && !channel->halted && !channel->busy))
@@ -124,9 +126,9 @@ static bool waits_to_be_read(const domus_channel *channel)
            domi_socket_bytes(channel->io, channel->fd, FIONREAD) != 0;
 }
 
-/* True if for too long the kernel had no room for the datagrams of an open channel. They are thrown
- * away then, and the channel goes on. */
-static bool is_late_datagram(const domus_channel *channel, uint64_t now_ns)
+/* True if an open channel of datagrams has waited too long for room in the kernel. Its datagrams
+ * are thrown away then, and the channel goes on. */
+static bool have_datagrams_waited_too_long(const domus_channel *channel, uint64_t now_ns)
 {
     return domi_channel_is_of_datagrams(channel) && channel->state == DOMI_CHANNEL_OPEN &&
            channel->sending &&
@@ -134,15 +136,15 @@ static bool is_late_datagram(const domus_channel *channel, uint64_t now_ns)
                now_ns;
 }
 
-static bool is_too_old(const domus_channel *channel)
+static bool is_channel_too_old(const domus_channel *channel)
 {
     return domi_channel_has_age(channel) &&
            channel->io->manager->now_ns >= domi_channel_age_due(channel);
 }
 
-/* Close a channel that is too old as in a drain, once it has answered everything. Returns whether
- * it is closed or being closed; then the timer is set for the next step. */
-static bool retire_old_channel(domus_channel *channel)
+/* Close a channel that is too old in the way of a drain, once it has answered everything. Returns
+ * whether it is closed or being closed; then the timer is set for the next step. */
+static bool close_too_old_channel(domus_channel *channel)
 {
     if (!channel->aged && !channel->drain)
         domi_channel_drain(channel);
@@ -153,9 +155,10 @@ static bool retire_old_channel(domus_channel *channel)
     return channel->state != DOMI_CHANNEL_OPEN;
 }
 
-/* Call the message stage of an open channel, if its time has come. Returns whether the channel is
- * still open. `is_unread` says that this side has not read all bytes of the peer. */
-static bool wake_stage(domus_channel *channel, bool is_unread)
+/* Call the message stage of an open channel, if the time that the stage has set has come. Returns
+ * whether the channel is still open. `is_unread` says that this side has not read all bytes of the
+ * peer. */
+static bool wake_message_stage(domus_channel *channel, bool is_unread)
 {
     if (channel->state != DOMI_CHANNEL_OPEN)
         return true;
@@ -170,17 +173,17 @@ static bool wake_stage(domus_channel *channel, bool is_unread)
     return channel->state == DOMI_CHANNEL_OPEN;
 }
 
-/* Cancel the asks that are kept for a peer that has finished sending, if their time has come; all
- * asks, if the peer was seen to be gone. Returns whether the channel is still open; otherwise all
- * is answered, and the timer is set for the next step. */
-static bool cancel_kept_asks(domus_channel *channel)
+/* Cancel the asks that are kept for a peer that has finished sending, if the time for that has
+ * come; if the peer has reset the connection meanwhile, end the channel instead. Returns whether
+ * the channel is still open; otherwise its time-outs need nothing more. */
+static bool cancel_kept_asks_if_due(domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN)
         return true;
     if (channel->kept_ns == 0 || channel->kept_ns > channel->io->manager->now_ns)
         return true;
     int error = channel->fd >= 0 ? domi_socket_error(channel->io, channel->fd) : 0;
-    if (error != 0) { /* the peer has reset the connection, so this side has cut nothing */
+    if (error != 0) { /* no bytes count as cut, because the peer has reset the connection */
         domi_channel_end(channel, error, false);
         return false;
     }
@@ -190,7 +193,8 @@ static bool cancel_kept_asks(domus_channel *channel)
     return channel->state == DOMI_CHANNEL_OPEN;
 }
 
-/* True if the time for the rest of a message is over, and this side has read all that has come. */
+/* True if the time that the peer has for the rest of a message is over, and this side has read all
+ * that has come. */
 static bool is_message_late(domus_channel *channel, bool is_read)
 {
     uint64_t now_ns = channel->io->manager->now_ns;
@@ -206,25 +210,26 @@ static bool is_message_late(domus_channel *channel, bool is_read)
     return false;
 }
 
-/* Answer a peer whose time for a message that it has begun is over: the pipeline ends the channel
- * with an answer. Returns whether it does; then the timer is set for the next step. */
-static bool answer_late_message(domus_channel *channel)
+/* Answer a peer whose time for a message that it has begun is over: the pipeline writes an answer
+ * and ends the channel. Returns whether it does; then the timer is set for the next step. */
+static bool answer_peer_of_late_message(domus_channel *channel)
 {
     if (channel->pipe == NULL || channel->state != DOMI_CHANNEL_OPEN ||
         !channel->io->pipe_ways->answer_late(channel))
         return false;
     channel->message_due_ns = 0;
-    channel->active_ns = channel->io->manager->now_ns; /* begin the time for the owed answers */
+    /* from now on the idle time bounds the owed answers */
+    channel->active_ns = channel->io->manager->now_ns;
     if (channel->state <= DOMI_CHANNEL_FLUSHING)
         domi_channel_arm_timeouts(channel);
     return true;
 }
 
-/* End the channel of a peer that was too slow with a message. */
+/* End a channel whose peer was too slow to send a message. */
 static void end_slow_channel(domus_channel *channel)
 {
     domi_counter_add(&channel->io->counters.channels_slow, 1);
-    if (answer_late_message(channel))
+    if (answer_peer_of_late_message(channel))
         return;
     domi_channel_count_cut(channel, 0);
     domi_channel_end(channel, -ETIMEDOUT, channel->sending);
@@ -256,7 +261,7 @@ void domi_channel_handle_timer(domus_channel *channel)
         domi_channel_end(channel, 0, false);
         return;
     }
-    bool is_unread = waits_to_be_read(channel);
+    bool is_unread = has_unread_bytes(channel);
     bool is_crowded =
         !channel->ended && (channel->crowded || (channel->paused && channel->io->pressure.spares));
     bool is_asked =
@@ -266,9 +271,9 @@ void domi_channel_handle_timer(domus_channel *channel)
          * not, either */
         channel->active_ns = now_ns;
     if (channel->silent_ns != 0 && (is_unread || !channel->receiving || channel->cancelling))
-        /* this side did not read, so the peer's first byte may have come long ago */
+        /* while this side did not read, the peer's first byte may have come unseen */
         channel->silent_ns = now_ns;
-    if (is_too_old(channel) && retire_old_channel(channel))
+    if (is_channel_too_old(channel) && close_too_old_channel(channel))
         return;
     bool is_read = !is_crowded && !is_unread;
     if (domi_channel_is_slow(channel, is_read) || is_message_late(channel, is_read)) {
@@ -280,16 +285,16 @@ void domi_channel_handle_timer(domus_channel *channel)
         domi_channel_make_ready(channel); /* the channel's run checks its time-outs, and sets the
                                              time of the next check */
     }
-    if (!wake_stage(channel, is_unread || is_crowded))
+    if (!wake_message_stage(channel, is_unread || is_crowded))
         return;
-    if (!cancel_kept_asks(channel))
+    if (!cancel_kept_asks_if_due(channel))
         return;
     uint64_t next_ns = get_next_timeout_ns(channel);
     if (next_ns > now_ns) {
         domi_channel_set_timer(channel, next_ns);
         return;
     }
-    if (is_late_datagram(channel, now_ns)) {
+    if (have_datagrams_waited_too_long(channel, now_ns)) {
         domi_channel_ways_of(channel)->be_late(channel);
         domi_channel_arm_timeouts(channel);
         return;
@@ -298,7 +303,7 @@ void domi_channel_handle_timer(domus_channel *channel)
         domi_channel_end(channel, 0, false);
         return;
     }
-    if (is_channel_idle(channel, now_ns) && answer_late_message(channel))
+    if (is_channel_idle(channel, now_ns) && answer_peer_of_late_message(channel))
         return;
     if (is_first_byte_awaited(channel) &&
         get_earlier_deadline(UINT64_MAX, channel->silent_ns, get_first_byte_timeout_ns(channel)) <=

@@ -15,14 +15,14 @@
 
 #include <errno.h>
 
-/* True if the actor is the channel itself or its parent, or has the same state as one of them. (A
- * relay has two channels and one state.) */
-static bool may_act(const domus_stack *stack, const domus_channel *channel)
+/* True if the actor in `house` is the channel itself or its parent, or has the same state as one of
+ * them. (A relay has two channels and one state.) */
+static bool may_actor_act_on_channel(const domus_stack *stack, const domus_channel *channel)
 {
     const domi_house *house = domi_stack_house(stack);
     const domi_house *of_channel = channel->house;
 
-    /* a state actor may run on another thread than its channels */
+    /* a state actor may not act, because it may run on another thread than its channels */
     if (house->behaviour->kind != DOMUS_CHANNELS)
         return false;
     if (house == of_channel || house == of_channel->parent)
@@ -33,7 +33,7 @@ static bool may_act(const domus_stack *stack, const domus_channel *channel)
 
 bool domi_channel_is_for(const domus_stack *stack, const domus_channel *channel)
 {
-    return may_act(stack, channel);
+    return may_actor_act_on_channel(stack, channel);
 }
 
 int domus_channel_options_check(const domus_stack *stack, const domus_channel_options *options,
@@ -47,7 +47,7 @@ int domus_channel_options_check(const domus_stack *stack, const domus_channel_op
 #define NO_SLICE ((domus_slice){NULL, 0, 0})
 
 /* Queue a buffer after the byte stages of the channel have wrapped it. Consumes it. */
-static int write_wrapped(domus_channel *channel, domus_buffer *bytes)
+static int write_through_stages(domus_channel *channel, domus_buffer *bytes)
 {
     int error = bytes->size != 0
                     ? channel->io->pipe_ways->write(channel, bytes->data, bytes->size, NO_SLICE)
@@ -59,19 +59,20 @@ static int write_wrapped(domus_channel *channel, domus_buffer *bytes)
 
 int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer *bytes)
 {
-    if (!may_act(stack, channel)) {
+    if (!may_actor_act_on_channel(stack, channel)) {
         domus_buffer_free(bytes);
         return -EPERM;
     }
     if (DOMI_UNLIKELY(channel->wraps))
-        return write_wrapped(channel, bytes);
+        return write_through_stages(channel, bytes);
     return DOMI_LIKELY(channel->special == NULL)
                ? domi_channel_write(channel, bytes)
                : domi_channel_ways_of(channel)->write(channel, bytes);
 }
 
-/* Append bytes to a channel on which may_act() has allowed to act. */
-static int append_allowed_bytes(domus_channel *channel, const void *data, size_t size)
+/* Append bytes to a channel on which the caller may act, as may_actor_act_on_channel() has found.
+ */
+static int append_bytes_without_check(domus_channel *channel, const void *data, size_t size)
 {
     if (DOMI_LIKELY(!channel->wraps) || size == 0 || size > DOMI_BUFFER_MAX)
         return domi_channel_append(channel, data, size);
@@ -80,14 +81,16 @@ static int append_allowed_bytes(domus_channel *channel, const void *data, size_t
 
 int domus_channel_append(domus_stack *stack, domus_channel *channel, const void *data, size_t size)
 {
-    return may_act(stack, channel) ? append_allowed_bytes(channel, data, size) : -EPERM;
+    return may_actor_act_on_channel(stack, channel)
+               ? append_bytes_without_check(channel, data, size)
+               : -EPERM;
 }
 
-/* size in bytes up to which a slice is copied, together with the bytes before it */
+/* size in bytes up to which a slice is copied behind the bytes before it */
 #define SLICE_COPIED 512u
 
-/* Queue a slice, which stays the caller's. */
-static int write_slice(domus_channel *channel, domus_slice slice)
+/* Queue a slice to be sent on the channel; the slice stays the caller's. */
+static int queue_slice_to_channel(domus_channel *channel, domus_slice slice)
 {
     domus_slice kept;
 
@@ -113,7 +116,8 @@ static int write_slice(domus_channel *channel, domus_slice slice)
 
 int domus_channel_write_slice(domus_stack *stack, domus_channel *channel, domus_slice slice)
 {
-    int error = may_act(stack, channel) ? write_slice(channel, slice) : -EPERM;
+    int error =
+        may_actor_act_on_channel(stack, channel) ? queue_slice_to_channel(channel, slice) : -EPERM;
 
     domus_slice_free(slice);
     return error;
@@ -129,7 +133,7 @@ int domus_channel_flush_to(domus_stack *stack, domus_channel *channel, uint64_t 
 {
     domi_promise *promise;
 
-    if (!may_act(stack, channel))
+    if (!may_actor_act_on_channel(stack, channel))
         return -EPERM;
     int error = domi_stack_add_promise(stack, DOMI_PROMISE_FLUSH, &promise);
     if (error != 0)
@@ -142,12 +146,13 @@ int domus_channel_flush_to(domus_stack *stack, domus_channel *channel, uint64_t 
 
 int domus_channel_finish(domus_stack *stack, domus_channel *channel)
 {
-    return may_act(stack, channel) ? domi_channel_finish(channel) : -EPERM;
+    return may_actor_act_on_channel(stack, channel) ? domi_channel_finish(channel) : -EPERM;
 }
 
-/* Make settings for one channel that replace those of its listener, whose name they keep. */
-static int make_settings(const domus_channel *channel, const domus_channel_options *options,
-                         domi_channel_settings **ret_settings)
+/* Make settings for one channel that replace the settings of its listener, whose name they keep. */
+static int make_settings_for_channel(const domus_channel *channel,
+                                     const domus_channel_options *options,
+                                     domi_channel_settings **ret_settings)
 {
     const domi_channel_settings *before = channel->settings;
     domus_channel_options own;
@@ -174,11 +179,11 @@ int domus_channel_set_options(domus_stack *stack, domus_channel *channel,
 {
     domi_channel_settings *settings;
 
-    if (!may_act(stack, channel))
+    if (!may_actor_act_on_channel(stack, channel))
         return -EPERM;
     if (channel->state != DOMI_CHANNEL_OPEN)
         return -EPIPE;
-    int result = make_settings(channel, options, &settings);
+    int result = make_settings_for_channel(channel, options, &settings);
     if (result != 0)
         return result;
     domi_settings_drop(channel->settings);
@@ -189,7 +194,7 @@ int domus_channel_set_options(domus_stack *stack, domus_channel *channel,
 
 int domus_channel_message_done(domus_stack *stack, domus_channel *channel)
 {
-    if (!may_act(stack, channel))
+    if (!may_actor_act_on_channel(stack, channel))
         return -EPERM;
     channel->answered_bytes = channel->received_bytes;
     return 0;
@@ -197,21 +202,21 @@ int domus_channel_message_done(domus_stack *stack, domus_channel *channel)
 
 int domus_channel_close(domus_stack *stack, domus_channel *channel)
 {
-    return may_act(stack, channel) ? domi_channel_close(channel) : -EPERM;
+    return may_actor_act_on_channel(stack, channel) ? domi_channel_close(channel) : -EPERM;
 }
 
 int domus_channel_reset(domus_stack *stack, domus_channel *channel, int error)
 {
-    if (!may_act(stack, channel))
+    if (!may_actor_act_on_channel(stack, channel))
         return -EPERM;
     domi_channel_end(channel, error < 0 ? error : -ECONNABORTED, true);
     return 0;
 }
 
-/* Stop handing input to the actor, or begin again. */
-static int set_halted(domus_stack *stack, domus_channel *channel, bool halted)
+/* Stop handing received bytes to the channel's actor, or begin again. */
+static int set_input_halted(domus_stack *stack, domus_channel *channel, bool halted)
 {
-    if (!may_act(stack, channel))
+    if (!may_actor_act_on_channel(stack, channel))
         return -EPERM;
     if (channel->state != DOMI_CHANNEL_OPEN)
         return -EPIPE;
@@ -223,7 +228,7 @@ static int set_halted(domus_stack *stack, domus_channel *channel, bool halted)
 
 int domus_channel_set_relay(domus_stack *stack, domus_channel *channel, bool relays)
 {
-    if (!may_act(stack, channel))
+    if (!may_actor_act_on_channel(stack, channel))
         return -EPERM;
     channel->relays = relays;
     return 0;
@@ -231,12 +236,12 @@ int domus_channel_set_relay(domus_stack *stack, domus_channel *channel, bool rel
 
 int domus_channel_pause(domus_stack *stack, domus_channel *channel)
 {
-    return set_halted(stack, channel, true);
+    return set_input_halted(stack, channel, true);
 }
 
 int domus_channel_resume(domus_stack *stack, domus_channel *channel)
 {
-    return set_halted(stack, channel, false);
+    return set_input_halted(stack, channel, false);
 }
 
 /* --- what tells ------------------------------------------------------------------------------- */
@@ -253,8 +258,8 @@ domus_address domus_channel_address(const domus_channel *channel)
     return domi_house_address(channel->house);
 }
 
-/* Returns the descriptor of the connection on which the bytes of the channel travel; -1: it is
- * gone. */
+/* Returns the descriptor of the connection on which the bytes of the channel travel, also for an
+ * inner channel; -1: it is gone. */
 static int get_descriptor_of_connection(const domus_channel *channel)
 {
     if (!domi_channel_is_inner(channel))

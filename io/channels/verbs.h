@@ -1,4 +1,4 @@
-/* The check that all public functions begin with which act on a channel. Owner thread. */
+/* The check with which all public functions begin that act on a channel. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_VERBS_H
 #define DOMI_IO_CHANNELS_VERBS_H
 

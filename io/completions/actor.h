@@ -8,15 +8,17 @@
 
 /* ---- run.c ------------------------------------------------------------------------------------*/
 
-/* The side of channels that house calls: the functions that io sets in a manager. Owner thread. */
+/* The functions that house calls for a channel in a run of its actor: io sets them in a manager
+ * (domi_io_hooks). Owner thread. */
 
-/* Implement domi_io_hooks.conversation_ended. */
+/* Implement domi_io_hooks.conversation_ended: handle the end of a conversation that a channel
+ * began. */
 void domi_channel_conversation_ended(domi_manager *manager, domi_house *house);
 
 /* Reset the channel of `house`, if it belongs to one: implements domi_io_hooks.channel_failed. */
 bool domi_channel_fail_actor(domi_manager *manager, domi_house *house, int error);
 
-/* Implement domi_io_hooks.run_channels, open_channel, stop_channels and take_event. */
+/* Implement the hooks run_channels, open_channel, stop_channels and take_event of domi_io_hooks. */
 uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t budget);
 void domi_channels_open(domi_manager *manager, domi_house *house);
 uint32_t domi_channels_stop(domi_manager *manager, domi_house *house);
@@ -28,17 +30,17 @@ bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_e
  * call is a turn. If the function, or a conversation of the channel, ends with a negative errno,
  * the channel is reset. Owner thread, within a run of the channel's actor. */
 
-/* Call on_open, and begin to receive. */
+/* Call the channel's on_open, and begin to receive. */
 void domi_channel_call_open(domi_manager *manager, domi_house *house, domus_channel *channel);
 
-/* Take the first piece of `inbound`, and call on_read for it; without an on_read the piece is
- * freed. */
+/* Take the first received piece of the channel, and call on_read for it; without an on_read the
+ * piece is freed. */
 void domi_channel_call_read(domi_manager *manager, domi_house *house, domus_channel *channel);
 
-/* Call on_end; without an on_end, close the channel when all is answered. */
+/* Call the channel's on_end; without an on_end, close the channel when all is answered. */
 void domi_channel_call_end(domi_manager *manager, domi_house *house, domus_channel *channel);
 
-/* Call on_close, if on_open was called, and free the channel. */
+/* Call the channel's on_close, if on_open was called, and free the channel. */
 void domi_channel_call_close(domi_manager *manager, domi_house *house, domus_channel *channel);
 
 #endif

@@ -22,68 +22,72 @@ static const domus_type read_type = {.name = "on_read"};
 static const domus_type end_type = {.name = "on_end"};
 static const domus_type close_type = {.name = "on_close"};
 
-/* Count a conversation that the bytes of this channel began, until it has ended. */
-static void count_conversation(domus_channel *channel, domus_stack *pooled)
+/* Count a conversation that bytes of the channel have begun, until it has ended. */
+static void count_conversation_of_channel(domus_channel *channel, domus_stack *pooled)
 {
     channel->conversations++;
     pooled->away |= DOMI_STACK_COUNTED;
 }
 
-/* Call a function on a stack that has its frame, and end the turn. Returns the function's
- * result. */
-static int call_on_stack(domus_stack *stack, domi_house *house, const domus_call *call,
-                         const domus_type *type, const domus_channel_event *event)
+/* Call a function of a channel's behaviour on a stack that has its frame, and end the turn. Returns
+ * the function's result. */
+static int call_function_on_stack(domus_stack *stack, domi_house *house, const domus_call *call,
+                                  const domus_type *type, const domus_channel_event *event)
 {
     stack->begun_by = type;
     domi_turn_begin(stack, type);
     return domi_turn_end_unreported(stack, call->handle(stack, house->self, event));
 }
 
-/* Call a function that has a frame, without memory for a pooled stack. */
-__attribute__((noinline, cold)) static int call_local(domi_manager *manager, domi_house *house,
-                                                      const domus_call *call,
-                                                      const domus_type *type,
-                                                      const domus_channel_event *event)
+/* Call a function of a channel's behaviour that has a frame when there is no memory for a pooled
+ * stack: the frame lies on a stack in this C frame, and the conversation cannot wait. */
+__attribute__((noinline, cold)) static int
+call_function_on_local_stack(domi_manager *manager, domi_house *house, const domus_call *call,
+                             const domus_type *type, const domus_channel_event *event)
 {
     alignas(16) unsigned char place[DOMI_STACK_HEAD + DOMUS_FRAME_MAX];
 
-    return call_on_stack(domi_stack_init_local(place, manager, house, call->call_frame_size), house,
-                         call, type, event);
+    return call_function_on_stack(
+        domi_stack_init_local(place, manager, house, call->call_frame_size), house, call, type,
+        event);
 }
 
-/* Call a function that has a frame. Returns the function's result. */
-static int call_framed(domi_manager *manager, domi_house *house, const domus_call *call,
-                       const domus_type *type, const domus_channel_event *event)
+/* Call a function of a channel's behaviour that has a frame. Returns the function's result. */
+static int call_function_with_frame(domi_manager *manager, domi_house *house,
+                                    const domus_call *call, const domus_type *type,
+                                    const domus_channel_event *event)
 {
     domus_stack *stack = domi_stack_new(manager, house, call->call_frame_size);
 
     if (stack == NULL)
-        return call_local(manager, house, call, type, event);
+        return call_function_on_local_stack(manager, house, call, type, event);
     if (type == &read_type)
-        count_conversation(event->channel, stack);
-    int result = call_on_stack(stack, house, call, type, event);
+        count_conversation_of_channel(event->channel, stack);
+    int result = call_function_on_stack(stack, house, call, type, event);
     if (type == &read_type)
         domi_channel_update_busy(event->channel);
     return result;
 }
 
-/* Call a function of the behaviour. Returns its result; a failure is not reported, because the
- * caller decides what it means. Inlined, so that `type` is a constant. */
-DOMI_INLINE int call_function(domi_manager *manager, domi_house *house, const domus_call *call,
-                              const domus_type *type, const domus_channel_event *event)
+/* Call a function of a channel's behaviour. Returns its result; a failure is not reported, because
+ * the caller decides what it means. Inlined, so that `type` is a constant. */
+DOMI_INLINE int call_channel_function(domi_manager *manager, domi_house *house,
+                                      const domus_call *call, const domus_type *type,
+                                      const domus_channel_event *event)
 {
     domus_stack stack;
 
     if (DOMI_UNLIKELY(call->call_frame_size != 0))
-        return call_framed(manager, house, call, type, event);
+        return call_function_with_frame(manager, house, call, type, event);
     domi_stack_begin(&stack, manager, house);
     domi_turn_begin(&stack, type);
     int result = call->handle(&stack, house->self, event);
     bool counts = type == &read_type && stack.pooled != NULL;
-    if (DOMI_UNLIKELY(stack.pooled != NULL)) /* a stack that has not parked ends with this call */
+    /* a stack whose conversation has not parked ends with this call */
+    if (DOMI_UNLIKELY(stack.pooled != NULL))
         stack.pooled->begun_by = type;
     if (DOMI_UNLIKELY(counts))
-        count_conversation(event->channel, stack.pooled);
+        count_conversation_of_channel(event->channel, stack.pooled);
     (void)domi_turn_end_begun(&stack, result < 0 ? 0 : result, DOMI_EVENT);
     if (DOMI_UNLIKELY(counts))
         domi_channel_update_busy(event->channel);
@@ -100,7 +104,7 @@ DOMI_NO_CANARY void domi_channel_call_open(domi_manager *manager, domi_house *ho
     channel->opened = true;
     if (call->handle != NULL) {
         const domus_channel_event event = {.channel = channel};
-        int result = call_function(manager, house, call, &open_type, &event);
+        int result = call_channel_function(manager, house, call, &open_type, &event);
         if (result < 0)
             domi_channel_refuse(channel, result);
     }
@@ -119,7 +123,7 @@ DOMI_NO_CANARY void domi_channel_call_read(domi_manager *manager, domi_house *ho
         return;
     }
     const domus_channel_event event = {.channel = channel, .bytes = buffer};
-    int result = call_function(manager, house, call, &read_type, &event);
+    int result = call_channel_function(manager, house, call, &read_type, &event);
     if (DOMI_UNLIKELY(result < 0))
         domi_channel_refuse(channel, result);
 }
@@ -135,7 +139,7 @@ DOMI_NO_CANARY void domi_channel_call_end(domi_manager *manager, domi_house *hou
         return;
     }
     const domus_channel_event event = {.channel = channel};
-    int result = call_function(manager, house, call, &end_type, &event);
+    int result = call_channel_function(manager, house, call, &end_type, &event);
     if (result < 0)
         domi_channel_refuse(channel, result);
 }
@@ -147,8 +151,8 @@ DOMI_NO_CANARY void domi_channel_call_close(domi_manager *manager, domi_house *h
 
     if (call->handle != NULL && channel->opened) {
         const domus_channel_event event = {.channel = channel, .error = channel->error};
-        /* the connection is gone, so the result changes nothing */
-        (void)call_function(manager, house, call, &close_type, &event);
+        /* the connection is gone, so the result of on_close changes nothing */
+        (void)call_channel_function(manager, house, call, &close_type, &event);
     }
     domi_pipe_end(channel);
     domi_channel_free(channel);

@@ -19,22 +19,24 @@
 const domus_type domus_ready_type = {.name = "ready", .size = sizeof(domus_ready)};
 
 struct domi_descriptor {
-    domi_envelope event;                  /* the message that tells the actor what is ready */
-    domi_descriptor *next;                /* next watch in the list of armed ones of its io */
-    DOMI_KEEP_PLACE(8) domi_house *house; /* the actor that watches, by its house */
+    /* the watch's event, which tells the actor what the descriptor is ready for */
+    domi_envelope event;
+    domi_descriptor *next; /* next watch in the list of the io's watches whose poll is armed */
+    DOMI_KEEP_PLACE(8) domi_house *house; /* the house of the actor that watches the descriptor */
     int fd;                               /* the watched descriptor, which belongs to the user */
-    uint32_t events;                      /* events to wait for, bits of poll(2) */
-    _Atomic uint32_t generation; /* grows when the watch is freed, so that old handles are stale */
-    bool armed;                  /* a poll is in the ring */
-    bool cancelling;             /* the poll in the ring is being cancelled */
-    bool under_way;              /* the watch's event is in the mailbox or is being handled */
+    uint32_t events;                      /* events for which the watch waits, bits of poll(2) */
+    /* generation of the watch, which grows when it is freed, so that old handles are stale */
+    _Atomic uint32_t generation;
+    bool armed;      /* a poll of the watch is in the ring */
+    bool cancelling; /* the watch's poll in the ring is being cancelled */
+    bool under_way;  /* the watch's event is in the mailbox or is being handled */
     /* the watch was taken back; it is freed when neither its poll nor its event is under way */
     bool cancelled;
-    bool failed; /* the event carries an error: when it was handled, the watch is freed */
-    bool noted;  /* the watch was begun on a loan: home arms it when the house is back */
-    /* address of the pointer to this watch in that list, while it is armed */
+    bool failed; /* the watch's event carries an error: when it was handled, the watch is freed */
+    bool noted; /* the watch was begun by a lent actor: home arms its poll when the house is back */
+    /* address of the pointer to this watch in the list of armed ones, while it is armed */
     DOMI_KEEP_PLACE(8) domi_descriptor **place;
-    DOMI_AT_LINK domi_link link; /* link in the house's list `attached` */
+    DOMI_AT_LINK domi_link link; /* link of the watch in its house's list `attached` */
 };
 
 static_assert(sizeof(domi_descriptor) == 128, "two cache lines");
@@ -42,14 +44,14 @@ static_assert(offsetof(domi_descriptor, link) == DOMI_LINK_OFFSET, "as a timer's
 static_assert(sizeof(domus_ready) <= sizeof(((domi_envelope *)NULL)->payload), "inline");
 
 /* Returns the user_data of the poll of a descriptor watch. */
-static uint64_t make_user_data(const domi_descriptor *descriptor)
+static uint64_t make_user_data_of_watch(const domi_descriptor *descriptor)
 {
     return (uint64_t)DOMI_OP_DESCRIPTOR << 56 | (uintptr_t)descriptor;
 }
 
 static domi_io *get_io_of_watch(const domi_descriptor *descriptor)
 {
-    return descriptor->house->home->io; /* constant while threads run */
+    return descriptor->house->home->io; /* the field home->io is constant while threads run */
 }
 
 static void send_ready_event(domi_descriptor *descriptor, uint32_t events, int error)
@@ -62,11 +64,12 @@ static void send_ready_event(domi_descriptor *descriptor, uint32_t events, int e
     descriptor->failed = error != 0;
     int result = domi_mailbox_put(get_io_of_watch(descriptor)->manager, address,
                                   &descriptor->event.node, DOMI_EVENT);
-    /* the put cannot fail, because a house takes its watches back before it ends */
+    /* the put of the watch's event cannot fail, because a house takes its watches back before it
+     * ends */
     DOMI_CHECK(result == 0);
 }
 
-static void add_to_armed_list(domi_io *io, domi_descriptor *descriptor)
+static void add_watch_to_armed_list(domi_io *io, domi_descriptor *descriptor)
 {
     descriptor->armed = true;
     descriptor->place = &io->watched;
@@ -76,7 +79,7 @@ static void add_to_armed_list(domi_io *io, domi_descriptor *descriptor)
     io->watched = descriptor;
 }
 
-static void remove_from_armed_list(domi_descriptor *descriptor)
+static void remove_watch_from_armed_list(domi_descriptor *descriptor)
 {
     *descriptor->place = descriptor->next;
     if (descriptor->next != NULL)
@@ -84,9 +87,9 @@ static void remove_from_armed_list(domi_descriptor *descriptor)
     descriptor->armed = descriptor->cancelling = false;
 }
 
-/* Arm the poll. If the ring has failed, the poll would never complete, so the actor is told at
- * once. */
-static void arm_poll(domi_descriptor *descriptor)
+/* Arm the poll of a watch. If the ring has failed, the poll would never complete, so the actor is
+ * told at once. */
+static void arm_poll_of_watch(domi_descriptor *descriptor)
 {
     domi_io *io = get_io_of_watch(descriptor);
 
@@ -94,48 +97,50 @@ static void arm_poll(domi_descriptor *descriptor)
         send_ready_event(descriptor, 0, io->failed);
         return;
     }
-    add_to_armed_list(io, descriptor);
+    add_watch_to_armed_list(io, descriptor);
     io->backend->poll_once(io->ring, descriptor->fd, descriptor->events,
-                           make_user_data(descriptor));
+                           make_user_data_of_watch(descriptor));
 }
 
-static void cancel_poll(domi_descriptor *descriptor)
+static void cancel_poll_of_watch(domi_descriptor *descriptor)
 {
     domi_io *io = get_io_of_watch(descriptor);
 
     if (!descriptor->armed || descriptor->cancelling)
         return;
     descriptor->cancelling = true;
-    io->backend->cancel(io->ring, descriptor->fd, make_user_data(descriptor), DOMI_OP_IGNORED);
+    io->backend->cancel(io->ring, descriptor->fd, make_user_data_of_watch(descriptor),
+                        DOMI_OP_IGNORED);
 }
 
-static void detach_descriptor(domi_descriptor *descriptor)
+static void take_watch_back(domi_descriptor *descriptor)
 {
     descriptor->cancelled = true;
     domi_link_remove(descriptor->house, &descriptor->link);
-    cancel_poll(descriptor);
+    cancel_poll_of_watch(descriptor);
 }
 
-/* Returns the generation of a watch. Relaxed, as is the store: an actor's own watches end in its
- * own runs, so it sees their generations in order. With a stale handle it may read a record that
- * belongs to another thread by now, and then finds another generation. */
+/* Returns the generation of a watch. Relaxed, as is the store of it: an actor's own watches end in
+ * its own runs, so it sees their generations in order. With a stale handle it may read a record
+ * that belongs to another thread by now, and then finds another generation. */
 static uint32_t get_generation_of_watch(const domi_descriptor *descriptor)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&descriptor->generation,
                                 memory_order_relaxed);
 }
 
-/* Free the watch or arm it again, unless its poll or its event is still under way. */
-static void settle_watch(domi_descriptor *descriptor)
+/* Free a watch that was taken back, or arm it again, unless its poll or its event is still under
+ * way. */
+static void free_or_rearm_watch(domi_descriptor *descriptor)
 {
     if (descriptor->armed || descriptor->under_way || descriptor->noted)
         return;
     if (!descriptor->cancelled && !descriptor->failed) {
-        arm_poll(descriptor);
+        arm_poll_of_watch(descriptor);
         return;
     }
     if (!descriptor->cancelled)
-        detach_descriptor(descriptor);
+        take_watch_back(descriptor);
     atomic_fetch_add_explicit(&descriptor->generation, 1, memory_order_relaxed);
     domi_pool_free(get_io_of_watch(descriptor)->manager, &descriptor->event.node);
 }
@@ -145,10 +150,10 @@ void domi_descriptor_handle_completion(domi_io *io, domi_descriptor *descriptor,
     bool again = descriptor->cancelling;
 
     DOMI_CHECK(get_io_of_watch(descriptor) == io && descriptor->armed);
-    remove_from_armed_list(descriptor);
+    remove_watch_from_armed_list(descriptor);
     if (!descriptor->cancelled && !(result == -ECANCELED && again))
         send_ready_event(descriptor, result >= 0 ? (uint32_t)result : 0, result < 0 ? result : 0);
-    settle_watch(descriptor);
+    free_or_rearm_watch(descriptor);
 }
 
 void domi_descriptors_fail(domi_io *io)
@@ -163,7 +168,7 @@ void domi_descriptor_end_event(domi_manager *manager, domi_node *node)
 
     (void)manager;
     descriptor->under_way = false;
-    settle_watch(descriptor);
+    free_or_rearm_watch(descriptor);
 }
 
 void domi_descriptor_cancel(domi_manager *manager, domi_node *node)
@@ -171,9 +176,10 @@ void domi_descriptor_cancel(domi_manager *manager, domi_node *node)
     domi_descriptor *descriptor = (domi_descriptor *)(void *)node;
 
     (void)manager;
-    descriptor->event.error = -ECANCELED; /* an event that is under way is not handled then */
-    detach_descriptor(descriptor);
-    settle_watch(descriptor);
+    /* if the watch's event is in the mailbox, it is not handled when it comes */
+    descriptor->event.error = -ECANCELED;
+    take_watch_back(descriptor);
+    free_or_rearm_watch(descriptor);
 }
 
 void domi_descriptor_carry_out_note(domi_manager *home, domi_node *node)
@@ -182,21 +188,21 @@ void domi_descriptor_carry_out_note(domi_manager *home, domi_node *node)
 
     (void)home;
     descriptor->noted = false;
-    settle_watch(descriptor);
+    free_or_rearm_watch(descriptor);
 }
 
 int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *ret_watch)
 {
     domi_manager *manager = stack->manager;
     domi_house *house = domi_stack_house(stack);
-    domi_io *io = house->home->io; /* home->io is constant while threads run */
+    domi_io *io = house->home->io; /* the field home->io is constant while threads run */
     bool is_lent = domi_is_lent(manager, house);
 
     if (fd < 0)
         return -EBADF;
     if (io == NULL || io->backend->poll_once == NULL || io->backend->is_simulated)
         return domi_refuse_ringless(stack);
-    /* a thief may not read home's io: home tells the actor later */
+    /* a thief may not read the io of home: home tells the actor later that the ring has failed */
     if (!is_lent && io->failed != 0)
         return io->failed;
     domi_descriptor *descriptor = domi_pool_take(manager, DOMI_SLAB_DESCRIPTOR);
@@ -211,19 +217,19 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
     descriptor->armed = descriptor->cancelling = false;
     descriptor->under_way = descriptor->cancelled = descriptor->failed = false;
     domi_link_add(house, &descriptor->link);
-    /* the poll is in the ring of the home, so the house must stay there */
+    /* a house with a watch is not lent, because the poll is in the ring of its home */
     house->marks |= DOMI_MARK_PINNED;
     descriptor->noted = is_lent;
     if (descriptor->noted)
         domi_note_add(manager, &descriptor->event.node);
     else
-        arm_poll(descriptor);
+        arm_poll_of_watch(descriptor);
     if (ret_watch != NULL)
         *ret_watch = (domus_fd_watch){descriptor, get_generation_of_watch(descriptor)};
     return 0;
 }
 
-static domi_descriptor *find_watch(const domus_stack *stack, domus_fd_watch watch)
+static domi_descriptor *find_watch_by_handle(const domus_stack *stack, domus_fd_watch watch)
 {
     domi_descriptor *descriptor = watch.descriptor;
 
@@ -235,23 +241,24 @@ static domi_descriptor *find_watch(const domus_stack *stack, domus_fd_watch watc
 
 int domus_fd_change(domus_stack *stack, domus_fd_watch watch, uint32_t events)
 {
-    domi_descriptor *descriptor = find_watch(stack, watch);
+    domi_descriptor *descriptor = find_watch_by_handle(stack, watch);
 
     if (descriptor == NULL || descriptor->failed)
         return -ENOENT;
     descriptor->events = events;
-    cancel_poll(descriptor); /* the poll is armed again when its cancel has come back */
+    /* the watch's poll is armed again when its cancel has come back */
+    cancel_poll_of_watch(descriptor);
     return 0;
 }
 
 int domus_unwatch_fd(domus_stack *stack, domus_fd_watch watch)
 {
-    domi_descriptor *descriptor = find_watch(stack, watch);
+    domi_descriptor *descriptor = find_watch_by_handle(stack, watch);
 
     if (descriptor == NULL)
         return -ENOENT;
     descriptor->event.error = -ECANCELED;
-    detach_descriptor(descriptor);
-    settle_watch(descriptor);
+    take_watch_back(descriptor);
+    free_or_rearm_watch(descriptor);
     return 0;
 }

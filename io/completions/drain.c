@@ -21,22 +21,22 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-/* least time between two checks of a channel, in nanoseconds */
+/* least time between two checks of a draining channel, in nanoseconds */
 #define LOOK_NS   UINT64_C(10000000)
-#define LOOKS_MAX 1024u /* most checks in one iteration */
+#define LOOKS_MAX 1024u /* most draining channels that are checked in one iteration */
 
-/* Returns the error of the socket if the peer has finished sending; otherwise 0. */
-static int get_pending_error(const domus_channel *channel)
+/* Returns the error of the channel's socket if the peer has finished sending; otherwise 0. */
+static int get_pending_error_of_socket(const domus_channel *channel)
 {
     return channel->ended && channel->fd >= 0 ? domi_socket_error(channel->io, channel->fd) : 0;
 }
 
-/* Check a lingering channel. While the peer has not acknowledged everything, its time to close
- * begins again with each check. */
-static void check_lingering(domus_channel *channel)
+/* Check a lingering channel in a drain. While the peer has not acknowledged everything, the time
+ * that it has to close begins again with each check. */
+static void check_lingering_channel(domus_channel *channel)
 {
     domi_io *io = channel->io;
-    int error = get_pending_error(channel);
+    int error = get_pending_error_of_socket(channel);
 
     if (error != 0) {
         domi_channel_end(channel, error, false);
@@ -62,7 +62,7 @@ void domi_io_look_at_draining(domi_io *io)
             continue;
         domi_channel_drain_step(channel);
         if (channel->state == DOMI_CHANNEL_LINGERING)
-            check_lingering(channel);
+            check_lingering_channel(channel);
     }
     if (io->look_slot >= io->slots_used)
         io->look_slot = 0;
@@ -77,8 +77,9 @@ bool domi_io_collect_before_drain(domi_io *io)
            ++io->drain_postponed >= DOMI_POSTPONED_MAX;
 }
 
-/* Begin to drain the channels that were accepted, or those that this side has connected. */
-static void drain_channels(domi_io *io, bool outbound)
+/* Begin to drain the channels of the thread that were accepted, or (`outbound`) those that this
+ * side has connected. */
+static void begin_drain_of_channels(domi_io *io, bool outbound)
 {
     for (uint32_t slot = 0; slot < io->slots_used; slot++) {
         domus_channel *channel = io->slots[slot].channel;
@@ -86,7 +87,7 @@ static void drain_channels(domi_io *io, bool outbound)
             continue;
         domi_channel_drain(channel);
         if (channel->state == DOMI_CHANNEL_OPEN) {
-            /* a channel may have paused because memory was short */
+            /* a channel may have paused because memory was short, and reads again in a drain */
             domi_channel_decide_receive(channel);
             domi_channel_settle(channel);
         }
@@ -98,7 +99,7 @@ void domi_io_drain_upstream(domi_io *io)
     if (io->draining_upstream)
         return;
     io->draining_upstream = true;
-    drain_channels(io, true);
+    begin_drain_of_channels(io, true);
 }
 
 void domi_io_drain(domi_io *io)
@@ -108,11 +109,11 @@ void domi_io_drain(domi_io *io)
     if (io->draining)
         return;
     domi_io_end_shortage(io);
-    /* All completions so far, also those that overflowed into the kernel, are handled before the
-     * sockets are asked how many bytes are left in them. */
+    /* The sockets will be asked how many bytes are left in them. Before that all completions so far
+     * are handled, also those that overflowed into the kernel. */
     (void)domi_io_reap_all(io, io->config->io.completion_entries, &taken);
     io->draining = true;
-    drain_channels(io, false);
+    begin_drain_of_channels(io, false);
     for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
         if (io->acceptors[i] != NULL)
             domi_acceptor_drain(io->acceptors[i]);
@@ -121,13 +122,13 @@ void domi_io_drain(domi_io *io)
 
 /* --- its end --------------------------------------------------------------------------------- */
 
-/* End a channel. If its peer has acknowledged everything, the close loses nothing, and the channel
- * does not count as cut. */
-static void cut_channel(domus_channel *channel)
+/* End a channel that is left at the end of a drain. If its peer has acknowledged everything, the
+ * close loses nothing, and the channel does not count as cut. */
+static void end_and_count_channel(domus_channel *channel)
 {
     domi_channel_drain_step(channel);
     if (channel->state >= DOMI_CHANNEL_CLOSING)
-        return; /* the channel was idle, and closes now */
+        return; /* an idle channel is closed by this step, and is not cut */
     if (channel->state == DOMI_CHANNEL_LINGERING && !domi_channel_has_undelivered(channel)) {
         domi_channel_end(channel, 0, false);
         return;
@@ -150,7 +151,7 @@ uint32_t domi_io_abort(domi_io *io)
         domus_channel *channel = io->slots[slot].channel;
         if (channel == NULL || channel->state >= DOMI_CHANNEL_CLOSING)
             continue;
-        cut_channel(channel);
+        end_and_count_channel(channel);
         count++;
     }
     return count;

@@ -13,8 +13,8 @@
 
 #define CROWDED_VISITS 16u /* most crowded channels that are checked in one iteration */
 
-/* Let as many starved channels receive as there are free buffers. A channel that again finds no
- * buffer goes to the end of the queue. */
+/* Let as many channels that starve for a receive buffer receive as there are free buffers. A
+ * channel that again finds no buffer goes to the end of the queue. */
 static void resume_starved_channels(domi_io *io)
 {
     uint32_t fed = 0;
@@ -29,8 +29,9 @@ static void resume_starved_channels(domi_io *io)
 }
 
 /* Check some crowded channels again, if bytes were freed since their last check. (A channel is
- * crowded, and not read, if it has more queued than its part of what the thread may queue.) */
-static void feed_crowded(domi_io *io)
+ * crowded, and not read, if it has more queued than its part of what the thread may queue:
+ * io/channels/crowd.h.) */
+static void let_crowded_channels_read(domi_io *io)
 {
     for (uint32_t visits = 0; io->crowd_left != 0 && visits < CROWDED_VISITS; visits++) {
         domus_channel *channel = domi_io_take_crowded(io);
@@ -41,7 +42,8 @@ static void feed_crowded(domi_io *io)
     }
 }
 
-/* Let each channel send that has bytes to send. Returns the number of these channels. */
+/* Let each channel in the list io->dirty send its queued bytes. Returns the number of these
+ * channels. */
 static uint32_t send_from_dirty_channels(domi_io *io)
 {
     uint32_t count = 0;
@@ -64,11 +66,11 @@ uint32_t domi_io_queue_sends(domi_io *io)
 
     domi_io_publish(io);
     resume_starved_channels(io);
-    feed_crowded(io);
+    let_crowded_channels_read(io);
     if (io->stages.begun_ns != 0)
         domi_stages_end_phase(io);
     count = send_from_dirty_channels(io);
-    /* stages send the bytes that inner channels have queued */
+    /* stages of outer channels send the bytes that inner channels have queued */
     while (DOMI_UNLIKELY(io->carriers != NULL)) {
         domi_io_carry(io);
         count += send_from_dirty_channels(io);

@@ -8,17 +8,17 @@
 
 #include "base/check.h"
 
-static uint64_t make_user_data(const domi_file_try *attempt)
+static uint64_t make_user_data_of_try(const domi_file_try *attempt)
 {
     return (uint64_t)DOMI_OP_FILE << 56 | (uintptr_t)attempt;
 }
 
-static bool may_try(const domi_io *io)
+static bool may_ring_try_files(const domi_io *io)
 {
     return io != NULL && io->failed == 0 && io->backend->file_read != NULL;
 }
 
-static void add_to_tries(domi_io *io, domi_file_try *attempt)
+static void add_to_list_of_tries(domi_io *io, domi_file_try *attempt)
 {
     attempt->place = &io->tries;
     attempt->next = io->tries;
@@ -30,30 +30,30 @@ static void add_to_tries(domi_io *io, domi_file_try *attempt)
 bool domi_file_try_read(domi_io *io, domi_file_try *attempt, int fd, void *data, uint32_t size,
                         uint64_t position)
 {
-    if (!may_try(io))
+    if (!may_ring_try_files(io))
         return false;
-    add_to_tries(io, attempt);
-    io->backend->file_read(io->ring, fd, data, size, position, make_user_data(attempt));
+    add_to_list_of_tries(io, attempt);
+    io->backend->file_read(io->ring, fd, data, size, position, make_user_data_of_try(attempt));
     return true;
 }
 
 bool domi_file_try_write(domi_io *io, domi_file_try *attempt, int fd, const void *data,
                          uint32_t size, uint64_t position)
 {
-    if (!may_try(io))
+    if (!may_ring_try_files(io))
         return false;
-    add_to_tries(io, attempt);
-    io->backend->file_write(io->ring, fd, data, size, position, make_user_data(attempt));
+    add_to_list_of_tries(io, attempt);
+    io->backend->file_write(io->ring, fd, data, size, position, make_user_data_of_try(attempt));
     return true;
 }
 
 bool domi_file_try_open(domi_io *io, domi_file_try *attempt, int directory, const char *path,
                         const struct open_how *how)
 {
-    if (!may_try(io))
+    if (!may_ring_try_files(io))
         return false;
-    add_to_tries(io, attempt);
-    io->backend->file_open(io->ring, directory, path, how, make_user_data(attempt));
+    add_to_list_of_tries(io, attempt);
+    io->backend->file_open(io->ring, directory, path, how, make_user_data_of_try(attempt));
     return true;
 }
 

@@ -4,9 +4,9 @@
 #include "io/acceptors/acceptors.h"
 #include "io/channels/crowd.h"
 
-/* Set the shortage of memory. Channels that have to read less from now on are found by the sweep,
- * or when bytes come for them; channels that may read more are found by the last pass of the
- * sweep. */
+/* Set how short memory is for the thread. Channels that have to read less from now on are found by
+ * the sweep (shed.c), or when bytes come for them; channels that may read more are found by the
+ * last pass of the sweep. */
 void domi_io_set_pressure(domi_io *io, const domi_io_pressure *now)
 {
     bool begins = now->pauses && !io->pressure.pauses;
@@ -27,8 +27,8 @@ void domi_io_set_pressure(domi_io *io, const domi_io_pressure *now)
     }
 }
 
-/* End the shortage for a drain, which reads everything that has come, however little memory there
- * is. */
+/* End the shortage of memory for a drain, which reads everything that has come, however little
+ * memory there is. */
 void domi_io_end_shortage(domi_io *io)
 {
     domi_io_set_pressure(io, &(domi_io_pressure){.queue_max = UINT64_MAX});

@@ -13,8 +13,8 @@
 
 #include <errno.h>
 
-/* wait between two tries when the kernel has no room, in nanoseconds; without it the loop would
- * retry without a pause */
+/* wait between two tries to enter the ring when the kernel has no room, in nanoseconds; without it
+ * the loop would retry without a pause */
 #define REFUSED_WAIT_NS UINT64_C(1000000)
 
 void domi_io_arm_wake(domi_io *io, bool again)
@@ -28,7 +28,7 @@ void domi_io_arm_wake(domi_io *io, bool again)
     io->wake_armed = true;
 }
 
-static void enter_failed(domi_io *io, int error)
+static void handle_failed_enter(domi_io *io, int error)
 {
     if (error != -EBUSY && error != -EAGAIN && error != -ENOMEM) {
         io->failed = error;
@@ -36,14 +36,15 @@ static void enter_failed(domi_io *io, int error)
     }
     domi_counter_add(&io->counters.enters_refused, 1);
     io->refusals++;
-    if (!io->backend->ready(io->ring)) /* otherwise the next reap makes room */
+    /* if completions wait, the next reap makes room, and no wait is needed */
+    if (!io->backend->ready(io->ring))
         io->backend->sockets->pause(io->ring, REFUSED_WAIT_NS);
 }
 
-static inline void judge_enter(domi_io *io, int result)
+static inline void judge_enter_result(domi_io *io, int result)
 {
     if (DOMI_UNLIKELY(result != 0))
-        enter_failed(io, result);
+        handle_failed_enter(io, result);
     else
         io->refusals = 0;
 }
@@ -57,10 +58,10 @@ void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns)
     }
     io->sends_queued = false;
     domi_counter_add(&io->counters.enters, 1);
-    judge_enter(io, io->backend->enter(io->ring, min_complete, timeout_ns));
+    judge_enter_result(io, io->backend->enter(io->ring, min_complete, timeout_ns));
 }
 
-static void dispatch_completion(domi_io *io, const domi_completion *completion)
+static void give_completion_to_owner(domi_io *io, const domi_completion *completion)
 {
     enum domi_op op = (enum domi_op)(completion->user_data >> 56);
 
@@ -105,9 +106,9 @@ static void dispatch_completion(domi_io *io, const domi_completion *completion)
     }
 }
 
-/* Reap completions and give them to their owners. They are copied out before, because to handle one
- * queues operations, which may submit. */
-static uint32_t reap_completions(domi_io *io)
+/* Reap completions of the ring and give each to its owner. They are copied out of the ring first,
+ * because the handling of one queues operations, which may submit. */
+static uint32_t reap_and_dispatch_completions(domi_io *io)
 {
     domi_completion completions[DOMI_COMPLETIONS_BATCH];
     uint32_t limit = io->config->io.completions_per_poll;
@@ -118,7 +119,7 @@ static uint32_t reap_completions(domi_io *io)
             limit - total < DOMI_COMPLETIONS_BATCH ? limit - total : DOMI_COMPLETIONS_BATCH;
         uint32_t count = io->backend->reap(io->ring, completions, most);
         for (uint32_t i = 0; i < count; i++)
-            dispatch_completion(io, &completions[i]);
+            give_completion_to_owner(io, &completions[i]);
         total += count;
         if (count < most)
             break;
@@ -141,21 +142,22 @@ bool domi_io_submit_sends(domi_io *io)
     if (!io->sends_queued || io->failed != 0 || io->backend->submit == NULL)
         return false;
     io->sends_queued = false;
-    judge_enter(io, io->backend->submit(io->ring));
+    judge_enter_result(io, io->backend->submit(io->ring));
     return true;
 }
 
 uint32_t domi_io_reap(domi_io *io)
 {
-    uint32_t count = io->failed == 0 && io->backend->ready(io->ring) ? reap_completions(io) : 0;
+    uint32_t count =
+        io->failed == 0 && io->backend->ready(io->ring) ? reap_and_dispatch_completions(io) : 0;
 
     domi_io_publish(io);
     return count;
 }
 
-/* Enter and reap until nothing comes. Buffers that come back meanwhile are published only at the
- * end, so this reaps at most as many bytes as the free buffers hold: a peer that sends faster than
- * this thread reads cannot keep it here. */
+/* Enter and reap the ring until nothing comes. Buffers that come back meanwhile are published only
+ * at the end, so this reaps at most as many bytes as the free buffers hold: a peer that sends
+ * faster than this thread reads cannot keep it here. */
 bool domi_io_reap_all(domi_io *io, uint32_t limit, uint32_t *ret_taken)
 {
     uint32_t taken = 0;
@@ -163,11 +165,11 @@ bool domi_io_reap_all(domi_io *io, uint32_t limit, uint32_t *ret_taken)
 
     for (uint32_t enters = 0; more && taken < limit && enters < limit; enters++) {
         domi_io_enter(io, 0, 0);
-        uint32_t count = io->failed == 0 ? reap_completions(io) : 0;
+        uint32_t count = io->failed == 0 ? reap_and_dispatch_completions(io) : 0;
         taken += count;
         more = io->failed == 0 && (count != 0 || io->backend->pending(io->ring));
         if (io->refusals != 0 && count == 0)
-            break; /* the kernel has no room: the next iteration tries again */
+            break; /* the kernel has no room now, and the next iteration tries again */
     }
     domi_io_publish(io);
     *ret_taken = taken;

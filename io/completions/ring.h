@@ -4,11 +4,12 @@
 
 #include "io/resources/io.h"
 
-/* Arm the wake poll if it is not armed; with `again`, cancel it and arm it in any case. */
+/* Arm the poll of the thread's wake descriptor if it is not armed; with `again`, cancel it and arm
+ * it in any case. */
 void domi_io_arm_wake(domi_io *io, bool again);
 
-/* Submit the queued operations, and wait for `min_complete` completions, at most `timeout_ns`. If
- * the ring has failed, this only waits for a wake. */
+/* Submit the queued operations of the ring, and wait for `min_complete` completions, at most
+ * `timeout_ns`. If the ring has failed, this only waits for a wake of the thread. */
 void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns);
 
 /* Enter the ring in phase 1, if that would bring anything. Completions that wait already (the enter
@@ -16,7 +17,7 @@ void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns);
 bool domi_io_submit(domi_io *io);
 
 /* Carry out the sends that phase 2 has queued, before a rest, if there are any and if that takes no
- * enter. Returns whether it did. */
+ * enter of the ring. Returns whether it did. */
 bool domi_io_submit_sends(domi_io *io);
 
 /* Reap up to io.completionsPerPoll completions, in phase 1 and after domi_io_submit_sends().
@@ -30,7 +31,7 @@ uint32_t domi_io_reap(domi_io *io);
  * taken, as many enters were made, or the kernel refused one. */
 bool domi_io_reap_all(domi_io *io, uint32_t limit, uint32_t *ret_taken);
 
-/* Give the receive buffers that have come back to the kernel. */
+/* Give the receive buffers that actors have freed back to the kernel. */
 void domi_io_publish(domi_io *io);
 
 #endif

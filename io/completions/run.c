@@ -1,7 +1,7 @@
 /* Handles the channel of a channels actor in a run of the actor.
  *
- * A run calls on_open, on_read, on_end and on_close for its channel, in that order, within the
- * places that the run has left (calls.c). */
+ * A run calls on_open, on_read, on_end and on_close for its channel, in that order, as
+ * many times as the run may still handle messages (calls.c). */
 #include "io/completions/actor.h"
 
 #include "io/acceptors/acceptors.h"
@@ -52,10 +52,10 @@ bool domi_channel_fail_actor(domi_manager *manager, domi_house *house, int error
     return true;
 }
 
-/* True if the actor may get the next piece. While much is queued this is decided anew for each
- * piece: other channels have written since the last one, and an answer to it may find no room any
- * more. */
-static bool may_show_next_piece(domus_channel *channel)
+/* True if the actor may get the next received piece of its channel. While much is queued this is
+ * decided anew for each piece: other channels have written since the last one, and an answer to it
+ * may find no room any more. */
+static bool may_actor_get_next_piece(domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN || channel->inbound.head == NULL || channel->blocked)
         return false;
@@ -64,26 +64,27 @@ static bool may_show_next_piece(domus_channel *channel)
     return !channel->blocked;
 }
 
-/* True if the actor has got all bytes that came before the end of the peer. */
-static bool has_seen_all(const domus_channel *channel)
+/* True if the channel's actor has got all bytes that came before the end of the peer. */
+static bool has_actor_got_all_bytes(const domus_channel *channel)
 {
     return channel->inbound.head == NULL && (channel->pipe == NULL || domi_pipe_has_ended(channel));
 }
 
-/* True if the actor has to be told that the peer has finished sending. It has got all bytes, and
- * has not paused the channel. An actor with an on_end is also told while a request that DOMUS_ALONE
- * marks is not answered, if no bytes came behind that request, or if the request asks for it; such
- * a request may end with its peer. */
-static bool is_end_of_peer_due(const domus_channel *channel)
+/* True if the channel's actor has to be told that the peer has finished sending. It has got all
+ * bytes, and has not paused the channel. An actor with an on_end is also told while a request that
+ * DOMUS_ALONE marks is not answered, if no bytes came behind that request, or if the request asks
+ * for it; such a request may end with its peer. */
+static bool has_to_tell_end_of_peer(const domus_channel *channel)
 {
     return channel->state == DOMI_CHANNEL_OPEN && channel->ended && !channel->end_told &&
            !channel->halted &&
-           (has_seen_all(channel) || (channel->pipe != NULL && domi_pipe_ends_alone(channel) &&
-                                      (channel->house->behaviour->on_end.handle != NULL ||
-                                       domi_pipe_ends_with_peer(channel))));
+           (has_actor_got_all_bytes(channel) ||
+            (channel->pipe != NULL && domi_pipe_ends_alone(channel) &&
+             (channel->house->behaviour->on_end.handle != NULL ||
+              domi_pipe_ends_with_peer(channel))));
 }
 
-/* Call on_end, or end the channel with its peer. */
+/* Call the channel's on_end, or end the channel with its peer. */
 static void handle_end_of_peer(domi_manager *manager, domi_house *house, domus_channel *channel)
 {
     bool is_early = channel->pipe != NULL && domi_pipe_hears_end(channel);
@@ -95,11 +96,13 @@ static void handle_end_of_peer(domi_manager *manager, domi_house *house, domus_c
     }
     domi_channel_call_end(manager, house, channel);
     if (DOMI_UNLIKELY(is_early) && channel->state == DOMI_CHANNEL_OPEN)
-        channel->end_told = false; /* the end of what follows the request is still to come */
+        /* the actor was told of the peer's end early; it is told again when what follows the
+         * request has ended */
+        channel->end_told = false;
 }
 
-/* Open a channel, with its pipeline if it has one. */
-static void open_channel(domi_manager *manager, domi_house *house, domus_channel *channel)
+/* Open a channel for its actor, with its pipeline if it has one, and call on_open. */
+static void open_channel_of_actor(domi_manager *manager, domi_house *house, domus_channel *channel)
 {
     int error = house->behaviour->pipeline != NULL ? domi_pipe_open(channel) : 0;
 
@@ -109,30 +112,32 @@ static void open_channel(domi_manager *manager, domi_house *house, domus_channel
         domi_channel_call_open(manager, house, channel);
 }
 
-/* Handle one channel, within `budget` places of the run. Returns the number of used places. */
-static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_channel *channel,
-                            uint32_t budget)
+/* Handle the channel of an actor, by at most `budget` calls that count as messages of the run.
+ * Returns how many calls were made. */
+static uint32_t run_channel_of_actor(domi_manager *manager, domi_house *house,
+                                     domus_channel *channel, uint32_t budget)
 {
     uint32_t used = 0;
 
-    DOMI_CHECK(channel->proxy == NULL); /* the actor is mounted only when the header is complete */
+    /* the actor of a proxy's channel is mounted only when the PROXY header is complete */
+    DOMI_CHECK(channel->proxy == NULL);
     if (!channel->opened && channel->state == DOMI_CHANNEL_OPEN) {
-        open_channel(manager, house, channel);
+        open_channel_of_actor(manager, house, channel);
         used++;
     }
     if (channel->pipe != NULL && used < budget)
         used += domi_pipe_run(manager, house, channel, budget - used);
     while ((house->marks & DOMI_MARK_SATURATED) == 0 && used < budget && channel->pipe == NULL &&
-           may_show_next_piece(channel)) {
+           may_actor_get_next_piece(channel)) {
         domi_channel_call_read(manager, house, channel);
         used++;
     }
-    if (is_end_of_peer_due(channel) && used < budget) {
+    if (has_to_tell_end_of_peer(channel) && used < budget) {
         handle_end_of_peer(manager, house, channel);
         used++;
     }
     if (channel->io->careful)
-        /* a careful thread arms the receive of the next piece only now */
+        /* a careful thread (io/channels/crowd.h) arms the receive of the next piece only now */
         domi_channel_settle(channel);
     if (channel->pipe != NULL)
         channel->behind = domi_pipe_is_behind(channel);
@@ -142,7 +147,7 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
         return used + 1;
     }
     bool more =
-        channel->state == DOMI_CHANNEL_CLOSED || is_end_of_peer_due(channel) ||
+        channel->state == DOMI_CHANNEL_CLOSED || has_to_tell_end_of_peer(channel) ||
         (channel->state == DOMI_CHANNEL_OPEN && !channel->blocked &&
          (channel->pipe != NULL ? domi_pipe_has_work(channel) : channel->inbound.head != NULL));
     if (more)
@@ -152,7 +157,7 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
 
 /* True if the owner of the channel is a channels actor, which runs on this thread and nowhere else,
  * so that its marks may be read. */
-static inline bool owner_runs_here(const domi_house *house)
+static inline bool is_owner_on_this_thread(const domi_house *house)
 {
     return domi_house_behaviour(house->parent)->kind == DOMUS_CHANNELS;
 }
@@ -166,10 +171,11 @@ uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t bu
     house->marks &= (uint16_t)~DOMI_MARK_CHANNELS;
     if (channel == NULL)
         return 0;
-    /* The owner does not count as idle while its channels are busy. */
-    if (owner_runs_here(house) && DOMI_UNLIKELY((house->parent->marks & DOMI_MARK_PASSIVATES) != 0))
+    /* The actor that owns the channel does not count as idle while its channels are busy. */
+    if (is_owner_on_this_thread(house) &&
+        DOMI_UNLIKELY((house->parent->marks & DOMI_MARK_PASSIVATES) != 0))
         house->parent->family->last_ns = manager->now_ns;
-    return run_channel(manager, house, channel, budget);
+    return run_channel_of_actor(manager, house, channel, budget);
 }
 
 void domi_channels_open(domi_manager *manager, domi_house *house)
@@ -178,18 +184,18 @@ void domi_channels_open(domi_manager *manager, domi_house *house)
 
     /* A channel that on_mount has ended is not opened, and its next run frees it. */
     if (channel->state == DOMI_CHANNEL_OPEN)
-        open_channel(manager, house, channel);
+        open_channel_of_actor(manager, house, channel);
 }
 
 /* Begin to close a channel, because its actor stops. If a restart waits for the stop, the close
  * does not wait for the peer. */
-static uint32_t stop_channel(domi_house *house, domus_channel *channel)
+static uint32_t begin_to_stop_channel(domi_house *house, domus_channel *channel)
 {
     if ((domi_house_life(house) & DOMI_LIFE_HASTE) != 0)
         domi_channel_end(channel, -ECANCELED, true);
     else
         (void)domi_channel_close(channel);
-    /* on_mount has failed, or has not been called: then no callback runs for the channel */
+    /* if on_mount has failed, or was not called, no callback runs for the channel */
     if (channel->state == DOMI_CHANNEL_CLOSED && domi_house_is_stopping_unmounted(house)) {
         domi_channel_free(channel);
         return 0;
@@ -197,16 +203,16 @@ static uint32_t stop_channel(domi_house *house, domus_channel *channel)
     return 1;
 }
 
-static uint32_t stop_acceptor(const domi_manager *manager, domi_house *house,
-                              domi_acceptor *acceptor)
+static uint32_t begin_to_stop_acceptor(const domi_manager *manager, domi_house *house,
+                                       domi_acceptor *acceptor)
 {
     uint32_t left = domi_acceptor_stop(acceptor);
 
-    /* when the thread has ended, the close of the ring cancels the operations in flight */
+    /* if the thread has ended, the close of the ring cancels the acceptor's operations in flight */
     if (left != 0 && !manager->ending.has_stopped)
         return left;
     house->channels.owned = NULL;
-    /* an acceptor whose actor was mounted is freed by its on_stop */
+    /* an acceptor whose actor was mounted is freed by the actor's on_stop */
     if (domi_house_is_stopping_unmounted(house) || house->state == DOMI_MOUNTING)
         domi_acceptor_end(acceptor);
     return 0;
@@ -218,9 +224,9 @@ uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
         return 0;
     switch ((enum domi_owns)house->channels.owns) {
     case DOMI_OWNS_CHANNEL:
-        return stop_channel(house, get_channel_of_house(house));
+        return begin_to_stop_channel(house, get_channel_of_house(house));
     case DOMI_OWNS_ACCEPTOR:
-        return stop_acceptor(manager, house, house->channels.owned);
+        return begin_to_stop_acceptor(manager, house, house->channels.owned);
     case DOMI_OWNS_CONNECT:
         return domi_connecting_stop(house);
     case DOMI_OWNS_NOTHING:
@@ -233,8 +239,8 @@ bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_e
 {
     if (message->type != &domi_accepted_type)
         return false;
-    /* If the actor is not mounted, the event becomes a dead letter: it is counted, subscribers are
-     * told, and its connection is reset. */
+    /* If the actor is not mounted, the event of a connection becomes a dead letter: it is counted,
+     * subscribers are told, and the connection is reset. */
     if ((house->marks & DOMI_MARK_UNMOUNTED) != 0)
         return false;
     const domi_accepted *accepted = domi_envelope_payload(message);

@@ -43,9 +43,10 @@ const domi_io_hooks domi_hooks_of_io = {
     .stop_channels = domi_channels_stop,
 };
 
-#define SHARES 16u /* number of shares: a channel may hold 1/16 of the receive buffers */
+/* number of shares of the receive buffers; a channel may hold one share, that is 1/16 of them */
+#define SHARES 16u
 
-static int init_buffers(domi_io *io)
+static int init_receive_buffers(domi_io *io)
 {
     uint32_t count = io->config->io.buffers.count;
     uint32_t size = io->config->io.buffers.size_bytes;
@@ -91,7 +92,7 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     io->sweep.timer.kind = DOMI_TIMER_SWEEP;
     domi_io_set_queue_max(io, UINT64_MAX);
 
-    int result = init_buffers(io);
+    int result = init_receive_buffers(io);
     if (result != 0) {
         snprintf(error, error_size, "no memory for the receive buffers (io.buffers)");
         return result;
@@ -132,8 +133,8 @@ void domi_io_end(domi_io *io)
 {
     uint32_t taken;
 
-    /* After an enter the ring has carried out all queued operations, and uses no memory of a
-     * try. */
+    /* After an enter the ring has carried out all queued operations, and uses no memory of a try
+     * (file.h) any more. */
     if (io->tries != NULL)
         (void)domi_io_reap_all(io, io->config->io.completion_entries, &taken);
     domi_file_tries_end(io, -ESHUTDOWN);
@@ -142,8 +143,9 @@ void domi_io_end(domi_io *io)
 
 void domi_io_fini(domi_io *io)
 {
-    DOMI_CHECK(io->tries == NULL); /* actors that end begin no tries */
-    /* free the connects of actors whose work was abandoned, or that had no thread */
+    /* no tries (file.h) are left, because actors that end begin none */
+    DOMI_CHECK(io->tries == NULL);
+    /* These connects belong to actors whose work was abandoned, or that had no thread any more. */
     domi_connects_end(io);
     DOMI_CHECK(io->connects == NULL);
     domi_socket_close_used(io, io->wake_fd);

@@ -1,19 +1,20 @@
-/* Makes the io of a thread, and ends it. */
+/* Makes the io of a thread (its ring, buffers and tables), and ends it. */
 #ifndef DOMI_IO_COMPLETIONS_SETUP_H
 #define DOMI_IO_COMPLETIONS_SETUP_H
 
 #include "io/resources/io.h"
 
-/* The functions of io, for the options of a manager that has io. */
+/* The functions of io that a manager calls: for the options of a manager that has io. */
 extern const domi_io_hooks domi_hooks_of_io;
 
-/* Make the ring and the buffers. Any thread, before start. `manager` was made with domi_hooks_of_io
- * and with this `io`. Returns 0; on failure a negative errno, and a line of text in `error`. */
+/* Make the ring and the receive buffers of a thread. Any thread, before start. `manager` was made
+ * with domi_hooks_of_io and with this `io`. Returns 0; on failure a negative errno, and a line of
+ * text in `error`. */
 int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend, char *error,
                  size_t error_size);
 
-/* Enable the ring, give it the buffers, and arm the wake poll, on the owning thread. Returns 0; a
- * negative errno. */
+/* Enable the ring of the calling thread, which owns it, give it the receive buffers, and arm the
+ * poll of the wake descriptor. Returns 0; a negative errno. */
 int domi_io_start(domi_io *io);
 
 /* Close the sockets of connects that were given up and whose completion has not come, on the owning
@@ -21,7 +22,7 @@ int domi_io_start(domi_io *io);
  * until the system is freed. */
 void domi_io_end(domi_io *io);
 
-/* Free everything, after the thread has ended. */
+/* Free the io of a thread that has ended, with its ring and its buffers. */
 void domi_io_fini(domi_io *io);
 
 #endif

@@ -23,14 +23,14 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-#define VISITS_PER_TICK 256u /* most slots that one step of the sweep visits */
-/* divisor: a peer that acknowledged more than 1/16 of the waiting bytes is not deaf */
+#define VISITS_PER_TICK 256u /* most slots of channels that one step of the sweep visits */
+/* divisor: a peer that has acknowledged more than 1/16 of its waiting bytes is not deaf */
 #define TAKES_LEAST 16u
 /* time from the end of one pass of the sweep to the next, in nanoseconds */
 #define PASS_EVERY_NS UINT64_C(250000000)
 
 /* Returns the number of bytes that a reset of this channel would give back. */
-static uint64_t count_held_bytes(const domus_channel *channel, uint64_t in_kernel)
+static uint64_t count_bytes_freed_by_reset(const domus_channel *channel, uint64_t in_kernel)
 {
     uint64_t sockets = channel->io->pressure.counts_sockets ? in_kernel : 0;
 
@@ -52,32 +52,32 @@ static void remember_large_channel(domi_sweep *sweep, const domus_channel *chann
     sweep->worst[at] = (domi_worst){channel->slot, channel->slot_generation, bytes};
 }
 
-static void check_peer(domus_channel *channel)
+static void check_whether_peer_is_deaf(domus_channel *channel)
 {
     domi_io *io = channel->io;
     uint64_t in_kernel = domi_socket_bytes(io, channel->fd, SIOCOUTQ);
     uint64_t taken = channel->sent_bytes - in_kernel;
     uint64_t waiting = in_kernel + channel->queued_bytes;
-    /* `progress` is negative while a send has given bytes to the kernel and its completion is not
-     * reaped. */
+    /* `progress` is negative while a send has given bytes to the kernel and its completion was not
+     * reaped yet. */
     int64_t progress = (int64_t)(taken - channel->peer_took);
 
-    /* The measurement begins again: no bytes wait, or the peer made progress, or the last
-     * observation is older than the time at which this thread became careful. */
+    /* The observation of the peer begins again: no bytes wait, or the peer made progress, or the
+     * last observation is older than the time at which this thread became careful. */
     if (waiting == 0 || progress > (int64_t)(waiting / TAKES_LEAST) ||
         channel->peer_seen_ns < io->sweep.begun_ns) {
         channel->peer_took = taken;
         channel->peer_seen_ns = io->manager->now_ns;
         return;
     }
-    uint64_t bytes = count_held_bytes(channel, in_kernel);
+    uint64_t bytes = count_bytes_freed_by_reset(channel, in_kernel);
     if (bytes != 0 &&
         io->manager->now_ns - channel->peer_seen_ns >= io->config->memory.reset_after_ns)
         remember_large_channel(&io->sweep, channel, bytes);
 }
 
-/* Apply the present shortage of memory to one channel. */
-static void visit_channel(domus_channel *channel)
+/* Apply the present shortage of memory to one channel that the sweep visits. */
+static void sweep_channel(domus_channel *channel)
 {
     if (channel->state == DOMI_CHANNEL_OPEN) {
         domi_channel_decide_receive(channel);
@@ -86,11 +86,11 @@ static void visit_channel(domus_channel *channel)
         domi_channel_settle(channel);
     }
     if (channel->state <= DOMI_CHANNEL_FLUSHING && channel->special == NULL)
-        check_peer(channel);
+        check_whether_peer_is_deaf(channel);
 }
 
-/* Update whether long answers are refused, and return it. The refusal begins at the mark (crowd.h),
- * and ends when an eighth of the bound less is queued. */
+/* Update whether the thread refuses long answers, and return it. The refusal begins at the mark
+ * (crowd.h), and ends when an eighth of the bound less is queued. */
 static bool update_refusal_of_long_answers(domi_io *io, uint64_t queued)
 {
     uint64_t queue_max = io->pressure.queue_max;
@@ -103,16 +103,16 @@ static bool update_refusal_of_long_answers(domi_io *io, uint64_t queued)
 }
 
 /* True if a channel has to be reset to free memory. */
-static bool has_to_shed(domi_io *io, uint64_t queued)
+static bool has_to_shed_channels(domi_io *io, uint64_t queued)
 {
-    /* Relaxed: this number publishes no other data. */
+    /* Relaxed: the number of bytes over the budget publishes no other data. */
     return update_refusal_of_long_answers(io, queued) ||
            (io->shared != NULL &&
             atomic_load_explicit(&io->shared->excess, memory_order_relaxed) > 0);
 }
 
-/* Reset a channel to get its memory back. The additions are relaxed, because these numbers publish
- * no other data. */
+/* Reset a deaf channel to get its memory back. The additions are relaxed, because the counted
+ * numbers publish no other data. */
 static void shed_channel(domi_io *io, domus_channel *channel, uint64_t bytes)
 {
     domi_counter_add(&io->counters.channels_shed, 1);
@@ -125,16 +125,16 @@ static void shed_channel(domi_io *io, domus_channel *channel, uint64_t bytes)
     domi_channel_end(channel, -ENOBUFS, true);
 }
 
-/* Shed (reset) the remembered channels, the largest first. Their queued bytes are free only when
- * their sends have ended, so they are subtracted from a local copy here. A pass that remembered no
- * channel calls has_to_shed(), too, because that also finds out when the queued bytes have fallen
- * below the mark. Returns whether more channels have to be shed. */
-static bool shed_worst(domi_io *io)
+/* Shed (reset) the channels that the pass has remembered, the largest first. Their queued bytes are
+ * free only when their sends have ended, so they are subtracted from a local copy here. A pass that
+ * remembered no channel calls has_to_shed_channels(), too, because that also finds out when the
+ * queued bytes have fallen below the mark. Returns whether more channels have to be shed. */
+static bool shed_remembered_channels(domi_io *io)
 {
     domi_sweep *sweep = &io->sweep;
     uint64_t queued = domi_io_queued(io);
     uint32_t count = 0;
-    bool more = has_to_shed(io, queued);
+    bool more = has_to_shed_channels(io, queued);
 
     for (uint32_t i = 0; i < sweep->worst_count && more; i++) {
         const domi_worst *worst = &sweep->worst[i];
@@ -142,37 +142,40 @@ static bool shed_worst(domi_io *io)
 
         if (channel == NULL || channel->slot_generation != worst->generation ||
             channel->state > DOMI_CHANNEL_FLUSHING)
-            continue; /* the channel was closed after the sweep had visited it */
-        /* less is freed where pages wait for other channels, too: then the next pass sheds more */
+            continue; /* this channel was closed after the sweep had visited it */
+        /* less memory is freed where pages wait for other channels, too: then the next pass sheds
+         * more */
         uint64_t freed = channel->cost + channel->copied;
         queued -= freed < queued ? freed : queued;
         shed_channel(io, channel, worst->bytes);
-        more = has_to_shed(io, queued);
+        more = has_to_shed_channels(io, queued);
         count++;
     }
     sweep->worst_count = 0;
     return count != 0 && more;
 }
 
-/* True if the thread still has to read one piece at a time. */
-static bool has_to_read_carefully(const domi_io *io)
+/* True if the thread still has to be careful (io/channels/crowd.h), and to read one piece at a
+ * time. */
+static bool has_to_stay_careful(const domi_io *io)
 {
     return io->pressure.pauses || io->pressure.spares ||
            domi_io_queued(io) > io->careful_mark - io->careful_mark / 4;
 }
 
-/* End a pass over the channels. Returns the time until the next step, in nanoseconds; 0: there is
- * none. */
-static uint64_t end_pass(domi_io *io)
+/* End a pass of the sweep over all channels. Returns the time until the next step, in nanoseconds;
+ * 0: there is none. */
+static uint64_t end_pass_of_sweep(domi_io *io)
 {
     bool was_careful = io->careful;
-    bool has_more = shed_worst(io);
+    bool has_more = shed_remembered_channels(io);
 
     io->sweep.next = 0;
-    io->careful = was_careful && has_to_read_carefully(io);
+    io->careful = was_careful && has_to_stay_careful(io);
     if (io->careful)
         return has_more ? DOMI_WHEEL_TICK_NS : PASS_EVERY_NS;
-    /* One more pass visits all channels, so that channels whose reason to pause is over go on. */
+    /* One more pass of the sweep visits all channels, so that channels whose reason to pause is
+     * over go on. */
     return was_careful ? DOMI_WHEEL_TICK_NS : 0;
 }
 
@@ -184,10 +187,10 @@ void domi_io_sweep(domi_io *io)
     for (uint32_t visits = 0; sweep->next < io->slots_used && visits < VISITS_PER_TICK; visits++) {
         domus_channel *channel = io->slots[sweep->next++].channel;
         if (channel != NULL)
-            visit_channel(channel);
+            sweep_channel(channel);
     }
     if (sweep->next >= io->slots_used)
-        again_ns = end_pass(io);
+        again_ns = end_pass_of_sweep(io);
     if (again_ns != 0)
         domi_wheel_arm(&io->wheel, &sweep->timer.node, io->manager->now_ns + again_ns);
 }

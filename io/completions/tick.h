@@ -1,5 +1,5 @@
-/* The work of a thread on all of its channels at once: it fires timers, queues sends, follows the
- * pressure of memory, and ends them all. Owner thread. */
+/* The work of a thread on all of its channels at once: it fires their timers, queues their sends,
+ * follows the shortage of memory, and ends them. Owner thread. */
 #ifndef DOMI_IO_COMPLETIONS_TICK_H
 #define DOMI_IO_COMPLETIONS_TICK_H
 
@@ -14,9 +14,9 @@
  * drain, also check some channels. Returns the amount of work, completions included. */
 uint32_t domi_io_fire_timers(domi_io *io);
 
-/* Correct the times of activity after the thread was held up while it reaped. Bytes that were taken
- * at the old time `since_ns` may have come at any time until now, so their channels count as active
- * now. This visits each channel. */
+/* Correct the times at which channels were last active, after the thread was held up while it
+ * reaped. Bytes that were reaped at the old time `since_ns` may have come at any time until now, so
+ * their channels count as active now. This visits each channel. */
 void domi_io_refresh_activity(domi_io *io, uint64_t since_ns);
 
 /* ---- feed.c -----------------------------------------------------------------------------------*/
@@ -34,25 +34,25 @@ bool domi_io_has_work(const domi_io *io);
 
 /* ---- pressure.c -------------------------------------------------------------------------------*/
 
-/* The shortage of memory, as the io of a thread is told of it. Owner thread. */
+/* The shortage of memory, of which the io of a thread is told here. Owner thread. */
 
 /* Set how short memory is now: acceptors pause or continue, channels read less or more. In a drain
  * this does nothing, because a drain has to read. */
 void domi_io_set_pressure(domi_io *io, const domi_io_pressure *now);
 
-/* End the shortage when a drain begins: from now on nothing pauses and nothing is reset because
- * memory is short. */
+/* End the shortage of memory for this thread when a drain begins: from now on nothing pauses and
+ * nothing is reset because memory is short. */
 void domi_io_end_shortage(domi_io *io);
 
 /* ---- shed.c -----------------------------------------------------------------------------------*/
 
-/* The sweep over the channels of a careful thread (crowd.h), which sheds some of them. Owner
- * thread. */
+/* The sweep over the channels of a careful thread (crowd.h), which sheds (resets) some of them.
+ * Owner thread. */
 
-/* Do the next step of the sweep. Called by its timer. */
+/* Do the next step of the sweep over the thread's channels. Called by its timer. */
 void domi_io_sweep(domi_io *io);
 
-/* End the sweep, and let the thread be careful no more. */
+/* End the sweep over the thread's channels, and let the thread be careful (crowd.h) no more. */
 void domi_io_sweep_stop(domi_io *io);
 
 /* ---- drain.c ----------------------------------------------------------------------------------*/
@@ -64,20 +64,20 @@ void domi_io_sweep_stop(domi_io *io);
  * iteration, at most DOMI_POSTPONED_MAX times. */
 bool domi_io_collect_before_drain(domi_io *io);
 
-/* Begin the drain. The connections that wait at the listeners are accepted, and no later ones.
- * Every channel that was accepted answers the bytes that it has got, sends the answers, and
- * closes. */
+/* Begin the drain of a thread's channels. The connections that wait at the listeners are accepted,
+ * and no later ones. Every channel that was accepted answers the bytes that it has got, sends the
+ * answers, and closes. */
 void domi_io_drain(domi_io *io);
 
-/* Begin to drain the channels that this side has connected, too, because the accepted channels,
- * which use them, are gone on all threads, or because the time of the drain is over. */
+/* Begin to drain the channels that this side has connected, too: either the accepted channels,
+ * which use them, are gone on all threads, or the time of the drain is over. */
 void domi_io_drain_upstream(domi_io *io);
 
-/* Continue the drain of some channels. Called once in each iteration of a drain. */
+/* Continue the drain of some channels of the thread. Called once in each iteration of a drain. */
 void domi_io_look_at_draining(domi_io *io);
 
-/* End all channels that are still open, and count those that are cut. Returns the number of ended
- * channels. */
+/* End all channels of the thread that are still open, and count those that are cut. Returns the
+ * number of ended channels. */
 uint32_t domi_io_abort(domi_io *io);
 
 /* End all operations in the ring, because the ring has failed. Channels are reset with its error,

@@ -8,7 +8,7 @@
 #include "io/completions/ring.h"
 #include "io/connectors/connect.h"
 
-static void fire_timer(domi_io *io, domi_wheel_node *node)
+static void fire_io_timer(domi_io *io, domi_wheel_node *node)
 {
     domi_io_timer *timer = (domi_io_timer *)(void *)node;
 
@@ -35,11 +35,11 @@ static void fire_timer(domi_io *io, domi_wheel_node *node)
     }
 }
 
-/* Collect everything that had arrived by now, if a timer is due. Otherwise a thread that was held
- * up would take a peer for silent while the bytes of the peer wait in the ring. Returns false if
- * the timers have to wait for the next iteration, because a flood brought more than one iteration
- * takes; this happens at most DOMI_POSTPONED_MAX times in a row. */
-static bool collect_before_timers(domi_io *io, uint32_t *ret_taken)
+/* Collect everything that had arrived by now, if a timer of the thread's io is due. Otherwise a
+ * thread that was held up would take a peer for silent while the bytes of the peer wait in the
+ * ring. Returns false if the timers have to wait for the next iteration, because a flood brought
+ * more than one iteration takes; this happens at most DOMI_POSTPONED_MAX times in a row. */
+static bool collect_arrivals_before_timers(domi_io *io, uint32_t *ret_taken)
 {
     if (domi_wheel_next_ns(&io->wheel) > io->manager->now_ns)
         return true;
@@ -49,14 +49,14 @@ static bool collect_before_timers(domi_io *io, uint32_t *ret_taken)
     return io->postponed == 0;
 }
 
-static uint32_t fire_timers(domi_io *io)
+static uint32_t fire_due_io_timers(domi_io *io)
 {
     uint32_t done = 0;
 
     domi_wheel_advance(&io->wheel, io->manager->now_ns);
     for (domi_wheel_node *node = domi_wheel_take(&io->wheel); node != NULL;
          node = domi_wheel_take(&io->wheel)) {
-        fire_timer(io, node);
+        fire_io_timer(io, node);
         done++;
     }
     return done;
@@ -66,8 +66,8 @@ uint32_t domi_io_fire_timers(domi_io *io)
 {
     uint32_t done = 0;
 
-    if (collect_before_timers(io, &done))
-        done += fire_timers(io);
+    if (collect_arrivals_before_timers(io, &done))
+        done += fire_due_io_timers(io);
 
     if (io->draining)
         domi_io_look_at_draining(io);

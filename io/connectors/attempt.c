@@ -15,21 +15,21 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 
-static uint64_t make_user_data(const domi_attempt *attempt)
+static uint64_t make_user_data_of_attempt(const domi_attempt *attempt)
 {
     return (uint64_t)DOMI_OP_CONNECT << 56 | (uintptr_t)attempt;
 }
 
-static void close_socket(domi_attempt *attempt)
+static void close_socket_of_attempt(domi_attempt *attempt)
 {
     if (attempt->fd >= 0)
         domi_socket_close_used(attempt->of->io, attempt->fd);
     attempt->fd = -1;
 }
 
-/* Bind the socket to the own address that the options name. connect(), which knows the peer,
+/* Bind the socket to the local address that the options name. connect(), which knows the peer,
  * chooses the port, so more connections fit than there are ports. */
-static int bind_own_address(const domi_attempt *attempt)
+static int bind_local_address(const domi_attempt *attempt)
 {
     const domi_socket_option late[] = {{IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1, false}};
     const domus_endpoint *own = &attempt->of->wanted;
@@ -49,7 +49,7 @@ static int bind_own_address(const domi_attempt *attempt)
                                       (socklen_t)length);
 }
 
-static int open_socket(domi_attempt *attempt)
+static int open_socket_of_attempt(domi_attempt *attempt)
 {
     const domi_io *io = attempt->of->io;
     int fd =
@@ -62,14 +62,14 @@ static int open_socket(domi_attempt *attempt)
     if (result == 0 && attempt->to.family != AF_UNIX)
         result = domi_socket_set_tcp(io, fd, attempt->of->settings, false);
     if (result == 0)
-        result = bind_own_address(attempt);
+        result = bind_local_address(attempt);
     return result;
 }
 
 /* Prepare a connected socket for a channel, and find its endpoints. A socket that the kernel has
  * connected to itself is not a connection: no socket listens at that port, and the kernel has
- * chosen the same one as the own port. Returns 0; the error. */
-static int check_connected(domi_attempt *attempt)
+ * chosen the same port for this side. Returns 0; the error. */
+static int prepare_connected_socket(domi_attempt *attempt)
 {
     domi_connect *connect = attempt->of;
     const domi_io *io = connect->io;
@@ -79,7 +79,7 @@ static int check_connected(domi_attempt *attempt)
     int result = domi_endpoint_of(io, attempt->fd, false, &connect->local);
     if (attempt->to.family == AF_UNIX) {
         connect->peer = attempt->to;
-        return 0; /* the own end of a Unix socket mostly has no name */
+        return 0; /* this end of a Unix connection mostly has no name */
     }
     if (result == 0)
         result = domi_endpoint_of(io, attempt->fd, true, &connect->peer);
@@ -88,14 +88,15 @@ static int check_connected(domi_attempt *attempt)
     return result;
 }
 
-/* Handle a result of the kernel. Closes the socket if the result is an error. */
-static int handle_result(domi_attempt *attempt, int result)
+/* Handle the result of connect(2) or of the poll that has waited for it. Closes the socket if the
+ * result is an error. */
+static int handle_connect_result(domi_attempt *attempt, int result)
 {
     if (result == 0)
-        result = check_connected(attempt);
+        result = prepare_connected_socket(attempt);
     if (result == 0)
         return 0;
-    close_socket(attempt);
+    close_socket_of_attempt(attempt);
     return result;
 }
 
@@ -109,23 +110,23 @@ int domi_attempt_try(domi_attempt *attempt)
                    : io->backend->sockets->connect(io->ring, attempt->fd,
                                                    (struct sockaddr *)&storage, (socklen_t)length);
 
-    /* the Unix listener has no room for this connection; the socket stays as it was */
+    /* the Unix listener has no room for this connection; the socket can be used for the next try */
     attempt->waits = result == -EAGAIN && attempt->to.family == AF_UNIX;
     if (attempt->waits)
         return -EAGAIN;
     if (result != -EINPROGRESS)
-        return handle_result(attempt, result);
+        return handle_connect_result(attempt, result);
     attempt->is_polled = true;
     attempt->of->polls++;
-    io->backend->poll_once(io->ring, attempt->fd, POLLOUT, make_user_data(attempt));
+    io->backend->poll_once(io->ring, attempt->fd, POLLOUT, make_user_data_of_attempt(attempt));
     return -EINPROGRESS;
 }
 
 int domi_attempt_begin(domi_attempt *attempt)
 {
-    int result = open_socket(attempt);
+    int result = open_socket_of_attempt(attempt);
 
-    return result == 0 ? domi_attempt_try(attempt) : handle_result(attempt, result);
+    return result == 0 ? domi_attempt_try(attempt) : handle_connect_result(attempt, result);
 }
 
 int domi_attempt_finish(domi_attempt *attempt, int result)
@@ -142,7 +143,7 @@ int domi_attempt_finish(domi_attempt *attempt, int result)
     if (result >= 0)
         result = io->backend->sockets->option_get(io->ring, attempt->fd, SOL_SOCKET, SO_ERROR,
                                                   &error, &size);
-    return handle_result(attempt, result < 0 ? result : -error);
+    return handle_connect_result(attempt, result < 0 ? result : -error);
 }
 
 void domi_attempt_drop(domi_attempt *attempt)
@@ -151,11 +152,11 @@ void domi_attempt_drop(domi_attempt *attempt)
 
     attempt->waits = false;
     if (!attempt->is_polled) {
-        close_socket(attempt);
+        close_socket_of_attempt(attempt);
         return;
     }
     if (attempt->is_dropped)
         return;
     attempt->is_dropped = true;
-    io->backend->cancel(io->ring, attempt->fd, make_user_data(attempt), DOMI_OP_IGNORED);
+    io->backend->cancel(io->ring, attempt->fd, make_user_data_of_attempt(attempt), DOMI_OP_IGNORED);
 }

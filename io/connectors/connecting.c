@@ -17,7 +17,7 @@
 const domus_type domi_connect_type = {.name = "domus.connect"};
 const domus_type domus_connected_type = {.name = "connected", .size = sizeof(domus_connected)};
 
-/* Returns the connect of the actor; NULL when it was taken back. */
+/* Returns the connect of the connecting actor in this house; NULL when it was taken back. */
 static domi_connect *get_connect_of_house(const domi_house *house)
 {
     return house->channels.owns == DOMI_OWNS_CONNECT ? house->channels.owned : NULL;
@@ -30,7 +30,7 @@ uint32_t domi_connecting_stop(domi_house *house)
 
     if (connect != NULL && connect->stopping == NULL)
         is_left = domi_connect_give_up(connect);
-    /* when the thread has ended, the close of the ring ends what is in flight */
+    /* when the thread has ended, the close of the ring ends the polls in flight */
     bool waits = is_left && !house->home->ending.has_stopped;
     if (is_left)
         connect->stopping = waits ? house : NULL;
@@ -38,9 +38,9 @@ uint32_t domi_connecting_stop(domi_house *house)
     return waits ? 1 : 0;
 }
 
-/* Take back a connect that has failed, and let the actor stop. Returns `error`, which is the
- * answer. */
-static int fail_connect(domi_house *house, int error)
+/* Take back a connect that has failed, and let the connecting actor stop. Returns `error`, which is
+ * the answer to the asker. */
+static int stop_failed_connect(domi_house *house, int error)
 {
     domi_io *io = house->home->io;
 
@@ -54,7 +54,7 @@ int domi_connect_admit(const domi_io *io)
 {
     if (io->failed != 0)
         return io->failed;
-    if (io->draining_upstream) /* a channel that comes now would only delay the stop */
+    if (io->draining_upstream) /* a channel that is made now would only delay the stop */
         return -ESHUTDOWN;
     if (io->pressure.pauses)
         return -EBUSY;
@@ -63,16 +63,17 @@ int domi_connect_admit(const domi_io *io)
                : 0;
 }
 
-/* True if the asker still waits for the answer. Any thread may read the serial of a promise. */
-static bool does_asker_wait(const domus_stack *stack)
+/* True if the actor that asked for the connection still waits for the answer. Any thread may read
+ * the serial of a promise. */
+static bool does_asker_still_wait(const domus_stack *stack)
 {
     const domi_return *back = stack->ask != NULL ? domi_envelope_return(stack->ask) : NULL;
 
     return back != NULL && domi_promise_serial(back->promise) == back->serial;
 }
 
-/* Check the result of a race that has ended, whose time is over, or whose conversation was
- * cancelled. Returns 0 if there is a socket that an actor waits for. */
+/* Check the result of a race of attempts that has ended, whose time is over, or whose conversation
+ * was cancelled. Returns 0 if there is a connected socket that an actor waits for. */
 static int check_connect_result(const domus_stack *stack, const domi_connect *connect, int error)
 {
     if (error != 0)
@@ -81,11 +82,11 @@ static int check_connect_result(const domus_stack *stack, const domi_connect *co
         return -ETIMEDOUT;
     if (connect->fd < 0)
         return connect->error;
-    return does_asker_wait(stack) ? 0 : -ECANCELED;
+    return does_asker_still_wait(stack) ? 0 : -ECANCELED;
 }
 
-/* Returns the name of the server, as the asker has named it, or its address as text; NULL: a Unix
- * socket. */
+/* Returns the name of the server, as the actor that connects has named it, or its address as text;
+ * NULL: a Unix socket. */
 static const char *get_server_name(const domi_connect *connect, char text[INET6_ADDRSTRLEN])
 {
     int family = connect->peer.family;
@@ -97,7 +98,8 @@ static const char *get_server_name(const domi_connect *connect, char text[INET6_
     return inet_ntop(family, connect->peer.bytes, text, INET6_ADDRSTRLEN);
 }
 
-/* Make the house the house of a channel, and call on_mount. Returns 0; the error. */
+/* Make the connecting actor's house the house of a channel, and call on_mount. Returns 0; the
+ * error. */
 static int make_house_a_channel(domi_manager *manager, domi_house *house, domi_connect *connect)
 {
     char text[INET6_ADDRSTRLEN];
@@ -111,10 +113,10 @@ static int make_house_a_channel(domi_manager *manager, domi_house *house, domi_c
     int result = domi_channel_connected(house->home->io, house, connect->behaviour, &connection);
 
     if (result != 0)
-        return fail_connect(house, result);
+        return stop_failed_connect(house, result);
     connect->fd = -1;
     (void)domi_connect_give_up(connect);
-    /* from here on the code of another behaviour runs */
+    /* from here on the actor behaves as the channel that it becomes */
     domi_run_end(manager);
     domi_run_begin(manager, house);
     result = domi_house_mount_in_run(manager, house);
@@ -123,44 +125,44 @@ static int make_house_a_channel(domi_manager *manager, domi_house *house, domi_c
     return result < 0 ? result : 0;
 }
 
-/* Make the channel, and call on_mount and on_open. Returns 0; the error, also if one of the two
- * refuses the connection. */
-static int open_channel(domi_manager *manager, domi_house *house, domi_connect *connect)
+/* Make the channel of a connected socket, and call on_mount and on_open. Returns 0; the error, also
+ * if one of the two refuses the connection. */
+static int make_and_open_channel(domi_manager *manager, domi_house *house, domi_connect *connect)
 {
     int result = make_house_a_channel(manager, house, connect);
 
     if (result != 0)
         return result;
     const domus_channel *channel = house->channels.owned;
-    if (channel->state == DOMI_CHANNEL_OPEN) /* otherwise on_mount has ended the channel */
+    if (channel->state == DOMI_CHANNEL_OPEN) /* a channel that on_mount has ended is not opened */
         (void)manager->io_hooks.run_channels(manager, house, 1);
     return channel->state < DOMI_CHANNEL_CLOSING ? 0 : channel->error;
 }
 
-static int conclude_connect(domus_stack *stack, void *self, const domus_answer *answer)
+static int conclude_connect_after_race(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_house *house = domi_stack_house(stack);
     domi_connect *connect = get_connect_of_house(house);
 
     (void)self;
-    if (connect == NULL || connect->stopping != NULL) /* the actor was stopped */
+    if (connect == NULL || connect->stopping != NULL) /* the connecting actor was stopped */
         return -ECANCELED;
     int error = check_connect_result(stack, connect, answer->error);
     if (error != 0)
-        return fail_connect(house, error);
+        return stop_failed_connect(house, error);
     domus_connected connected = {
         .channel = domi_house_address(house),
         .peer = connect->peer,
         .local = connect->local,
     };
-    error = open_channel(stack->manager, house, connect);
+    error = make_and_open_channel(stack->manager, house, connect);
     return error == 0 ? domus_reply(stack, &domus_connected_type, &connected) : error;
 }
 
-/* Returns the time that the connect has: its own time-out, or the time until the deadline of the
- * asker, if that is sooner. */
-static uint64_t get_time_of_connect(const domus_stack *stack, const domi_connect *connect,
-                                    const domi_io *io)
+/* Returns the time that the connect may take: its own time-out, or the time until the deadline of
+ * the asker, if that is sooner. */
+static uint64_t get_time_limit_of_connect(const domus_stack *stack, const domi_connect *connect,
+                                          const domi_io *io)
 {
     uint64_t timeout_ns =
         connect->timeout_ns != 0 ? connect->timeout_ns : io->config->connect.timeout_ns;
@@ -168,12 +170,12 @@ static uint64_t get_time_of_connect(const domus_stack *stack, const domi_connect
     uint64_t now_ns = io->manager->now_ns;
 
     if (deadline_ns != 0 && deadline_ns - now_ns < timeout_ns)
-        /* not negative, because an ask whose deadline has passed was dropped */
+        /* this is not negative, because an ask whose deadline has passed was dropped */
         return deadline_ns - now_ns;
     return timeout_ns;
 }
 
-static int begin_connect(domus_stack *stack, void *self, const void *payload)
+static int begin_connect_for_asker(domus_stack *stack, void *self, const void *payload)
 {
     domi_house *house = domi_stack_house(stack);
     domi_io *io = house->home->io;
@@ -185,17 +187,18 @@ static int begin_connect(domus_stack *stack, void *self, const void *payload)
     domi_counter_add(&io->counters.connects, 1);
     int result = domi_connect_admit(io);
     if (result == 0)
-        result = domus_sleep(stack, get_time_of_connect(stack, connect, io), conclude_connect);
+        result = domus_sleep(stack, get_time_limit_of_connect(stack, connect, io),
+                             conclude_connect_after_race);
     if (result < 0)
-        return fail_connect(house, result);
+        return stop_failed_connect(house, result);
     connect->house = house;
     domi_connect_begin(connect, io, stack->pooled->awaited);
     return result;
 }
 
-/* Make the channel of a socket that a state actor has adopted. No actor asks here, so this is done
- * at the mount. */
-static int mount_connector(domus_stack *stack, void *self)
+/* Make the channel of a socket that a state actor has adopted. No ask begins this, so it is done at
+ * the mount of the connecting actor. */
+static int mount_connecting_actor(domus_stack *stack, void *self)
 {
     domi_house *house = domi_stack_house(stack);
     domi_connect *connect = get_connect_of_house(house);
@@ -207,11 +210,11 @@ static int mount_connector(domus_stack *stack, void *self)
     if (result == 0)
         (void)make_house_a_channel(stack->manager, house, connect);
     else
-        (void)fail_connect(house, result);
+        (void)stop_failed_connect(house, result);
     return 0;
 }
 
-static int on_resolved(domus_stack *stack, void *self, const void *payload)
+static int on_resolved_host_name(domus_stack *stack, void *self, const void *payload)
 {
     domi_connect *connect = get_connect_of_house(domi_stack_house(stack));
 
@@ -222,8 +225,8 @@ static int on_resolved(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_on rows[] = {
-    {&domi_connect_type, begin_connect, 0},
-    {&domi_resolved_type, on_resolved, 0},
+    {&domi_connect_type, begin_connect_for_asker, 0},
+    {&domi_resolved_type, on_resolved_host_name, 0},
     {NULL, NULL, 0},
 };
 
@@ -231,5 +234,5 @@ const domus_behaviour domi_connecting_behaviour = {
     .name = "domus.connecting",
     .kind = DOMUS_CHANNELS,
     .on = rows,
-    .on_mount = mount_connector,
+    .on_mount = mount_connecting_actor,
 };

@@ -25,8 +25,9 @@ static char to_lower_case(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* True if the text from `label` to its end could be a number to the C library. */
-static bool is_number(const char *label)
+/* True if the text from `label`, the last label of a host's name, to its end could be a number to
+ * the C library. */
+static bool could_be_number(const char *label)
 {
     if (label[0] == '0' && label[1] == 'x')
         return true;
@@ -35,7 +36,7 @@ static bool is_number(const char *label)
     return *label == '\0';
 }
 
-static bool is_name(const char *name)
+static bool is_host_name(const char *name)
 {
     const char *label = name;
 
@@ -44,7 +45,7 @@ static bool is_name(const char *name)
             if (at == label || at - label > (ptrdiff_t)LABEL_MAX || *label == '-' || at[-1] == '-')
                 return false;
             if (*at == '\0')
-                return !is_number(label);
+                return !could_be_number(label);
             label = at + 1;
         } else if (!is_letter(*at) && !is_digit(*at) && *at != '-') {
             return false;
@@ -80,7 +81,7 @@ int domi_name_parse(const char *text, char *ret_name, uint16_t *ret_port)
     for (size_t i = 0; i < length; i++)
         ret_name[i] = to_lower_case(text[i]);
     ret_name[length] = '\0';
-    if (!is_name(ret_name))
+    if (!is_host_name(ret_name))
         return -EINVAL;
     if (is_whole)
         memcpy(ret_name + length, ".", 2);
@@ -94,7 +95,7 @@ void domi_name_interleave(domus_endpoint *found, uint32_t count)
         while (other < count && found[other].family == found[i - 1].family)
             other++;
         if (other == count)
-            return; /* all addresses that are left are of one family */
+            return; /* all addresses that are left are of the same family */
         const domus_endpoint next = found[other];
         memmove(&found[i + 1], &found[i], (other - i) * sizeof *found);
         found[i] = next;

@@ -9,23 +9,26 @@
 #include <domus/actor.h>
 #include <domus/endpoint.h>
 
-#define DOMI_HOST_MAX  254u /* most bytes of a name: 253, as DNS has it, and a dot at its end */
-#define DOMI_FOUND_MAX 16u  /* most addresses of a name that are used */
+/* most bytes of a host's name: 253, as DNS has it, and a dot at its end */
+#define DOMI_HOST_MAX  254u
+#define DOMI_FOUND_MAX 16u /* most addresses of a host's name that are used */
 
 typedef struct domi_lookup domi_lookup;
 
 /* A look-up for which a connect waits, and in which it lies. Its links are under the lock of the
  * resolver; its results belong to the connect once resolve() or the event has told it. */
 struct domi_lookup {
-    domi_lookup *next;     /* next look-up that waits for the same name */
-    domi_lookup **place;   /* address of the pointer to this look-up; NULL: it waits for nothing */
-    domus_address asker;   /* address of the connecting actor */
-    domus_endpoint *found; /* the addresses, with port 0; freed by domi_memory_free() */
-    uint32_t count;        /* number of entries of `found` */
-    int error;             /* the error if there are no addresses; 0: there are some */
+    domi_lookup *next; /* next look-up that waits for the same host's name */
+    /* address of the pointer to this look-up in the resolver's list; NULL: it waits for nothing */
+    domi_lookup **place;
+    domus_address asker; /* address of the connecting actor that waits for the look-up */
+    /* the addresses that the look-up has found, with port 0; freed by domi_memory_free() */
+    domus_endpoint *found;
+    uint32_t count; /* number of addresses in `found` */
+    int error; /* the error of the look-up if it has found no addresses; 0: it has found some */
 };
 
-/* The type of the event at the end of a look-up. It has no payload. */
+/* The type of the event that tells a connecting actor the end of a look-up. It has no payload. */
 extern const domus_type domi_resolved_type;
 
 /* Read "name:port" to `ret_name` (lower case, DOMI_HOST_MAX + 1 bytes) and `ret_port`. Names
@@ -35,8 +38,8 @@ extern const domus_type domi_resolved_type;
  * -EINVAL; -ENAMETOOLONG. */
 int domi_name_parse(const char *text, char *ret_name, uint16_t *ret_port);
 
-/* Put the addresses into the order in which they are tried: as they were found, with the two
- * families in turns, beginning with the family of the first (RFC 8305, section 4). */
+/* Put the addresses of a host into the order in which they are tried: as they were found, with the
+ * two families in turns, beginning with the family of the first (RFC 8305, section 4). */
 void domi_name_interleave(domus_endpoint *found, uint32_t count);
 
 #endif

@@ -18,7 +18,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define DRAIN_LOOK_NS UINT64_C(10000000) /* nanoseconds between two checks of a drain */
+#define DRAIN_LOOK_NS UINT64_C(10000000) /* nanoseconds between two checks of a draining pool */
 
 const domus_type domus_pool_look_type = {.name = "pool look"};
 const domus_type domus_pool_status_type = {.name = "pool status",
@@ -31,13 +31,13 @@ static const domus_type drained_type = {.name = "pool looks at its drain"};
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-/* Arm the timer of a place, which then gets a connection. */
-static void arm_place(domus_stack *stack, domi_connection_pool *pool, uint32_t index,
-                      uint64_t delay_ns)
+/* Arm the timer of a place of the pool; when it fires, the place gets a connection. */
+static void arm_timer_of_place(domus_stack *stack, domi_connection_pool *pool, uint32_t index,
+                               uint64_t delay_ns)
 {
     domi_place *place = &pool->places[index];
 
-    /* without a timer the place stays free, and the next message tries again */
+    /* without memory for the timer the place stays free, and the next message tries again */
     place->state = domus_after(stack, delay_ns, &connect_type, &index, NULL) == 0 ? DOMI_PLACE_WAITS
                                                                                   : DOMI_PLACE_FREE;
 }
@@ -53,7 +53,7 @@ static uint64_t draw_random_number(domi_connection_pool *pool)
     return bits ^ (bits >> 31);
 }
 
-/* Leave an address out for a time, because it has failed. */
+/* Leave an address of the pool out for a time, because it has failed. */
 static void leave_address_out(domi_connection_pool *pool, domi_target *target, uint64_t now_ns)
 {
     uint64_t time_ns = pool->options.backoff_min_ns;
@@ -67,9 +67,9 @@ static void leave_address_out(domi_connection_pool *pool, domi_target *target, u
     pool->counted.failures++;
 }
 
-/* Returns the address with the fewest connections among those that are not left out; NULL if all of
- * them are left out, and then hands out until when. */
-static domi_target *choose_target(domi_connection_pool *pool, uint64_t now_ns, uint64_t *ret_until)
+/* Returns the pool's address with the fewest connections among those that are not left out; NULL if
+ * all of them are left out, and then hands out until when. */
+static domi_target *choose_address(domi_connection_pool *pool, uint64_t now_ns, uint64_t *ret_until)
 {
     domi_target *best = NULL;
     uint64_t until_ns = UINT64_MAX;
@@ -87,19 +87,17 @@ static domi_target *choose_target(domi_connection_pool *pool, uint64_t now_ns, u
     return best;
 }
 
-/* Free a place that has lost its connection, or did not get one. */
-static void clear_place(domus_stack *stack, domi_connection_pool *pool, domi_place *place)
+static void free_place_of_pool(domus_stack *stack, domi_connection_pool *pool, domi_place *place)
 {
     uint32_t index = (uint32_t)(place - pool->places);
 
     pool->targets[place->target].connections--;
     place->state = DOMI_PLACE_FREE;
     if (index < pool->options.connections_min && !pool->draining)
-        arm_place(stack, pool, index, 0);
+        arm_timer_of_place(stack, pool, index, 0);
 }
 
-/* Handle the waiting asks again, because something has changed. On demand the pool then opens a
- * connection for them, or lets them fail with `error` if it cannot. */
+/* Handle the waiting asks of a pool on demand again: it connects for them, or they get `error`. */
 static void retry_waiting_messages(domus_stack *stack, domi_connection_pool *pool, int error)
 {
     if (!pool->options.on_demand)
@@ -108,18 +106,18 @@ static void retry_waiting_messages(domus_stack *stack, domi_connection_pool *poo
     domus_unstash(stack);
 }
 
-static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_connected_place(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_connection_pool *pool = self;
     const uint32_t *index = domus_frame(stack);
     domi_place *place = &pool->places[*index];
     uint64_t now_ns = domus_now_ns(stack);
 
-    if (answer->error == -ECANCELED) /* the pool stops */
+    if (answer->error == -ECANCELED) /* the connect was cancelled, because the pool stops */
         return 0;
     if (answer->error != 0) {
         leave_address_out(pool, &pool->targets[place->target], now_ns);
-        clear_place(stack, pool, place);
+        free_place_of_pool(stack, pool, place);
         retry_waiting_messages(stack, pool, answer->error);
         return 0;
     }
@@ -133,10 +131,11 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     pool->counted.connects++;
     domi_pipe_return_asks_to(place->channel, domus_self(stack),
                              pool->options.on_demand ? &place->last_word : NULL);
-    if (domus_watch_actor(stack, place->channel, NULL) != 0) { /* its end would not be told */
+    /* without a watch the pool would not hear of the connection's end */
+    if (domus_watch_actor(stack, place->channel, NULL) != 0) {
         (void)domus_stop(stack, place->channel);
         pool->open--;
-        clear_place(stack, pool, place);
+        free_place_of_pool(stack, pool, place);
         retry_waiting_messages(stack, pool, -ENOMEM);
         return 0;
     }
@@ -144,8 +143,8 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-/* Get a connection for a place, at the event of its timer. */
-static int on_connect(domus_stack *stack, void *self, const void *payload)
+/* Get a connection for a place of the pool, because the event of its timer has come. */
+static int on_connect_place(domus_stack *stack, void *self, const void *payload)
 {
     domi_connection_pool *pool = self;
     uint32_t *index = domus_frame(stack);
@@ -157,10 +156,10 @@ static int on_connect(domus_stack *stack, void *self, const void *payload)
 
     memcpy(index, payload, sizeof *index);
     domi_place *place = &pool->places[*index];
-    domi_target *target = choose_target(pool, now_ns, &until_ns);
+    domi_target *target = choose_address(pool, now_ns, &until_ns);
     if (target == NULL) {
         if (!pool->options.on_demand)
-            arm_place(stack, pool, *index, until_ns - now_ns);
+            arm_timer_of_place(stack, pool, *index, until_ns - now_ns);
         else
             place->state = DOMI_PLACE_FREE;
         retry_waiting_messages(stack, pool, pool->error);
@@ -169,18 +168,17 @@ static int on_connect(domus_stack *stack, void *self, const void *payload)
     place->state = DOMI_PLACE_CONNECTS;
     place->target = (uint32_t)(target - pool->targets);
     target->connections++;
-    int result = domus_connect(stack, target->text, &options, on_connected);
+    int result = domus_connect(stack, target->text, &options, on_connected_place);
     if (result < 0) {
         leave_address_out(pool, target, now_ns);
-        clear_place(stack, pool, place);
+        free_place_of_pool(stack, pool, place);
         retry_waiting_messages(stack, pool, result);
         return 0;
     }
     return result;
 }
 
-/* Handle the end of a connection. */
-static int on_down(domus_stack *stack, void *self, const void *payload)
+static int on_connection_down(domus_stack *stack, void *self, const void *payload)
 {
     domi_connection_pool *pool = self;
     const domus_down *down = payload;
@@ -200,7 +198,7 @@ static int on_down(domus_stack *stack, void *self, const void *payload)
         else if (!is_failure)
             target->failures = 0;
         pool->open--;
-        clear_place(stack, pool, place);
+        free_place_of_pool(stack, pool, place);
         if (pool->open == 0) {
             pool->lost_ns = now_ns;
             (void)domus_after(stack, pool->options.wait_ns, &give_up_type, NULL, NULL);
@@ -212,8 +210,8 @@ static int on_down(domus_stack *stack, void *self, const void *payload)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* Returns the connection with the fewest asks, and their number; NULL if there is no connection. */
-static domi_place *find_least(domi_connection_pool *pool, uint32_t *ret_load)
+/* Returns the pool's connection with the fewest asks, and their number; NULL: none is open. */
+static domi_place *find_connection_with_fewest_asks(domi_connection_pool *pool, uint32_t *ret_load)
 {
     domi_place *best = NULL;
     uint32_t count = pool->options.connections_max;
@@ -232,7 +230,6 @@ static domi_place *find_least(domi_connection_pool *pool, uint32_t *ret_load)
     return best;
 }
 
-/* Returns the number of messages that wait. */
 static uint32_t count_waiting_messages(domus_stack *stack)
 {
     const domi_house *house = domi_stack_house(stack);
@@ -240,7 +237,7 @@ static uint32_t count_waiting_messages(domus_stack *stack)
     return house->family != NULL ? house->family->stashed : 0;
 }
 
-/* True if a new connection exists of which it is not known yet how many asks it takes. */
+/* True if the pool has a new connection of which it does not know yet how many asks it takes. */
 static bool is_capacity_unknown(const domi_connection_pool *pool, const domi_place *place)
 {
     uint32_t load =
@@ -250,9 +247,9 @@ static bool is_capacity_unknown(const domi_connection_pool *pool, const domi_pla
            domi_pipeline_lends(pool->options.behaviour->pipeline);
 }
 
-/* Returns the number of connections that are being made, and hands out the first free place;
- * UINT32_MAX: none. */
-static uint32_t count_new_connections(const domi_connection_pool *pool, uint32_t *ret_vacant)
+/* Returns the number of the pool's connections that are being made, and hands out the first free
+ * place; UINT32_MAX: none. */
+static uint32_t count_pending_connections(const domi_connection_pool *pool, uint32_t *ret_vacant)
 {
     uint32_t coming = 0;
 
@@ -268,8 +265,8 @@ static uint32_t count_new_connections(const domi_connection_pool *pool, uint32_t
     return coming;
 }
 
-/* Open one more connection, because each one has as much as it may send, unless one is being made.
- * On demand open one for each message that waits, unless each may take many. */
+/* Open one more connection of the pool, because each one is full, unless one is being made. On
+ * demand open one for each message that waits, unless each connection may take many. */
 static void open_more_connections(domus_stack *stack, domi_connection_pool *pool)
 {
     bool takes_many = domi_pipeline_lends(pool->options.behaviour->pipeline);
@@ -277,12 +274,13 @@ static void open_more_connections(domus_stack *stack, domi_connection_pool *pool
         pool->options.on_demand && !takes_many ? count_waiting_messages(stack) + 1 : 1;
     uint32_t vacant;
 
-    if (count_new_connections(pool, &vacant) < enough && vacant != UINT32_MAX && !pool->draining)
-        arm_place(stack, pool, vacant, 0);
+    if (count_pending_connections(pool, &vacant) < enough && vacant != UINT32_MAX &&
+        !pool->draining)
+        arm_timer_of_place(stack, pool, vacant, 0);
 }
 
-/* Let a message wait. Returns 0; -ENOBUFS when as many wait as allowed. */
-static int put_message_aside(domus_stack *stack, const domi_connection_pool *pool)
+/* Let a message wait in the pool. Returns 0; -ENOBUFS when as many wait as allowed. */
+static int let_message_wait(domus_stack *stack, const domi_connection_pool *pool)
 {
     return count_waiting_messages(stack) < pool->options.queue_max ? domus_stash(stack) : -ENOBUFS;
 }
@@ -301,33 +299,33 @@ static void leave_out_failed_addresses(domi_connection_pool *pool, uint64_t now_
     }
 }
 
-/* Let a message wait for the first connection with room, on demand, because none has room now; open
- * one more if allowed. Returns 0, or the error that says why it may not wait. */
-static int wait_for_room(domus_stack *stack, domi_connection_pool *pool)
+/* For a pool on demand: let a message wait for the first connection with room, because none has
+ * room now; open one more if allowed. Returns 0, or the error that says why it may not wait. */
+static int let_message_wait_for_room(domus_stack *stack, domi_connection_pool *pool)
 {
     uint64_t now_ns = domus_now_ns(stack), until_ns;
     uint32_t vacant;
 
     leave_out_failed_addresses(pool, now_ns);
-    if (choose_target(pool, now_ns, &until_ns) != NULL)
+    if (choose_address(pool, now_ns, &until_ns) != NULL)
         open_more_connections(stack, pool);
-    if (pool->open == 0 && count_new_connections(pool, &vacant) == 0)
+    if (pool->open == 0 && count_pending_connections(pool, &vacant) == 0)
         return pool->error != 0 ? pool->error : -ENOTCONN;
-    return put_message_aside(stack, pool);
+    return let_message_wait(stack, pool);
 }
 
-/* Let a message wait for a connection. Returns 0, or the error that says why it may not wait. */
-static int wait_for_connection(domus_stack *stack, domi_connection_pool *pool)
+/* Let a message wait for a connection of the pool. Returns 0, or the error that forbids it. */
+static int let_message_wait_for_connection(domus_stack *stack, domi_connection_pool *pool)
 {
     if (pool->options.on_demand)
-        return wait_for_room(stack, pool);
+        return let_message_wait_for_room(stack, pool);
     open_more_connections(stack, pool); /* the open connections may take no ask any more */
     if (pool->open == 0 && domus_now_ns(stack) - pool->lost_ns >= pool->options.wait_ns)
         return -ENOTCONN;
-    return put_message_aside(stack, pool);
+    return let_message_wait(stack, pool);
 }
 
-static bool is_repeatable(const domi_connection_pool *pool, const domus_type *type)
+static bool is_ask_repeatable(const domi_connection_pool *pool, const domus_type *type)
 {
     const domus_type *const *at = pool->options.repeatable;
 
@@ -338,15 +336,15 @@ static bool is_repeatable(const domi_connection_pool *pool, const domus_type *ty
     return false;
 }
 
-/* Handle an ask that has come back without an answer. Returns 0 if it may be sent again. */
-static int take_ask_back(domi_connection_pool *pool, domi_envelope *ask)
+/* Take back an ask that a connection has not answered. Returns 0 if it may be sent again. */
+static int take_back_unanswered_ask(domi_connection_pool *pool, domi_envelope *ask)
 {
     uint32_t *note = &domi_envelope_return(ask)->note;
     uint32_t how = *note & DOMI_NOTE_MASK;
     uint32_t tries = *note >> DOMI_TRIES_SHIFT;
 
     if (how == DOMI_ASK_MAYBE_DONE || how == DOMI_ASK_REFUSED) {
-        bool may_repeat = how == DOMI_ASK_REFUSED || is_repeatable(pool, ask->type);
+        bool may_repeat = how == DOMI_ASK_REFUSED || is_ask_repeatable(pool, ask->type);
         tries++;
         if (!may_repeat || tries >= pool->options.tries_max)
             return -EPIPE;
@@ -356,25 +354,24 @@ static int take_ask_back(domi_connection_pool *pool, domi_envelope *ask)
     return 0;
 }
 
-static int pass_message_on(domus_stack *stack, domi_connection_pool *pool)
+static int pass_message_to_connection(domus_stack *stack, domi_connection_pool *pool)
 {
     uint32_t load = 0;
-    const domi_place *place = find_least(pool, &load);
+    const domi_place *place = find_connection_with_fewest_asks(pool, &load);
 
     if (DOMI_UNLIKELY(place == NULL))
-        return wait_for_connection(stack, pool);
+        return let_message_wait_for_connection(stack, pool);
     load &= ~DOMI_PIPE_SHAKES; /* a connection in its handshake counts, because that is soon over */
     if (DOMI_UNLIKELY(load >= domi_pipe_room(place->channel))) {
         if (pool->options.on_demand && (load & ~DOMI_PIPE_LAST) >= domi_pipe_room(place->channel))
-            return wait_for_room(stack, pool);
+            return let_message_wait_for_room(stack, pool);
         open_more_connections(stack, pool);
     }
     int result = domus_forward(stack, place->channel);
-    return result == -ESTALE ? wait_for_connection(stack, pool) : result;
+    return result == -ESTALE ? let_message_wait_for_connection(stack, pool) : result;
 }
 
-/* Handle a message for the peers. */
-static int on_message(domus_stack *stack, void *self, const void *payload)
+static int on_message_for_connection(domus_stack *stack, void *self, const void *payload)
 {
     domi_connection_pool *pool = self;
     domi_envelope *ask = stack->ask;
@@ -383,23 +380,23 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
     (void)payload;
     if (DOMI_UNLIKELY(ask != NULL && domi_envelope_return(ask)->note != 0 &&
                       domi_envelope_return(ask)->note != DOMI_NOTE_OF_PEER))
-        result = take_ask_back(pool, ask);
+        result = take_back_unanswered_ask(pool, ask);
     else if (DOMI_UNLIKELY(pool->draining))
         result = -ESHUTDOWN;
     if (DOMI_LIKELY(result == 0))
-        result = pass_message_on(stack, pool);
+        result = pass_message_to_connection(stack, pool);
     if (DOMI_LIKELY(result == 0))
         return 0;
     pool->counted.refused++;
     if (ask == NULL)
-        return 0; /* a notice that fails is no failure of the pool */
+        return 0; /* a notice that cannot be passed on is no failure of the pool */
     /* An ask that was sent before and now finds no other connection may have been carried out
      * already, which -EPIPE says. */
     return domi_envelope_return(ask)->note >> DOMI_TRIES_SHIFT != 0 ? -EPIPE : result;
 }
 
-/* Let the waiting messages fail, because nothing was connected for too long. */
-static int on_give_up(domus_stack *stack, void *self, const void *payload)
+/* Let the pool's waiting messages fail, because nothing was connected for too long. */
+static int on_give_up_waiting_messages(domus_stack *stack, void *self, const void *payload)
 {
     const domi_connection_pool *pool = self;
 
@@ -424,7 +421,7 @@ static uint64_t count_asks_under_way(const domi_connection_pool *pool)
     return sum;
 }
 
-static int on_check(domus_stack *stack, void *self, const void *payload)
+static int on_status_ask(domus_stack *stack, void *self, const void *payload)
 {
     const domi_connection_pool *pool = self;
     domus_pool_status status = pool->counted;
@@ -443,7 +440,7 @@ static int on_check(domus_stack *stack, void *self, const void *payload)
     return stack->ask != NULL ? domus_reply(stack, &domus_pool_status_type, &status) : 0;
 }
 
-static int on_drained(domus_stack *stack, void *self, const void *payload)
+static int on_check_whether_drained(domus_stack *stack, void *self, const void *payload)
 {
     const domi_connection_pool *pool = self;
 
@@ -454,41 +451,41 @@ static int on_drained(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_drain(domus_stack *stack, void *self, const void *payload)
+static int on_drain_pool(domus_stack *stack, void *self, const void *payload)
 {
     domi_connection_pool *pool = self;
 
     if (pool->draining)
         return 0;
     pool->draining = true;
-    return on_drained(stack, self, payload);
+    return on_check_whether_drained(stack, self, payload);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static int on_mount(domus_stack *stack, void *self)
+static int on_mount_pool(domus_stack *stack, void *self)
 {
     domi_connection_pool *pool = self;
     int error = domus_channel_options_check(stack, &pool->channel, NULL, 0);
 
-    if (error != 0 || pool->targets_count == 0) /* restarted without the state at the spawn */
+    if (error != 0 || pool->targets_count == 0) /* the pool was restarted without its state */
         return error != 0 ? error : -EINVAL;
     pool->lost_ns = domus_now_ns(stack);
     pool->random = pool->lost_ns + domus_self(stack).lease;
     for (uint32_t i = 0; i < pool->options.connections_min; i++)
-        arm_place(stack, pool, i, 0);
+        arm_timer_of_place(stack, pool, i, 0);
     (void)domus_after(stack, pool->options.wait_ns, &give_up_type, NULL, NULL);
     return 0;
 }
 
 static const domus_on rows[] = {
-    {&connect_type, on_connect, sizeof(uint32_t)},
-    {&domus_down_type, on_down, 0},
-    {&give_up_type, on_give_up, 0},
-    {&drained_type, on_drained, 0},
-    {&domus_pool_look_type, on_check, 0},
-    {&domus_pool_drain_type, on_drain, 0},
-    {NULL, on_message, 0},
+    {&connect_type, on_connect_place, sizeof(uint32_t)},
+    {&domus_down_type, on_connection_down, 0},
+    {&give_up_type, on_give_up_waiting_messages, 0},
+    {&drained_type, on_check_whether_drained, 0},
+    {&domus_pool_look_type, on_status_ask, 0},
+    {&domus_pool_drain_type, on_drain_pool, 0},
+    {NULL, on_message_for_connection, 0},
 };
 
 const domus_behaviour domi_pool_behaviour = {
@@ -496,5 +493,5 @@ const domus_behaviour domi_pool_behaviour = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(domi_connection_pool),
     .on = rows,
-    .on_mount = on_mount,
+    .on_mount = on_mount_pool,
 };

@@ -13,8 +13,8 @@
 #include <domus/pool.h>
 
 typedef enum domi_place_state {
-    DOMI_PLACE_FREE,  /* the place has no connection, and none is wanted */
-    DOMI_PLACE_WAITS, /* the timer of the place is armed */
+    DOMI_PLACE_FREE,  /* state of a place: it has no connection, and none is wanted */
+    DOMI_PLACE_WAITS, /* state of a place: its timer is armed, and will make a connection */
     DOMI_PLACE_CONNECTS,
     DOMI_PLACE_OPEN,
 } domi_place_state;
@@ -22,47 +22,52 @@ typedef enum domi_place_state {
 /* A place of the pool for one connection. */
 typedef struct domi_place {
     domi_place_state state;
-    uint32_t target; /* index of its address; valid in CONNECTS and OPEN */
+    uint32_t target; /* index of the place's address in the pool; valid in CONNECTS and OPEN */
     domus_address channel;
-    uint64_t opened_ns; /* time at which the connection was made */
-    /* last data of the connection, set at its end if the pool is on demand */
+    uint64_t opened_ns; /* time at which the place's connection was made */
+    /* last data of the place's connection, set at its end if the pool is on demand */
     domi_last_word last_word;
-    /* the end was counted as a failure of the address before the event of the end came */
+    /* the end of the place's connection was counted as a failure of the address before the event of
+     * the end came */
     bool is_blamed;
 } domi_place;
 
-/* An address to which the pool connects. */
+/* An address to which the pool connects, with its failures. */
 typedef struct domi_target {
     char text[DOMUS_POOL_ADDRESS_SIZE];
-    uint32_t connections;  /* number of connections that exist or are being made */
-    uint32_t failures;     /* number of failures in a row */
-    uint64_t out_until_ns; /* time until which the address is left out */
+    uint32_t connections;  /* number of connections to this address that exist or are being made */
+    uint32_t failures;     /* number of failures of this address in a row */
+    uint64_t out_until_ns; /* time until which this address is left out */
 } domi_target;
 
 typedef struct domi_connection_pool {
-    /* options of the pool, with every default filled in; `channel` is not used */
+    /* options of the pool, with every default filled in; their field `channel` is not used */
     domus_pool_options options;
     domus_channel_options channel;
     uint64_t random;
-    uint64_t lost_ns; /* time at which the last connection was lost, or the pool began */
-    uint32_t open;    /* number of places in OPEN */
-    uint32_t next;    /* index of the place at which the next search for the fewest asks begins */
+    uint64_t lost_ns; /* time at which the pool lost its last connection, or began */
+    uint32_t open;    /* number of the pool's places in the state OPEN */
+    /* index of the place at which the next search for the connection with the fewest asks begins */
+    uint32_t next;
     uint32_t targets_count;
     bool draining;
-    int error; /* on demand: error with which the last connection was lost, or could not be made */
-    domus_pool_status counted; /* the counters of the pool */
+    /* for a pool on demand: error with which its last connection was lost, or could not be made */
+    int error;
+    domus_pool_status counted; /* the counters that the pool shows in its status */
     domi_place places[DOMUS_POOL_CONNECTIONS_MAX];
     domi_target targets[DOMUS_POOL_ADDRESSES_MAX];
 } domi_connection_pool;
 
 extern const domus_behaviour domi_pool_behaviour;
 
-/* Fill the state of a pool that is to be spawned. Any thread. Returns as domus_pool_open(). */
+/* Fill the state of a pool that is to be spawned, from its options and addresses. Any thread.
+ * Returns as domus_pool_open(). */
 int domi_pool_prepare(const char *to, const domus_pool_options *options,
                       domi_connection_pool *ret_pool);
 
-/* Find unsent asks, for channels and for pools: implements domi_io_hooks.unsent_asks. A cancel
- * finds an ask to a pool in the channel to which the pool has given the ask. */
+/* Find asks to one address that were not sent yet, for channels and for pools: implements
+ * domi_io_hooks.unsent_asks. A cancel finds an ask to a pool in the channel to which the pool has
+ * given the ask. */
 bool domi_pool_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
                            uint32_t **ret_count);
 

@@ -1,5 +1,5 @@
-/* The mail of a pool that others handle: cancels find it here, and mail goes back when a connection
- * or the pool ends. The library calls these functions for every house. */
+/* The mail of a pool that other parts of the library handle: cancels find it here, and mail goes
+ * back when a connection or the pool ends. The library calls these functions for every house. */
 #include "house/conversation/asks.h"
 #include "house/message/family.h"
 #include "io/channels/channel.h"
@@ -26,8 +26,9 @@ bool domi_pool_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_l
     return false;
 }
 
-/* Let those asks in the list fail that may have been done before. Returns their number. */
-static uint32_t fail_asks_maybe_done(domi_manager *manager, domi_node **list)
+/* Fail those asks in the list that the peer of a lost connection may have carried out. Returns
+ * their number. */
+static uint32_t fail_asks_that_may_be_done(domi_manager *manager, domi_node **list)
 {
     domi_node *waiting = *list;
     uint32_t failed = 0;
@@ -51,9 +52,9 @@ void domi_pool_return_mail(domi_manager *manager, domi_house *house)
     const domus_behaviour *behaviour = house->behaviour;
 
     if (behaviour == &domi_pool_behaviour) {
-        house->mail -= fail_asks_maybe_done(manager, &house->tails[DOMI_ASK]);
+        house->mail -= fail_asks_that_may_be_done(manager, &house->tails[DOMI_ASK]);
         if (house->family != NULL)
-            house->family->stashed -= fail_asks_maybe_done(manager, &house->family->stash[0]);
+            house->family->stashed -= fail_asks_that_may_be_done(manager, &house->family->stash[0]);
     } else if (behaviour->pipeline != NULL && domi_house_is_channel(house)) {
         bool is_pooled = house->parent->behaviour == &domi_pool_behaviour;
         domi_pipe_return_mail(manager, house,

@@ -15,8 +15,8 @@
 #define HOUR_NS UINT64_C(3600000000000)
 #define MS      UINT64_C(1000000)
 
-/* Read one address from the `size` bytes at `text`. */
-static int read_target(const char *text, size_t size, domi_target *ret_target)
+/* Read one address of a pool from the `size` bytes at `text`. */
+static int read_pool_address(const char *text, size_t size, domi_target *ret_target)
 {
     while (size != 0 && *text == ' ') {
         text++;
@@ -31,13 +31,13 @@ static int read_target(const char *text, size_t size, domi_target *ret_target)
     return domi_connect_check_place(ret_target->text);
 }
 
-static int read_targets(const char *to, domi_connection_pool *pool)
+static int read_pool_addresses(const char *to, domi_connection_pool *pool)
 {
     for (bool more = true; more;) {
         size_t size = strcspn(to, ",");
         if (pool->targets_count == DOMUS_POOL_ADDRESSES_MAX)
             return -E2BIG;
-        int error = read_target(to, size, &pool->targets[pool->targets_count]);
+        int error = read_pool_address(to, size, &pool->targets[pool->targets_count]);
         if (error != 0)
             return error;
         pool->targets_count++;
@@ -47,8 +47,8 @@ static int read_targets(const char *to, domi_connection_pool *pool)
     return 0;
 }
 
-/* Replace each 0 in the options by its default. */
-static void set_default_options(domus_pool_options *options)
+/* Replace each 0 in the options of a pool by its default. */
+static void set_default_pool_options(domus_pool_options *options)
 {
     if (options->connections_min == 0 && !options->on_demand)
         options->connections_min = 1;
@@ -68,7 +68,7 @@ static void set_default_options(domus_pool_options *options)
         options->tries_max = DOMUS_POOL_TRIES_MAX;
 }
 
-static bool are_options_valid(const domus_pool_options *options)
+static bool are_pool_options_valid(const domus_pool_options *options)
 {
     const domus_behaviour *behaviour = options->behaviour;
 
@@ -90,13 +90,13 @@ int domi_pool_prepare(const char *to, const domus_pool_options *options,
     if (options->channel != NULL)
         ret_pool->channel = *options->channel;
     ret_pool->options.channel = NULL;
-    set_default_options(&ret_pool->options);
-    if (!are_options_valid(&ret_pool->options))
+    set_default_pool_options(&ret_pool->options);
+    if (!are_pool_options_valid(&ret_pool->options))
         return -EINVAL;
     int error = domi_behaviour_check(options->behaviour);
     if (error == 0)
         error = domi_front_check(options->front, options->behaviour);
-    return error != 0 ? error : read_targets(to, ret_pool);
+    return error != 0 ? error : read_pool_addresses(to, ret_pool);
 }
 
 int domus_pool_open(domus_stack *stack, const char *to, const domus_pool_options *options,

@@ -14,7 +14,7 @@
 #define PAUSE_FIRST_NS UINT64_C(1000000)
 #define PAUSE_LAST_NS  UINT64_C(64000000)
 
-static void set_timer(domi_connect *connect, uint64_t after_ns)
+static void set_timer_of_connect(domi_connect *connect, uint64_t after_ns)
 {
     domi_io *io = connect->io;
 
@@ -22,15 +22,15 @@ static void set_timer(domi_connect *connect, uint64_t after_ns)
     domi_wheel_arm(&io->wheel, &connect->timer.node, io->manager->now_ns + after_ns);
 }
 
-static void drop_attempts(domi_connect *connect)
+static void give_attempts_up(domi_connect *connect)
 {
     for (uint32_t i = 0; i < connect->begun; i++)
         domi_attempt_drop(&connect->attempts[i]);
 }
 
-/* End the race: resume the conversation, unless its time is over already. The conversation gives
- * the connect up, which closes the attempts that are left. */
-static void end_race(domi_connect *connect)
+/* End the race of attempts: resume the conversation that waits for it, unless its time is over
+ * already. The conversation gives the connect up, which closes the attempts that are left. */
+static void end_race_of_attempts(domi_connect *connect)
 {
     connect->has_ended = true;
     domi_wheel_cancel(&connect->io->wheel, &connect->timer.node);
@@ -38,25 +38,25 @@ static void end_race(domi_connect *connect)
         domi_promise_fail(connect->io->manager, connect->promise, 0);
 }
 
-static void win_race(domi_connect *connect, domi_attempt *attempt)
+static void win_race_with_attempt(domi_connect *connect, domi_attempt *attempt)
 {
     connect->fd = attempt->fd;
     attempt->fd = -1;
-    end_race(connect);
+    end_race_of_attempts(connect);
 }
 
-/* Handle the result of an attempt. Returns true if the next one may begin at once. */
-static bool handle_outcome(domi_connect *connect, domi_attempt *attempt, int result)
+/* Handle the result of an attempt. Returns true if the next attempt may begin at once. */
+static bool handle_outcome_of_attempt(domi_connect *connect, domi_attempt *attempt, int result)
 {
     switch (result) {
     case 0:
-        win_race(connect, attempt);
+        win_race_with_attempt(connect, attempt);
         return false;
     case -EINPROGRESS:
         return false;
     case -EAGAIN:
         if (attempt->waits) {
-            set_timer(connect, connect->pause_ns);
+            set_timer_of_connect(connect, connect->pause_ns);
             if (connect->pause_ns < PAUSE_LAST_NS)
                 connect->pause_ns *= 2;
             return false;
@@ -72,26 +72,26 @@ static bool handle_outcome(domi_connect *connect, domi_attempt *attempt, int res
     return true;
 }
 
-/* Begin attempts until one is under way. If none is left, and none is under way, the race is
- * lost. */
+/* Begin attempts of the connect until one attempt is under way. If no attempt is left, and none is
+ * under way, the race is lost. */
 static void begin_next_attempt(domi_connect *connect)
 {
     while (!connect->has_ended && connect->begun < connect->count) {
         domi_attempt *attempt = &connect->attempts[connect->begun++];
-        if (!handle_outcome(connect, attempt, domi_attempt_begin(attempt))) {
+        if (!handle_outcome_of_attempt(connect, attempt, domi_attempt_begin(attempt))) {
             if (!connect->has_ended && connect->begun < connect->count)
-                set_timer(connect, connect->io->config->connect.attempt_delay_ns);
+                set_timer_of_connect(connect, connect->io->config->connect.attempt_delay_ns);
             return;
         }
     }
     if (!connect->has_ended && connect->polls == 0)
-        end_race(connect);
+        end_race_of_attempts(connect);
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* Begin the attempts at the addresses that were found. */
-static int begin_attempts_at_found(domi_connect *connect)
+/* Begin the attempts at the addresses that the look-up of the name has found. */
+static int begin_attempts_at_found_addresses(domi_connect *connect)
 {
     domi_lookup *lookup = &connect->lookup;
     uint32_t max = connect->io->config->connect.attempts_max;
@@ -115,15 +115,15 @@ static int begin_attempts_at_found(domi_connect *connect)
 
 void domi_connect_resolved(domi_connect *connect)
 {
-    int result = connect->has_ended ? 0 : begin_attempts_at_found(connect);
+    int result = connect->has_ended ? 0 : begin_attempts_at_found_addresses(connect);
 
     if (result == 0)
         return;
     connect->error = result;
-    end_race(connect);
+    end_race_of_attempts(connect);
 }
 
-static void look_up_address(domi_connect *connect)
+static void look_up_addresses_of_name(domi_connect *connect)
 {
     domi_manager *manager = connect->io->manager;
 
@@ -156,7 +156,7 @@ void domi_connect_begin(domi_connect *connect, domi_io *io, domi_promise *promis
     if (connect->name[0] == '\0')
         begin_next_attempt(connect);
     else
-        look_up_address(connect);
+        look_up_addresses_of_name(connect);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -186,7 +186,8 @@ bool domi_connect_give_up(domi_connect *connect)
     domi_io *io = connect->io;
 
     connect->house = NULL;
-    if (io == NULL) { /* the connect has not begun; a socket that was adopted is in no ring yet */
+    /* without an io the connect has not begun; a socket that was adopted is in no ring yet */
+    if (io == NULL) {
         if (connect->fd >= 0)
             domi_socket_close(connect->home, connect->fd);
         free_connect(connect);
@@ -196,7 +197,7 @@ bool domi_connect_give_up(domi_connect *connect)
     if (connect->name[0] != '\0' && io->manager->hooks.unresolve != NULL)
         io->manager->hooks.unresolve(io->manager, &connect->lookup);
     domi_wheel_cancel(&io->wheel, &connect->timer.node);
-    drop_attempts(connect);
+    give_attempts_up(connect);
     if (connect->fd >= 0)
         domi_socket_close_used(io, connect->fd);
     connect->fd = -1;
@@ -213,13 +214,14 @@ void domi_connect_complete(domi_io *io, domi_attempt *attempt, int result)
     domi_connect *connect = attempt->of;
 
     DOMI_CHECK(connect->io == io);
-    if (connect->has_ended) /* another attempt has won: `peer` and `local` belong to its socket */
+    /* if another attempt has won, `peer` and `local` belong to its socket */
+    if (connect->has_ended)
         attempt->is_dropped = true;
     result = domi_attempt_finish(attempt, result);
     if (connect->house == NULL) {
         if (connect->polls == 0)
             free_connect(connect);
-    } else if (!connect->has_ended && handle_outcome(connect, attempt, result)) {
+    } else if (!connect->has_ended && handle_outcome_of_attempt(connect, attempt, result)) {
         begin_next_attempt(connect);
     }
 }
@@ -228,7 +230,7 @@ void domi_connect_handle_timer(domi_connect *connect)
 {
     domi_attempt *last = &connect->attempts[connect->begun - 1];
 
-    if (!last->waits || handle_outcome(connect, last, domi_attempt_try(last)))
+    if (!last->waits || handle_outcome_of_attempt(connect, last, domi_attempt_try(last)))
         begin_next_attempt(connect);
 }
 
@@ -247,7 +249,7 @@ void domi_connects_fail(domi_io *io)
             free_connect(connect);
         } else if (!connect->has_ended) {
             connect->error = io->failed;
-            end_race(connect);
+            end_race_of_attempts(connect);
         }
     }
 }

@@ -18,19 +18,19 @@
 
 static const domus_connect_options defaults = {0};
 
-/* The place to connect to, as it was read from a text. */
+/* A place to connect to, as it was read from a text: an endpoint, or a host's name and a port. */
 typedef struct place {
-    domus_endpoint endpoint;      /* the endpoint, if `name` is "" */
-    uint16_t port;                /* port at the addresses of the name */
-    char name[DOMI_HOST_MAX + 1]; /* name of the host to look up */
+    domus_endpoint endpoint;      /* the endpoint to connect to, if `name` is "" */
+    uint16_t port;                /* port to connect to at the addresses of the name */
+    char name[DOMI_HOST_MAX + 1]; /* name of the host to look up and connect to */
 } place;
 
-static int read_place(const char *text, place *ret_place)
+static int read_place_to_connect(const char *text, place *ret_place)
 {
     ret_place->name[0] = '\0';
     int result = domus_endpoint_parse(text, &ret_place->endpoint);
 
-    /* a text that is no endpoint may be a name; a number never is one */
+    /* a text that is no endpoint may be a host's name, but a number never is a name */
     return result == -EINVAL ? domi_name_parse(text, ret_place->name, &ret_place->port) : result;
 }
 
@@ -38,13 +38,13 @@ int domi_connect_check_place(const char *text)
 {
     place at;
 
-    return read_place(text, &at);
+    return read_place_to_connect(text, &at);
 }
 
-/* Make the record of a connect. `io` is the io of the home, of which only constant fields are read.
- * Returns 0; -EINVAL for wrong settings; -ENOMEM. */
-static int make_connect(domi_io *io, const place *to, const domus_connect_options *options,
-                        domi_connect **ret_connect)
+/* Make the record of a connect. `io` is the io of the actor's home, of which only constant fields
+ * are read. Returns 0; -EINVAL for wrong settings; -ENOMEM. */
+static int make_connect_record(domi_io *io, const place *to, const domus_connect_options *options,
+                               domi_connect **ret_connect)
 {
     size_t length = strlen(to->name);
     domi_connect *connect = domi_memory_new(sizeof *connect + length + 1);
@@ -78,8 +78,8 @@ static int make_connect(domi_io *io, const place *to, const domus_connect_option
 
 /* Spawn the connecting actor. With `fd` (else -1) there is nothing to connect to: the socket is
  * adopted, and stays the caller's on failure. Returns 0; a negative errno. */
-static int spawn_connecting(domus_stack *stack, const place *to, int fd,
-                            const domus_connect_options *options, domus_address *ret_address)
+static int spawn_connecting_actor(domus_stack *stack, const place *to, int fd,
+                                  const domus_connect_options *options, domus_address *ret_address)
 {
     domi_house *owner = domi_stack_house(stack);
     const domus_behaviour *usual =
@@ -91,7 +91,7 @@ static int spawn_connecting(domus_stack *stack, const place *to, int fd,
     int result = domi_front_check(options->front, behaviour);
     if (result != 0)
         return result;
-    result = make_connect(owner->home->io, to, options, &connect);
+    result = make_connect_record(owner->home->io, to, options, &connect);
 
     if (result != 0)
         return result;
@@ -106,14 +106,16 @@ static int spawn_connecting(domus_stack *stack, const place *to, int fd,
     return result;
 }
 
-/* Check all that can be checked on this thread, and spawn the connecting actor. */
-static int prepare_connect(domus_stack *stack, const char *to, const domus_connect_options *options,
-                           domus_address *ret_address)
+/* Check everything about a connect that can be checked on this thread, and spawn the connecting
+ * actor. */
+static int check_and_spawn_connecting_actor(domus_stack *stack, const char *to,
+                                            const domus_connect_options *options,
+                                            domus_address *ret_address)
 {
-    /* this field is constant while threads run */
+    /* the field home->io is constant while threads run */
     const domi_io *io = domi_stack_house(stack)->home->io;
     place at;
-    int result = read_place(to, &at);
+    int result = read_place_to_connect(to, &at);
 
     if (result != 0)
         return result;
@@ -122,14 +124,15 @@ static int prepare_connect(domus_stack *stack, const char *to, const domus_conne
     result = domi_stack_check_may_wait(stack);
     if (result != 0)
         return result;
-    return spawn_connecting(stack, &at, -1, options != NULL ? options : &defaults, ret_address);
+    return spawn_connecting_actor(stack, &at, -1, options != NULL ? options : &defaults,
+                                  ret_address);
 }
 
 int domus_connect(domus_stack *stack, const char *to, const domus_connect_options *options,
                   domus_resumed *then)
 {
     domus_address connecting;
-    int result = prepare_connect(stack, to, options, &connecting);
+    int result = check_and_spawn_connecting_actor(stack, to, options, &connecting);
 
     if (result != 0)
         return result;
@@ -143,7 +146,7 @@ int domus_connect_add(domus_stack *stack, const char *to, const domus_connect_op
                       uint64_t tag)
 {
     domus_address connecting;
-    int result = prepare_connect(stack, to, options, &connecting);
+    int result = check_and_spawn_connecting_actor(stack, to, options, &connecting);
 
     if (result != 0)
         return result;
@@ -155,7 +158,7 @@ int domus_connect_add(domus_stack *stack, const char *to, const domus_connect_op
 
 /* --- sockets from elsewhere ------------------------------------------------------------------- */
 
-static int read_option(const domi_io *io, int fd, int name, int *ret_value)
+static int read_socket_option(const domi_io *io, int fd, int name, int *ret_value)
 {
     socklen_t size = sizeof *ret_value;
 
@@ -164,26 +167,27 @@ static int read_option(const domi_io *io, int fd, int name, int *ret_value)
 
 /* Returns 0 if `fd` is a connected stream socket; otherwise a negative errno that says what is
  * wrong. */
-static int check_socket(const domi_io *io, int fd)
+static int check_is_connected_stream(const domi_io *io, int fd)
 {
     struct sockaddr_storage peer;
     socklen_t size = sizeof peer;
     int type = 0;
     int family = 0;
     int listens = 0;
-    int result = read_option(io, fd, SO_TYPE, &type);
+    int result = read_socket_option(io, fd, SO_TYPE, &type);
 
     if (result != 0)
         return result;
-    if (type != SOCK_STREAM || read_option(io, fd, SO_ACCEPTCONN, &listens) != 0 || listens != 0)
+    if (type != SOCK_STREAM || read_socket_option(io, fd, SO_ACCEPTCONN, &listens) != 0 ||
+        listens != 0)
         return -EINVAL;
-    if (read_option(io, fd, SO_DOMAIN, &family) != 0 ||
+    if (read_socket_option(io, fd, SO_DOMAIN, &family) != 0 ||
         (family != AF_INET && family != AF_INET6 && family != AF_UNIX))
         return -EAFNOSUPPORT;
     return io->backend->sockets->address(io->ring, fd, true, (struct sockaddr *)&peer, &size);
 }
 
-/* True if a channel of this thread has the descriptor. */
+/* True if a channel of this thread has the descriptor already. */
 static bool has_channel_descriptor(const domi_io *io, int fd)
 {
     for (uint32_t i = 0; i < io->slots_used; i++) {
@@ -193,9 +197,10 @@ static bool has_channel_descriptor(const domi_io *io, int fd)
     return false;
 }
 
-/* Make the channel at once, before its actor is mounted, because the caller runs on the thread of
- * the channel. On failure the connecting actor stops, and the socket stays the caller's. */
-static int adopt_socket_here(domus_stack *stack, domi_house *house)
+/* Make the channel of an adopted socket at once, before its actor is mounted, because the caller
+ * runs on the thread of the channel. On failure the connecting actor stops, and the socket stays
+ * the caller's. */
+static int adopt_socket_on_this_thread(domus_stack *stack, domi_house *house)
 {
     domi_connect *connect = house->channels.owned;
     const domi_connection connection = {
@@ -214,7 +219,7 @@ int domus_channel_adopt_fd(domus_stack *stack, int fd, const domus_connect_optio
                            domus_address *ret_channel)
 {
     const domi_house *house = domi_stack_house(stack);
-    const domi_io *io = house->home->io; /* this field is constant while threads run */
+    const domi_io *io = house->home->io; /* the field home->io is constant while threads run */
     bool is_here = house->behaviour->kind == DOMUS_CHANNELS;
     const place nowhere = {.name = ""};
     domus_address channel;
@@ -222,18 +227,18 @@ int domus_channel_adopt_fd(domus_stack *stack, int fd, const domus_connect_optio
 
     if (io == NULL || io->backend->sockets != &domi_kernel_sockets)
         return domi_refuse_ringless(stack);
-    int result = check_socket(io, fd);
+    int result = check_is_connected_stream(io, fd);
     if (result == 0 && is_here)
         result = has_channel_descriptor(io, fd) ? -EALREADY : domi_connect_admit(io);
-    /* set the options of accepted sockets before home gets the socket, because home may close it
-     * at any time */
+    /* set the options that accepted sockets get before home gets the socket, because home may close
+     * it at any time */
     if (result == 0)
         result = io->backend->sockets->ioctl(io->ring, fd, FIONBIO, &nonblocking);
     if (result == 0)
-        result =
-            spawn_connecting(stack, &nowhere, fd, options != NULL ? options : &defaults, &channel);
+        result = spawn_connecting_actor(stack, &nowhere, fd, options != NULL ? options : &defaults,
+                                        &channel);
     if (result == 0 && is_here)
-        result = adopt_socket_here(stack, channel.house);
+        result = adopt_socket_on_this_thread(stack, channel.house);
     if (result == 0 && ret_channel != NULL)
         *ret_channel = channel;
     return result;

@@ -19,30 +19,36 @@
 
 #include <domus/datagram.h>
 
-/* number of bytes that a queued datagram counts besides its contents: the size of a
+/* number of bytes that a queued datagram counts besides its contents, which is the size of a
  * domi_datagram */
 #define DOMI_DATAGRAM_COST 128u
 
-/* A datagram that waits to be sent, or is being sent. */
+/* A datagram of a channel that waits to be sent, or is being sent. */
 typedef struct domi_datagram {
-    DOMI_KEEP_PLACE(8) domus_channel *channel; /* the channel on which it was queued */
-    DOMI_KEEP_PLACE(8) domus_buffer *buffer;   /* the bytes, in `outbound` of the channel */
-    uint8_t name_size;       /* number of bytes of `name`; 0: it goes to the connected peer */
-    unsigned char name[110]; /* destination: a struct sockaddr_in, _in6 or _un */
+    DOMI_KEEP_PLACE(8) domus_channel *channel; /* the channel on which the datagram was queued */
+    /* the bytes of the datagram, in `outbound` of the channel */
+    DOMI_KEEP_PLACE(8) domus_buffer *buffer;
+    uint8_t name_size; /* number of bytes of `name`; 0: the datagram goes to the connected peer */
+    unsigned char name[110]; /* destination of the datagram: a struct sockaddr_in, _in6 or _un */
 } domi_datagram;
 
-/* The part of a channel that only channels of datagrams have. */
+/* The fields of a channel that only channels of datagrams have. */
 typedef struct domi_datagrams {
-    domi_special special;           /* the common part, which comes first */
-    domus_datagram_counters counts; /* counters that domus_datagram_counts() returns */
-    /* time at which the kernel was last asked how many datagrams it has thrown away */
+    /* the part that the channel shares with inner channels, which comes first */
+    domi_special special;
+    /* counters of the channel's datagrams, which domus_datagram_counts() returns */
+    domus_datagram_counters counts;
+    /* time at which the kernel was last asked how many datagrams of the socket it has thrown
+     * away */
     uint64_t looked_ns;
-    uint32_t lost_seen; /* the number that it told then */
-    uint16_t family;    /* AF_INET, AF_INET6 or AF_UNIX */
-    uint8_t flying;     /* number of sends in flight; `sending` is set while there are some */
-    bool is_connected;  /* the channel has one peer, to which its socket is connected */
-    bool ends_on_error; /* the first error of that peer ends the channel */
-    bool is_full;       /* the kernel had no room for one of the sends in flight */
+    /* number of thrown away datagrams that the kernel told when it was last asked */
+    uint32_t lost_seen;
+    uint16_t family; /* family of the channel's socket: AF_INET, AF_INET6 or AF_UNIX */
+    /* number of the channel's sends in flight; `sending` is set while there are some */
+    uint8_t flying;
+    bool is_connected; /* the channel of datagrams has one peer, to which its socket is connected */
+    bool ends_on_error; /* the first error of the connected peer ends the channel */
+    bool is_full;       /* the kernel had no room for one of the channel's sends in flight */
 } domi_datagrams;
 
 static_assert(sizeof(domi_datagram) == DOMI_DATAGRAM_COST, "as it is counted");
@@ -55,8 +61,8 @@ static inline domi_datagrams *domi_datagrams_of(const domus_channel *channel)
 
 /* --- the way in (receive.c) ------------------------------------------------------------------- */
 
-/* Implement receive, take, receive_failed and note_end of domi_channel_ways. The last one asks the
- * kernel how many datagrams it has thrown away, and counts those that are new. */
+/* Implement receive, take, receive_failed and note_end of domi_channel_ways for datagrams. note_end
+ * asks the kernel how many datagrams it has thrown away, and counts those that are new. */
 void domi_datagrams_receive(const domus_channel *channel);
 void domi_datagrams_handle_received(domus_channel *channel, domus_buffer *buffer, uint32_t size);
 void domi_datagrams_handle_failure(domus_channel *channel, int error);
@@ -67,16 +73,17 @@ bool domi_datagram_read_head(const domus_buffer *buffer, domi_datagram_head *ret
 
 /* --- the way out (send.c) --------------------------------------------------------------------- */
 
-/* Implement write, send, be_late and forget_outbound of domi_channel_ways. */
+/* Implement write, send, be_late and forget_outbound of domi_channel_ways for datagrams. */
 int domi_datagrams_write(domus_channel *channel, domus_buffer *bytes);
 void domi_datagrams_send(domus_channel *channel);
 void domi_datagrams_handle_timeout(domus_channel *channel);
 void domi_datagrams_forget_outbound(domus_channel *channel);
 
-/* Handle the result of the send of `datagram`, which has come back. */
+/* Handle the result of the send of `datagram`, which has come back from the ring. */
 void domi_datagram_complete(domi_datagram *datagram, int result);
 
-/* Send waiting datagrams again, because the poll for room of a channel has come back. */
+/* Send the waiting datagrams of a channel again, because the poll for room in its socket has come
+ * back. */
 void domi_datagrams_find_room(domi_io *io, const domi_completion *completion);
 
 #endif

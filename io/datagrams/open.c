@@ -26,8 +26,9 @@ static const domi_channel_ways ways = {
 
 /* --- the socket ------------------------------------------------------------------------------- */
 
-/* Bind to `at`. A Unix socket without a name gets one from the kernel. */
-static int bind_to_address(const domi_io *io, int fd, const domus_endpoint *at)
+/* Bind a socket of datagrams to the endpoint `at`. A Unix socket without a name gets one from the
+ * kernel. */
+static int bind_datagram_socket(const domi_io *io, int fd, const domus_endpoint *at)
 {
     struct sockaddr_storage address = {.ss_family = at->family};
     int size = (int)sizeof address.ss_family;
@@ -39,7 +40,7 @@ static int bind_to_address(const domi_io *io, int fd, const domus_endpoint *at)
     return io->backend->sockets->bind(io->ring, fd, (struct sockaddr *)&address, (socklen_t)size);
 }
 
-static int connect_to_address(const domi_io *io, int fd, const domus_endpoint *to)
+static int connect_datagram_socket(const domi_io *io, int fd, const domus_endpoint *to)
 {
     struct sockaddr_storage address;
     int size = domi_endpoint_to_socket(to, &address);
@@ -50,9 +51,11 @@ static int connect_to_address(const domi_io *io, int fd, const domus_endpoint *t
                                          (socklen_t)size);
 }
 
-/* Returns a socket that is bound and connected as the options say; a negative errno. */
-static int open_socket(const domi_io *io, const domus_endpoint *at,
-                       const domus_datagram_options *options, const domi_channel_settings *settings)
+/* Returns a socket of datagrams that is bound and connected as the options say; a negative
+ * errno. */
+static int open_datagram_socket(const domi_io *io, const domus_endpoint *at,
+                                const domus_datagram_options *options,
+                                const domi_channel_settings *settings)
 {
     const domi_socket_option shares_port = {SOL_SOCKET, SO_REUSEPORT, options->shares_port, false};
     const domus_endpoint *peer = options->connected.family != 0 ? &options->connected : NULL;
@@ -69,9 +72,9 @@ static int open_socket(const domi_io *io, const domus_endpoint *at,
     if (result == 0)
         result = domi_socket_set_options(io, fd, &shares_port, 1);
     if (result == 0 && at != NULL)
-        result = bind_to_address(io, fd, at);
+        result = bind_datagram_socket(io, fd, at);
     if (result == 0 && peer != NULL)
-        result = connect_to_address(io, fd, peer);
+        result = connect_datagram_socket(io, fd, peer);
     if (result == 0)
         return fd;
     domi_socket_close(io, fd);
@@ -80,17 +83,18 @@ static int open_socket(const domi_io *io, const domus_endpoint *at,
 
 /* --- the channel ------------------------------------------------------------------------------ */
 
-static int make_settings(domi_io *io, const domus_channel_options *options,
-                         domi_channel_settings **ret_settings)
+static int make_settings_of_channel(domi_io *io, const domus_channel_options *options,
+                                    domi_channel_settings **ret_settings)
 {
     const domus_channel_options own = domi_options_for_datagrams(options);
 
     return domi_settings_make(io->config, &io->settings, &own, NULL, ret_settings);
 }
 
-/* Make the channel of `fd`, which it then owns. */
-static int make_channel(domi_house *owner, int fd, const domus_datagram_options *options,
-                        domi_channel_settings *settings, domus_channel **ret_channel)
+/* Make the channel of the socket `fd`, which belongs to the channel from then on. */
+static int make_channel_of_datagrams(domi_house *owner, int fd,
+                                     const domus_datagram_options *options,
+                                     domi_channel_settings *settings, domus_channel **ret_channel)
 {
     domi_io *io = owner->home->io;
     bool is_connected = options->connected.family != 0;
@@ -109,7 +113,7 @@ static int make_channel(domi_house *owner, int fd, const domus_datagram_options 
     datagrams->family = here.family;
     if (result != 0)
         goto fail_name;
-    /* Relaxed: the numbers only serve to choose a thread, and to check a bound. */
+    /* Relaxed: the numbers of connections only serve to choose a thread, and to check a bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->outbound, is_connected, memory_order_relaxed);
     result = domi_channel_make(io, owner, options->behaviour, &connection, ret_channel);
@@ -126,8 +130,8 @@ fail_name:
     return result;
 }
 
-/* Returns 0 if the running actor may open a channel; else a negative errno. */
-static int check_actor(domus_stack *stack, const domus_datagram_options *options)
+/* Returns 0 if the running actor may open a channel of datagrams; else a negative errno. */
+static int check_actor_may_open_datagrams(domus_stack *stack, const domus_datagram_options *options)
 {
     const domi_house *house = domi_stack_house(stack);
     const domi_io *io = stack->manager->io;
@@ -142,14 +146,15 @@ static int check_actor(domus_stack *stack, const domus_datagram_options *options
     const domus_behaviour *usual =
         house->behaviour->channel != NULL ? house->behaviour->channel : house->behaviour;
     const domus_behaviour *behaviour = options->behaviour != NULL ? options->behaviour : usual;
-    /* datagrams have no stream of bytes in which messages could follow each other */
+    /* A behaviour with a pipeline is refused, because datagrams have no stream of bytes in which
+     * messages could follow each other. */
     if (behaviour->pipeline != NULL)
         return -EOPNOTSUPP;
     if (io == NULL || io->backend->receive_datagrams == NULL)
         return -EOPNOTSUPP;
     if (io->failed != 0)
         return io->failed;
-    /* checked before the path of a Unix socket is made */
+    /* Limits are checked before the file of a Unix socket is made. */
     bool is_connected = options->connected.family != 0;
     if ((is_connected ? io->draining_upstream : io->draining) ||
         !domi_house_may_spawn(stack->manager, house))
@@ -166,16 +171,18 @@ int domus_datagram_open(domus_stack *stack, const domus_endpoint *at,
 
     if (options == NULL)
         options = &defaults;
-    int result = check_actor(stack, options);
+    int result = check_actor_may_open_datagrams(stack, options);
     if (result != 0)
         return result;
     domi_io *io = stack->manager->io;
     domi_channel_settings *settings = NULL;
-    result = make_settings(io, options->channel, &settings);
+    result = make_settings_of_channel(io, options->channel, &settings);
     if (result != 0)
         return result;
-    int fd = open_socket(io, at, options, settings);
-    result = fd >= 0 ? make_channel(domi_stack_house(stack), fd, options, settings, &channel) : fd;
+    int fd = open_datagram_socket(io, at, options, settings);
+    result = fd >= 0 ? make_channel_of_datagrams(domi_stack_house(stack), fd, options, settings,
+                                                 &channel)
+                     : fd;
     domi_settings_drop(settings);
     if (result != 0 && fd >= 0)
         domi_socket_close(io, fd);

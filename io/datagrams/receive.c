@@ -1,5 +1,5 @@
-/* Receives datagrams. Each is one provided buffer, whose content begins behind the head, so that it
- * need not be moved. Phase 1, except domus_buffer_peer(). */
+/* Receives datagrams. Each is one provided buffer, whose content begins behind the datagram's head,
+ * so that it need not be moved. Phase 1, except domus_buffer_peer(). */
 #include "io/channels/receive.h"
 #include "io/channels/complete.h"
 #include "io/channels/state.h"
@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* time between two questions to the kernel about lost datagrams, in nanoseconds */
+/* time between two questions to the kernel about datagrams that it has thrown away, in
+ * nanoseconds */
 #define LOOK_NS UINT64_C(1000000000)
 
 void domi_datagrams_receive(const domus_channel *channel)
@@ -40,17 +41,17 @@ void domi_datagrams_count_lost(domus_channel *channel)
     domi_counter_add(&io->counters.datagrams_lost, lost);
 }
 
-static void drop_datagram(domus_channel *channel, domus_buffer *buffer, uint64_t *counter)
+static void drop_received_datagram(domus_channel *channel, domus_buffer *buffer, uint64_t *counter)
 {
     (*counter)++;
     domi_counter_add(&channel->io->counters.datagrams_dropped, 1);
     domi_buffer_recycle(channel->io, buffer);
 }
 
-/* True if the channel may not keep one more datagram: its thread is careful (crowd.h), the channel
- * does not read, and its receive has not ended yet. A stream would keep bytes that come then, but
- * UDP may be thrown away. */
-static bool is_over_its_share(const domus_channel *channel)
+/* True if the channel may not keep one more received datagram: its thread is careful (crowd.h), the
+ * channel does not read, and its receive has not ended yet. A stream would keep bytes that come
+ * then, but UDP may be thrown away. */
+static bool may_not_keep_received_datagram(const domus_channel *channel)
 {
     return channel->io->careful && channel->paused && channel->held >= channel->io->share &&
            domi_datagrams_of(channel)->family != AF_UNIX;
@@ -78,9 +79,9 @@ void domi_datagrams_handle_received(domus_channel *channel, domus_buffer *buffer
     domi_counter_add(&io->counters.received_bytes, buffer->size);
     channel->received_bytes += buffer->size;
     if ((head.flags & MSG_TRUNC) != 0) {
-        drop_datagram(channel, buffer, &datagrams->counts.too_long);
-    } else if (is_over_its_share(channel)) {
-        drop_datagram(channel, buffer, &datagrams->counts.dropped);
+        drop_received_datagram(channel, buffer, &datagrams->counts.too_long);
+    } else if (may_not_keep_received_datagram(channel)) {
+        drop_received_datagram(channel, buffer, &datagrams->counts.dropped);
     } else {
         domi_channel_keep_piece(channel, buffer);
         domi_channel_decide_receive(channel);
@@ -96,12 +97,12 @@ void domi_datagrams_handle_failure(domus_channel *channel, int error)
     case -ENOMEM:
         domi_channel_starve(channel);
         break;
-    case 0: /* the socket was shut down */
+    case 0: /* the result 0 says that the socket was shut down */
     case -ECANCELED:
     case -EINTR:
     case -EAGAIN:
         break;
-    case -EBADF: /* these are errors of the socket, and would come again and again */
+    case -EBADF: /* these errors concern the socket itself, and would come again and again */
     case -EFAULT:
     case -EINVAL:
     case -ENOTCONN:
@@ -110,7 +111,7 @@ void domi_datagrams_handle_failure(domus_channel *channel, int error)
         channel->ended = true;
         domi_channel_end(channel, error, false);
         break;
-    default: /* an error of the peer, which the kernel tells once */
+    default: /* any other error concerns the peer, and the kernel tells it once */
         datagrams->counts.errors++;
         datagrams->counts.last_error = error;
         if (datagrams->ends_on_error)

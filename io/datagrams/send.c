@@ -1,4 +1,4 @@
-/* Sends datagrams. Each waits in `outbound` until its send has come back. */
+/* Sends datagrams. Each waits in the channel's `outbound` until its send has come back. */
 #include "io/channels/send.h"
 #include "base/check.h"
 #include "io/channels/complete.h"
@@ -15,7 +15,7 @@
 #include <poll.h>
 #include <string.h>
 
-#define FLYING_MAX 64u /* most sends of a channel in flight */
+#define FLYING_MAX 64u /* most sends of one channel of datagrams in flight */
 
 /* most bytes of a UDP datagram: 65,535 minus its header, and over IPv4 also minus the header of
  * IP */
@@ -24,21 +24,21 @@
 
 /* --- queue ------------------------------------------------------------------------------------ */
 
-static uint32_t get_most_bytes(const domi_datagrams *datagrams)
+static uint32_t get_most_bytes_of_datagram(const domi_datagrams *datagrams)
 {
     if (datagrams->family == AF_UNIX)
         return DOMI_BUFFER_MAX;
     return datagrams->family == AF_INET ? BYTES_MAX_IPV4 : BYTES_MAX_IPV6;
 }
 
-/* Returns 0 if the channel accepts a datagram of `size` bytes; else a negative errno. */
-static int check_room(const domus_channel *channel, uint32_t size)
+/* Returns 0 if the channel accepts a datagram of `size` bytes to be sent; else a negative errno. */
+static int check_room_for_datagram(const domus_channel *channel, uint32_t size)
 {
     uint64_t counted = (uint64_t)size + DOMI_DATAGRAM_COST;
 
     if (channel->state != DOMI_CHANNEL_OPEN)
         return -EPIPE;
-    if (size > get_most_bytes(domi_datagrams_of(channel)))
+    if (size > get_most_bytes_of_datagram(domi_datagrams_of(channel)))
         return -EMSGSIZE;
     if (channel->queued_bytes + counted > channel->settings->send_max_bytes ||
         domi_channel_is_refused(channel, counted))
@@ -46,12 +46,13 @@ static int check_room(const domus_channel *channel, uint32_t size)
     return 0;
 }
 
-/* Queue `bytes` for the socket address `name`. If this fails, the caller still has `bytes`. */
+/* Queue the datagram `bytes` for the socket address `name`. If this fails, the caller still has
+ * `bytes`. */
 static int queue_datagram(domus_channel *channel, const void *name, size_t name_size,
                           domus_buffer *bytes)
 {
     domi_io *io = channel->io;
-    int error = check_room(channel, bytes->size);
+    int error = check_room_for_datagram(channel, bytes->size);
 
     if (error != 0)
         return error;
@@ -85,8 +86,8 @@ int domi_datagrams_write(domus_channel *channel, domus_buffer *bytes)
     return error;
 }
 
-/* Queue an answer for the sender of `bytes`. */
-static int queue_answer(domus_channel *channel, domus_buffer *bytes)
+/* Queue an answer for the sender of the received datagram `bytes`. */
+static int queue_answer_datagram(domus_channel *channel, domus_buffer *bytes)
 {
     domi_datagram_head head;
 
@@ -96,7 +97,8 @@ static int queue_answer(domus_channel *channel, domus_buffer *bytes)
     return queue_datagram(channel, head.name, head.name_size, bytes);
 }
 
-static int send_to_endpoint(domus_channel *channel, const domus_endpoint *to, domus_buffer *bytes)
+static int queue_datagram_to_endpoint(domus_channel *channel, const domus_endpoint *to,
+                                      domus_buffer *bytes)
 {
     struct sockaddr_storage address;
     const domi_datagrams *datagrams = domi_datagrams_of(channel);
@@ -106,11 +108,11 @@ static int send_to_endpoint(domus_channel *channel, const domus_endpoint *to, do
     if (datagrams->is_connected)
         return -EISCONN;
     if (to == NULL)
-        return queue_answer(channel, bytes);
+        return queue_answer_datagram(channel, bytes);
     int size = domi_endpoint_to_socket(to, &address);
     if (size < 0)
         return size;
-    /* an IPv6 socket can send to IPv4, too */
+    /* an IPv6 socket can send to IPv4 addresses, too */
     if (to->family != datagrams->family &&
         !(to->family == AF_INET && datagrams->family == AF_INET6))
         return -EAFNOSUPPORT;
@@ -120,7 +122,8 @@ static int send_to_endpoint(domus_channel *channel, const domus_endpoint *to, do
 int domus_channel_send_to(domus_stack *stack, domus_channel *channel, const domus_endpoint *to,
                           domus_buffer *bytes)
 {
-    int error = domi_channel_is_for(stack, channel) ? send_to_endpoint(channel, to, bytes) : -EPERM;
+    int error = domi_channel_is_for(stack, channel) ? queue_datagram_to_endpoint(channel, to, bytes)
+                                                    : -EPERM;
 
     if (error != 0)
         domus_buffer_free(bytes);
@@ -154,20 +157,20 @@ void domi_datagrams_send(domus_channel *channel)
     }
 }
 
-/* Free a datagram that is not queued any more. */
-static void free_datagram(domus_channel *channel, domus_buffer *buffer)
+/* Free a datagram that was taken out of the channel's `outbound`. */
+static void free_queued_datagram(domus_channel *channel, domus_buffer *buffer)
 {
     domi_slab_put(&channel->io->datagram_slab, buffer->datagram);
     buffer->datagram = NULL;
     channel->queued_bytes -= (uint64_t)buffer->size + DOMI_DATAGRAM_COST;
-    /* flush.c compares with a sum of the same addends. */
+    /* The sum has the same addends as the one in flush.c, with which it is compared. */
     channel->sent_bytes += (uint64_t)buffer->size + DOMI_DATAGRAM_COST;
     domi_channel_discharge_buffer(channel, &channel->cost, buffer);
     domi_channel_discharge(channel, &channel->cost, DOMI_DATAGRAM_COST);
     domus_buffer_free(buffer);
 }
 
-static void count_unsent(domus_channel *channel, int error)
+static void count_unsent_datagram(domus_channel *channel, int error)
 {
     domi_datagrams *datagrams = domi_datagrams_of(channel);
 
@@ -176,10 +179,10 @@ static void count_unsent(domus_channel *channel, int error)
     domi_counter_add(&channel->io->counters.datagrams_unsent, 1);
 }
 
-/* True if the channel waits for room in the kernel. An unconnected Unix channel does not: a
- * stranger that reads nothing would hold up all others, and no poll would tell of the stranger's
- * room. */
-static bool waits_for_room(const domus_channel *channel)
+/* True if the channel of datagrams waits for room in the kernel. An unconnected Unix channel does
+ * not: a stranger that reads nothing would hold up all others, and no poll would tell of the
+ * stranger's room. */
+static bool waits_for_room_in_kernel(const domus_channel *channel)
 {
     const domi_datagrams *datagrams = domi_datagrams_of(channel);
 
@@ -197,13 +200,13 @@ static void resume_waiting_senders(domus_channel *channel)
     domi_channel_settle(channel);
 }
 
-/* Finish a batch when every send of it has come back. */
-static void end_batch(domus_channel *channel)
+/* Finish a batch of sends when every send of it has come back. */
+static void end_batch_of_sends(domus_channel *channel)
 {
     const domi_io *io = channel->io;
     const domi_datagrams *datagrams = domi_datagrams_of(channel);
 
-    if (datagrams->is_full && waits_for_room(channel)) {
+    if (datagrams->is_full && waits_for_room_in_kernel(channel)) {
         io->backend->poll_once(io->ring, channel->fd, POLLOUT,
                                domi_op_data(DOMI_OP_ROOM, channel->slot_generation, channel->slot));
         domi_channel_arm_timeouts(channel);
@@ -225,23 +228,24 @@ void domi_datagram_complete(domi_datagram *datagram, int result)
 
     DOMI_CHECK(channel->sending && datagrams->flying != 0);
     datagrams->flying--;
-    if (result == -EAGAIN && waits_for_room(channel)) {
-        datagrams->is_full = true; /* the datagram keeps its place in `outbound` */
+    if (result == -EAGAIN && waits_for_room_in_kernel(channel)) {
+        /* the datagram that found no room keeps its place in `outbound` */
+        datagrams->is_full = true;
     } else {
         if (result >= 0) {
             channel->active_ns = channel->io->manager->now_ns;
             domi_counter_add(&channel->io->counters.sent_bytes, (uint32_t)result);
             datagrams->counts.sent++;
         } else {
-            count_unsent(channel, result);
+            count_unsent_datagram(channel, result);
         }
         domi_buffer_list_remove(&channel->outbound, buffer);
-        free_datagram(channel, buffer);
+        free_queued_datagram(channel, buffer);
         if (result < 0 && datagrams->ends_on_error)
             domi_channel_end(channel, result, false);
     }
     if (datagrams->flying == 0)
-        end_batch(channel);
+        end_batch_of_sends(channel);
 }
 
 void domi_datagrams_find_room(domi_io *io, const domi_completion *completion)
@@ -250,19 +254,20 @@ void domi_datagrams_find_room(domi_io *io, const domi_completion *completion)
 
     DOMI_CHECK(channel->special != NULL && channel->sending);
     domi_datagrams_of(channel)->is_full = false;
-    end_batch(channel);
+    end_batch_of_sends(channel);
 }
 
 void domi_datagrams_handle_timeout(domus_channel *channel)
 {
     if (domi_datagrams_of(channel)->flying != 0)
-        return; /* these sends come back with the next enter */
+        return; /* sends in flight come back with the next enter, so nothing is late */
     for (domus_buffer *buffer = domi_buffer_list_take(&channel->outbound); buffer != NULL;
          buffer = domi_buffer_list_take(&channel->outbound)) {
-        count_unsent(channel, -ETIMEDOUT);
-        free_datagram(channel, buffer);
+        count_unsent_datagram(channel, -ETIMEDOUT);
+        free_queued_datagram(channel, buffer);
     }
-    channel->send_ns = channel->io->manager->now_ns; /* the poll for room is still in flight */
+    /* the poll for room in the socket is still in flight */
+    channel->send_ns = channel->io->manager->now_ns;
     resume_waiting_senders(channel);
 }
 
@@ -270,7 +275,7 @@ void domi_datagrams_forget_outbound(domus_channel *channel)
 {
     domi_datagrams_of(channel)->flying = 0;
     for (domus_buffer *buffer = channel->outbound.head; buffer != NULL; buffer = buffer->next) {
-        count_unsent(channel, channel->error != 0 ? channel->error : -ECANCELED);
+        count_unsent_datagram(channel, channel->error != 0 ? channel->error : -ECANCELED);
         domi_slab_put(&channel->io->datagram_slab, buffer->datagram);
         buffer->datagram = NULL;
         domi_channel_discharge(channel, &channel->cost, DOMI_DATAGRAM_COST);

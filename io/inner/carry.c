@@ -1,5 +1,5 @@
-/* Calls the stages of outer channels at the end of phase 2, when the inner ones have run: so the
- * bytes that many of them have queued leave in one piece. */
+/* Calls the stages of outer channels at the end of phase 2, when their inner channels have run: so
+ * the bytes that many inner channels have queued leave in one piece. */
 #include "io/inner/inner.h"
 
 #include "io/channels/ends.h"
@@ -7,7 +7,7 @@
 #include "io/pipelines/answers.h"
 #include "io/pipelines/mail.h"
 
-static void carry_inner_channels(domus_channel *channel)
+static void call_stage_for_inner_channels(domus_channel *channel)
 {
     domi_pipe *pipe = channel->pipe;
 
@@ -19,12 +19,13 @@ static void carry_inner_channels(domus_channel *channel)
     else if (!domi_out_is_empty(pipe->wire->out))
         (void)domi_pipe_flush_out(pipe);
     if (channel->lends && channel->state == DOMI_CHANNEL_OPEN)
-        /* inner channels that were busy may be free for an ask now */
+        /* inner channels that were busy may be free for a waiting ask now */
         domi_pipe_send_waiting(channel->io->manager, pipe);
     if (channel->lends && pipe->asked_last && channel->carried == 0)
         (void)domi_channel_close(channel);
     if (channel->drain)
-        domi_channel_make_ready(channel); /* the run finds out whether the drain is over */
+        /* the run of the outer channel's actor finds out whether its drain is over */
+        domi_channel_make_ready(channel);
     if (channel->close_due && domi_channel_has_answered_all(channel))
         (void)domi_channel_close(channel);
 }
@@ -36,7 +37,7 @@ void domi_io_carry(domi_io *io)
 
         io->carriers = channel->next_carrier;
         channel->carry_due = false;
-        carry_inner_channels(channel);
+        call_stage_for_inner_channels(channel);
         domi_channel_settle(channel);
     }
 }

@@ -18,38 +18,40 @@
 #include "io/wire/inner.h"
 
 typedef struct domi_inner {
-    /* the part that the channel points to, which comes first; its `outer` is NULL when the stage
-     * has dropped the inner channel */
+    /* the part to which the channel's field `special` points, which comes first; its `outer` is
+     * NULL when the stage has dropped the inner channel */
     domi_special special;
-    domus_inner base;       /* the part that the stage sees */
-    const char *carrier;    /* the name of the stage that has opened this inner channel */
-    domus_channel *channel; /* the channel; NULL: it is CLOSED */
-    domus_buffer *tail;     /* the last piece that was passed on, while it is in `inbound` */
-    uint32_t tail_room;     /* free bytes in `tail` */
-    int error;              /* the error with which the channel has ended */
-    bool has_news;          /* the inner channel is in the list `news` of its outer pipeline */
-    bool finished;          /* the channel sends nothing behind the queued bytes */
+    domus_inner base; /* the part of an inner channel that the stage of the outer one sees */
+    /* the name of the stage of the outer channel that has opened this inner channel */
+    const char *carrier;
+    domus_channel *channel; /* the inner channel itself; NULL: it is CLOSED */
+    /* the last piece of bytes that was passed to the inner channel, while it is in `inbound` */
+    domus_buffer *tail;
+    uint32_t tail_room; /* number of free bytes in the piece `tail` */
+    int error;          /* the error with which the inner channel has ended */
+    bool has_news; /* the inner channel is in the list `news` of its outer channel's pipeline */
+    bool finished; /* the inner channel sends nothing behind the queued bytes */
     struct domi_inner *next_news;
 } domi_inner;
 
-/* Tell the stage that the inner channel has something new for it. */
+/* Tell the stage of the outer channel that the inner channel has something new for it. */
 void domi_inner_add_news(domi_inner *inner);
 
-/* Free the record if neither the channel nor the stage has it any more. */
+/* Free the record of an inner channel if neither the channel nor the stage has it any more. */
 void domi_inner_free_if_left(domi_inner *inner);
 
-/* The functions by which an inner channel does what other channels do with a descriptor
+/* The functions by which an inner channel does without a descriptor what other channels do with one
  * (ways.c). */
 extern const domi_channel_ways domi_ways_of_inner_channels;
 
-/* The functions by which a stage acts on an inner channel (pass.c). */
+/* The functions by which a stage of the outer channel acts on an inner channel (pass.c). */
 extern const domi_inner_ways domi_ways_of_inner;
 
-/* The functions by which a stage makes inner channels, and reads and sets properties of the outer
- * one (make.c). */
+/* The functions by which a stage of the outer channel makes inner channels, and reads and sets
+ * properties of the outer one (make.c). */
 extern const domi_inners domi_ways_of_inners;
 
-/* Call the stages whose inner channels have news (carry.c). */
+/* Call the stages of outer channels whose inner channels have news (carry.c). */
 void domi_io_carry(domi_io *io);
 
 #endif

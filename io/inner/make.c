@@ -1,4 +1,5 @@
-/* Makes inner channels, and serves the stage of the outer channel. */
+/* Makes inner channels for the stage of an outer channel, and tells the stage properties of the
+ * outer one. */
 #include "io/inner/inner.h"
 
 #include "base/memory.h"
@@ -7,16 +8,17 @@
 
 #include <errno.h>
 
-/* Returns the channel of a wire. It is the outer one if the stage that calls has inner channels. */
-static domus_channel *get_outer_channel(const domus_wire *wire)
+/* Returns the channel to which a wire belongs. If the stage that calls carries inner channels, this
+ * channel is their outer one. */
+static domus_channel *get_channel_of_wire(const domus_wire *wire)
 {
     const domi_pipe *pipe = wire->owner;
 
     return pipe->channel;
 }
 
-/* Returns the behaviour of the inner channels of this channel; NULL: the one that the behaviour of
- * the owner says, with which they may share a state. */
+/* Returns the behaviour for inner channels of this outer channel; NULL: the one that the behaviour
+ * of the owner names, with which they may share a state. */
 static const domus_behaviour *choose_behaviour_of_inner(const domus_channel *outer)
 {
     const domus_behaviour *of_owner = domi_house_behaviour(outer->house->parent);
@@ -25,20 +27,20 @@ static const domus_behaviour *choose_behaviour_of_inner(const domus_channel *out
     return own == (of_owner->channel != NULL ? of_owner->channel : of_owner) ? NULL : own;
 }
 
-/* Make the channel of `inner`, which is a child of the outer channel's owner. */
-static int make_channel(domi_inner *inner, domus_channel *outer, uint32_t skipped)
+/* Make the channel of the record `inner`. It is a child of the outer channel's owner. */
+static int make_channel_of_inner(domi_inner *inner, domus_channel *outer, uint32_t skipped)
 {
     domi_io *io = outer->io;
     domi_connection connection = {
         .fd = -1, .settings = outer->settings, .is_outbound = outer->is_outbound};
     domus_channel *channel;
 
-    /* An inner channel also counts on the address of its peer: otherwise one connection could use
+    /* The inner channel also counts on the address of the peer: otherwise one connection could use
      * up the places of all others. */
     if (outer->peer != NULL &&
         domi_peers_count_in(io->peers, &outer->peer->key, &connection.peer) != 0)
         return -ENOBUFS;
-    /* Relaxed: the numbers only serve to choose a thread, and to check a bound. */
+    /* Relaxed: the numbers of connections only serve to choose a thread, and to check a bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
     int error = domi_channel_make(io, outer->house->parent, choose_behaviour_of_inner(outer),
                                   &connection, &channel);
@@ -55,24 +57,25 @@ static int make_channel(domi_inner *inner, domus_channel *outer, uint32_t skippe
     return 0;
 }
 
-/* True if there are as many connections as allowed: of those that this side has opened, or of those
- * that it has accepted. */
-static bool has_all_inner_channels(const domus_channel *outer)
+/* True if the thread has as many connections as allowed, either of those that this side has opened
+ * or of those that it has accepted. */
+static bool has_thread_all_connections(const domus_channel *outer)
 {
     return outer->is_outbound ? domi_io_has_opened_all(outer->io)
                               : domi_io_has_accepted_all(outer->io);
 }
 
-static int open_inner(domus_wire *wire, uint32_t skipped, void *data, domus_inner **ret_inner)
+static int open_inner_channel(domus_wire *wire, uint32_t skipped, void *data,
+                              domus_inner **ret_inner)
 {
-    domus_channel *outer = get_outer_channel(wire);
+    domus_channel *outer = get_channel_of_wire(wire);
 
     if (outer->state != DOMI_CHANNEL_OPEN)
         return -EPIPE;
-    /* a state actor may run on another thread */
+    /* a state actor cannot be the owner, because it may run on another thread */
     if (outer->is_outbound && domi_house_behaviour(outer->house->parent)->kind != DOMUS_CHANNELS)
         return -EOPNOTSUPP;
-    if (outer->io->pressure.pauses || has_all_inner_channels(outer))
+    if (outer->io->pressure.pauses || has_thread_all_connections(outer))
         return -ENOBUFS;
     domi_inner *inner = domi_memory_new(sizeof *inner);
     if (inner == NULL)
@@ -80,7 +83,7 @@ static int open_inner(domus_wire *wire, uint32_t skipped, void *data, domus_inne
     *inner = (domi_inner){.special = {&domi_ways_of_inner_channels, outer},
                           .base = {&domi_ways_of_inner, data},
                           .carrier = wire->stages[wire->current].stage->name};
-    int error = make_channel(inner, outer, skipped);
+    int error = make_channel_of_inner(inner, outer, skipped);
     if (error != 0) {
         domi_memory_free(inner);
         return error;
@@ -89,7 +92,7 @@ static int open_inner(domus_wire *wire, uint32_t skipped, void *data, domus_inne
     return 0;
 }
 
-static domus_inner *next_inner(domus_wire *wire)
+static domus_inner *take_next_inner_with_news(domus_wire *wire)
 {
     domi_pipe *pipe = wire->owner;
     domi_inner *inner = pipe->news;
@@ -101,30 +104,30 @@ static domus_inner *next_inner(domus_wire *wire)
     return &inner->base;
 }
 
-static void set_carried(domus_wire *wire, uint32_t count)
+static void set_count_under_way_in_inner(domus_wire *wire, uint32_t count)
 {
-    domus_channel *outer = get_outer_channel(wire);
+    domus_channel *outer = get_channel_of_wire(wire);
 
-    /* An ask may wait for the place of the inner channel that is over. */
+    /* An ask may wait for the place of the inner channel that has ended. */
     if (count < outer->carried && outer->lends)
         domi_channel_carry(outer);
     outer->carried = count;
 }
 
-static bool is_outer_full(const domus_wire *wire)
+static bool is_outer_channel_full(const domus_wire *wire)
 {
-    const domus_channel *outer = get_outer_channel(wire);
+    const domus_channel *outer = get_channel_of_wire(wire);
 
     return outer->state != DOMI_CHANNEL_OPEN || outer->finished || outer->high || outer->crowded ||
            outer->queued_bytes + domi_out_bytes(wire->out) > outer->settings->send_high_bytes;
 }
 
-static bool is_draining(const domus_wire *wire)
+static bool is_outer_channel_draining(const domus_wire *wire)
 {
-    return get_outer_channel(wire)->drain;
+    return get_channel_of_wire(wire)->drain;
 }
 
-static void set_lending(domus_wire *wire, uint32_t most)
+static void set_most_lent_inner_channels(domus_wire *wire, uint32_t most)
 {
     domi_pipe *pipe = wire->owner;
 
@@ -132,19 +135,19 @@ static void set_lending(domus_wire *wire, uint32_t most)
     pipe->channel->lent_most = most;
     if (most == 0) {
         domi_pipe_return_waiting_asks(pipe->channel->io->manager, pipe);
-        /* so that the stage ends the channel, if nothing is under way */
+        /* the stage is called again, so that it ends the outer channel if nothing is under way */
         domi_channel_carry(pipe->channel);
     }
 }
 
-static bool is_inner(const domus_wire *wire)
+static bool is_channel_inner(const domus_wire *wire)
 {
-    return domi_channel_is_inner(get_outer_channel(wire));
+    return domi_channel_is_inner(get_channel_of_wire(wire));
 }
 
-static void note_stage_left(domus_wire *wire)
+static void note_carrying_stage_left(domus_wire *wire)
 {
-    domus_channel *channel = get_outer_channel(wire);
+    domus_channel *channel = get_channel_of_wire(wire);
 
     channel->wraps = wire->count > 1;
     channel->says_end = domi_wire_has_end_of_output(wire);
@@ -157,12 +160,12 @@ bool domus_channel_is_inner(const domus_channel *channel)
 }
 
 const domi_inners domi_ways_of_inners = {
-    .open = open_inner,
-    .next = next_inner,
-    .set_carried = set_carried,
-    .is_full = is_outer_full,
-    .is_draining = is_draining,
-    .is_inner = is_inner,
-    .note_left = note_stage_left,
-    .lend = set_lending,
+    .open = open_inner_channel,
+    .next = take_next_inner_with_news,
+    .set_carried = set_count_under_way_in_inner,
+    .is_full = is_outer_channel_full,
+    .is_draining = is_outer_channel_draining,
+    .is_inner = is_channel_inner,
+    .note_left = note_carrying_stage_left,
+    .lend = set_most_lent_inner_channels,
 };

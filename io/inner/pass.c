@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* size in bytes of a buffer in which short pieces stand behind each other */
+/* size in bytes of a buffer in which short pieces for an inner channel stand behind each other */
 #define JOINT_BYTES 4032u
 
 static domi_inner *get_inner_of_base(const domus_inner *base)
@@ -25,7 +25,7 @@ static domi_inner *get_inner_of_base(const domus_inner *base)
     return (domi_inner *)(void *)((char *)(uintptr_t)base - offsetof(domi_inner, base));
 }
 
-/* Returns the channel; NULL if it is closing. */
+/* Returns the inner channel that a stage names; NULL if it is closing. */
 static domus_channel *get_channel_of_inner(const domus_inner *base)
 {
     domus_channel *channel = get_inner_of_base(base)->channel;
@@ -33,8 +33,8 @@ static domus_channel *get_channel_of_inner(const domus_inner *base)
     return channel != NULL && channel->state < DOMI_CHANNEL_CLOSING ? channel : NULL;
 }
 
-/* Remove the inner channel from the list of those with news. */
-static void remove_from_news(domi_inner *inner)
+/* Remove the inner channel from the list of inner channels with news for the stage. */
+static void remove_inner_from_news(domi_inner *inner)
 {
     domi_pipe *pipe = inner->special.outer->pipe;
     domi_inner **link = pipe != NULL ? &pipe->news : NULL;
@@ -50,12 +50,12 @@ static void remove_from_news(domi_inner *inner)
     inner->has_news = false;
 }
 
-static void drop_inner(domus_inner *base, int error)
+static void drop_inner_channel(domus_inner *base, int error)
 {
     domi_inner *inner = get_inner_of_base(base);
     domus_channel *channel = inner->channel;
 
-    remove_from_news(inner);
+    remove_inner_from_news(inner);
     inner->special.outer = NULL;
     if (channel == NULL)
         domi_inner_free_if_left(inner);
@@ -63,49 +63,49 @@ static void drop_inner(domus_inner *base, int error)
         domi_channel_end(channel, error, error != 0);
 }
 
-/* End an inner channel whose ask the peer has refused: the ask goes back to the pool as not
- * done. */
-static void refuse_inner(domus_inner *base)
+/* End an inner channel whose ask the peer has refused: the ask goes back to the pool as one that
+ * was not carried out. */
+static void end_inner_with_refused_ask(domus_inner *base)
 {
     const domus_channel *channel = get_channel_of_inner(base);
 
     if (channel != NULL && channel->pipe != NULL)
         channel->pipe->fate = DOMI_ASK_REFUSED;
-    drop_inner(base, -ECONNREFUSED);
+    drop_inner_channel(base, -ECONNREFUSED);
 }
 
 /* End an inner channel whose ask must not be sent again: the ask fails. */
-static void fail_inner(domus_inner *base, int error)
+static void end_inner_with_failed_ask(domus_inner *base, int error)
 {
     const domus_channel *channel = get_channel_of_inner(base);
 
     if (channel != NULL && channel->pipe != NULL)
         channel->pipe->fate = DOMI_ASK_UNFIT;
-    drop_inner(base, error);
+    drop_inner_channel(base, error);
 }
 
-static bool has_ask(const domus_inner *base)
+static bool has_inner_channel_ask(const domus_inner *base)
 {
     const domus_channel *channel = get_channel_of_inner(base);
 
     return channel != NULL && channel->lent;
 }
 
-static bool is_inner_broken(const domus_inner *base)
+static bool is_inner_channel_broken(const domus_inner *base)
 {
     const domus_channel *channel = get_channel_of_inner(base);
 
     return channel != NULL && channel->broken;
 }
 
-static domus_address get_inner_address(const domus_inner *base)
+static domus_address get_address_of_inner_channel(const domus_inner *base)
 {
     const domus_channel *channel = get_channel_of_inner(base);
 
     return channel != NULL ? domi_house_address(channel->house) : (domus_address){NULL, 0};
 }
 
-static domus_inner_state get_inner_state(const domus_inner *base, int *ret_error)
+static domus_inner_state get_state_of_inner_channel(const domus_inner *base, int *ret_error)
 {
     const domi_inner *inner = get_inner_of_base(base);
 
@@ -115,9 +115,10 @@ static domus_inner_state get_inner_state(const domus_inner *base, int *ret_error
     return DOMUS_INNER_CLOSED;
 }
 
-/* Copy bytes behind the last piece, or into a new piece. Returns 0; -ENOMEM. */
-static int copy_bytes_in(domi_inner *inner, domus_channel *channel, const void *bytes,
-                         uint32_t size)
+/* Copy bytes of the peer behind the last piece of an inner channel, or into a new piece. Returns 0;
+ * -ENOMEM. */
+static int copy_piece_to_inner_channel(domi_inner *inner, domus_channel *channel, const void *bytes,
+                                       uint32_t size)
 {
     domus_buffer *last = channel->inbound.tail;
 
@@ -127,7 +128,8 @@ static int copy_bytes_in(domi_inner *inner, domus_channel *channel, const void *
         inner->tail_room -= size;
         return 0;
     }
-    /* the first piece is mostly a whole request; later small pieces are parts of a body */
+    /* the first piece of an inner channel is mostly a whole request; later small pieces are parts
+     * of a body */
     uint32_t room = channel->inbound.head != NULL && size < JOINT_BYTES ? JOINT_BYTES : size;
     domus_buffer *buffer = domi_buffer_heap(channel->io, room);
     if (buffer == NULL)
@@ -144,28 +146,29 @@ static int copy_bytes_in(domi_inner *inner, domus_channel *channel, const void *
     return 0;
 }
 
-/* Copy bytes in, also more than one buffer can hold. Returns 0; -ENOMEM. */
-static int copy_all_bytes_in(domi_inner *inner, domus_channel *channel, const char *bytes,
-                             size_t size)
+/* Copy bytes of the peer to an inner channel, also more than one buffer can hold. Returns 0;
+ * -ENOMEM. */
+static int copy_all_bytes_to_inner_channel(domi_inner *inner, domus_channel *channel,
+                                           const char *bytes, size_t size)
 {
     int error = 0;
 
     while (size != 0 && error == 0) {
         uint32_t part = size < DOMI_BUFFER_MAX ? (uint32_t)size : DOMI_BUFFER_MAX;
-        error = copy_bytes_in(inner, channel, bytes, part);
+        error = copy_piece_to_inner_channel(inner, channel, bytes, part);
         bytes += part;
         size -= part;
     }
     return error;
 }
 
-static int pass_bytes_in(domus_inner *base, const void *bytes, size_t size)
+static int pass_bytes_to_inner_channel(domus_inner *base, const void *bytes, size_t size)
 {
     domus_channel *channel = get_channel_of_inner(base);
 
     if (channel == NULL || channel->state != DOMI_CHANNEL_OPEN || channel->ended)
         return -EPIPE;
-    int error = copy_all_bytes_in(get_inner_of_base(base), channel, bytes, size);
+    int error = copy_all_bytes_to_inner_channel(get_inner_of_base(base), channel, bytes, size);
     if (error != 0)
         return error;
     channel->rests = false;
@@ -180,7 +183,7 @@ static int pass_bytes_in(domus_inner *base, const void *bytes, size_t size)
     return 0;
 }
 
-static void end_input(domus_inner *base)
+static void end_input_of_inner_channel(domus_inner *base)
 {
     domus_channel *channel = get_channel_of_inner(base);
 
@@ -192,7 +195,7 @@ static void end_input(domus_inner *base)
     domi_channel_settle(channel);
 }
 
-static void let_inner_rest(domus_inner *base)
+static void let_inner_channel_rest(domus_inner *base)
 {
     domus_channel *channel = get_channel_of_inner(base);
 
@@ -203,14 +206,14 @@ static void let_inner_rest(domus_inner *base)
     domi_channel_advance_timer(channel, channel->active_ns + DOMUS_INNER_REST_NS);
 }
 
-static uint64_t count_unused(const domus_inner *base)
+static uint64_t count_unused_bytes_of_inner(const domus_inner *base)
 {
     const domus_channel *channel = get_channel_of_inner(base);
 
     return channel != NULL ? domi_channel_inbound_bytes(channel) : 0;
 }
 
-static const char *get_next_bytes(const domus_inner *base, size_t *ret_size)
+static const char *get_next_bytes_to_send(const domus_inner *base, size_t *ret_size)
 {
     const domus_channel *channel = get_channel_of_inner(base);
     const domus_buffer *head = channel != NULL ? channel->outbound.head : NULL;
@@ -219,9 +222,9 @@ static const char *get_next_bytes(const domus_inner *base, size_t *ret_size)
     return head != NULL ? head->data + channel->head_offset : NULL;
 }
 
-/* Record that bytes of an inner channel have left, as another channel learns it by the completion
- * of a send. */
-static void note_bytes_taken(domus_inner *base, size_t size)
+/* Record that bytes of an inner channel have left, which a channel with a socket learns by the
+ * completion of a send. */
+static void note_bytes_taken_from_inner(domus_inner *base, size_t size)
 {
     domus_channel *channel = get_channel_of_inner(base);
 
@@ -243,17 +246,17 @@ static void note_bytes_taken(domus_inner *base, size_t size)
 }
 
 const domi_inner_ways domi_ways_of_inner = {
-    .drop = drop_inner,
-    .look = get_inner_state,
-    .pass = pass_bytes_in,
-    .end = end_input,
-    .rest = let_inner_rest,
-    .unused = count_unused,
-    .bytes = get_next_bytes,
-    .took = note_bytes_taken,
-    .refuse = refuse_inner,
-    .fail = fail_inner,
-    .has_ask = has_ask,
-    .is_broken = is_inner_broken,
-    .address = get_inner_address,
+    .drop = drop_inner_channel,
+    .look = get_state_of_inner_channel,
+    .pass = pass_bytes_to_inner_channel,
+    .end = end_input_of_inner_channel,
+    .rest = let_inner_channel_rest,
+    .unused = count_unused_bytes_of_inner,
+    .bytes = get_next_bytes_to_send,
+    .took = note_bytes_taken_from_inner,
+    .refuse = end_inner_with_refused_ask,
+    .fail = end_inner_with_failed_ask,
+    .has_ask = has_inner_channel_ask,
+    .is_broken = is_inner_channel_broken,
+    .address = get_address_of_inner_channel,
 };

@@ -1,5 +1,5 @@
-/* The functions of an inner channel: where other channels use a completion or a socket, it uses the
- * stage of its outer channel. */
+/* The functions of an inner channel (domi_channel_ways): where other channels use a completion or a
+ * socket, it uses the stage of its outer channel. */
 #include "io/inner/inner.h"
 
 #include "base/memory.h"
@@ -35,15 +35,16 @@ void domi_inner_free_if_left(domi_inner *inner)
         domi_memory_free(inner);
 }
 
-/* Begin no operation, because the stage passes bytes on at any time. */
-static void begin_receive(const domus_channel *channel)
+/* Begin no receive operation, because the stage of the outer channel passes bytes on at any
+ * time. */
+static void begin_receive_of_inner_channel(const domus_channel *channel)
 {
     (void)channel;
 }
 
-/* Let queued bytes wait for the stage. From now on nothing is copied behind the last piece, because
- * a part of it may leave at any time. */
-static void send_queued(domus_channel *channel)
+/* Let the queued bytes of an inner channel wait for the stage of the outer one. From now on nothing
+ * is copied behind the last piece, because a part of it may leave at any time. */
+static void let_queued_bytes_wait_for_stage(domus_channel *channel)
 {
     uint64_t timeout_ns = channel->settings->send_timeout_ns;
 
@@ -54,12 +55,12 @@ static void send_queued(domus_channel *channel)
     domi_inner_add_news(get_inner_of_channel(channel));
 }
 
-static void forget_outbound(domus_channel *channel)
+static void forget_outbound_of_inner_channel(domus_channel *channel)
 {
     (void)channel;
 }
 
-static void note_end(domus_channel *channel)
+static void note_end_of_inner_channel(domus_channel *channel)
 {
     domi_inner *inner = get_inner_of_channel(channel);
 
@@ -71,13 +72,13 @@ static void note_end(domus_channel *channel)
     domi_inner_free_if_left(inner);
 }
 
-static void finish_sending(domus_channel *channel)
+static void finish_sending_of_inner_channel(domus_channel *channel)
 {
     get_inner_of_channel(channel)->finished = true;
     domi_inner_add_news(get_inner_of_channel(channel));
 }
 
-static void note_used(domus_channel *channel)
+static void note_used_piece_of_inner_channel(domus_channel *channel)
 {
     domi_inner *inner = get_inner_of_channel(channel);
 
@@ -88,13 +89,13 @@ static void note_used(domus_channel *channel)
 
 const domi_channel_ways domi_ways_of_inner_channels = {
     .is_inner = true,
-    .receive = begin_receive,
+    .receive = begin_receive_of_inner_channel,
     .write = domi_channel_write,
-    .send = send_queued,
-    .forget_outbound = forget_outbound,
-    .note_end = note_end,
-    .finish = finish_sending,
-    .note_used = note_used,
+    .send = let_queued_bytes_wait_for_stage,
+    .forget_outbound = forget_outbound_of_inner_channel,
+    .note_end = note_end_of_inner_channel,
+    .finish = finish_sending_of_inner_channel,
+    .note_used = note_used_piece_of_inner_channel,
 };
 
 const char *domus_channel_carrier(const domus_channel *channel)

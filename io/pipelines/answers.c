@@ -1,4 +1,4 @@
-/* Sends answers to the peer, in the order of its requests. */
+/* Sends answers to the peer of a channel, in the order of its requests. */
 #include "io/pipelines/answers.h"
 #include "base/check.h"
 #include "base/memory.h"
@@ -25,7 +25,7 @@ void domi_pipe_free_places(domi_pipe *pipe)
         domi_memory_free(pipe->places);
 }
 
-static int grow_places(domi_pipe *pipe)
+static int grow_request_places(domi_pipe *pipe)
 {
     uint32_t count = pipe->places_count == 1 ? PLACES_LEAST : 2 * pipe->places_count;
     domi_request *places = domi_memory_new(count * sizeof *places);
@@ -45,7 +45,7 @@ int domi_pipe_begin(domi_pipe *pipe, const domus_type *type, uint64_t id, bool a
 {
     domus_channel *channel = pipe->channel;
 
-    if (domi_pipe_requests(pipe) == pipe->places_count && grow_places(pipe) != 0)
+    if (domi_pipe_requests(pipe) == pipe->places_count && grow_request_places(pipe) != 0)
         return -ENOMEM;
     *ret_number = pipe->next++;
     *domi_pipe_request(pipe, *ret_number) = (domi_request){.id = id, .type = type, .alone = alone};
@@ -58,9 +58,9 @@ int domi_pipe_begin(domi_pipe *pipe, const domus_type *type, uint64_t id, bool a
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-/* Reset the channel, because an answer cannot be queued and the order of answers would have a hole.
- * A channel that is being closed accepts no bytes any more, and is left alone. */
-static void refuse_answer(domus_channel *channel, int error)
+/* Reset a channel of which an answer cannot be queued, because the order of its answers would have
+ * a hole. A channel that is being closed accepts no bytes any more, and is left alone. */
+static void reset_channel_without_answer(domus_channel *channel, int error)
 {
     if (channel->state == DOMI_CHANNEL_OPEN && !channel->finished)
         domi_channel_refuse(channel, error);
@@ -71,14 +71,15 @@ int domi_pipe_flush_out(domi_pipe *pipe)
     int error = domi_stored_write(pipe->channel, pipe->wire->out);
 
     if (error != 0)
-        refuse_answer(pipe->channel, error);
+        reset_channel_without_answer(pipe->channel, error);
     return error;
 }
 
 /* --- order ------------------------------------------------------------------------------------ */
 
-/* Count a part of an answer that waits for its turn, until it is queued or thrown away. */
-static void charge_answer(domus_channel *channel, const domi_buffer_list *part, uint64_t size)
+/* Count a part of an answer that waits for its turn, until that part is queued or thrown away. */
+static void count_waiting_answer_part(domus_channel *channel, const domi_buffer_list *part,
+                                      uint64_t size)
 {
     uint64_t before = channel->cost;
 
@@ -89,7 +90,7 @@ static void charge_answer(domus_channel *channel, const domi_buffer_list *part, 
 }
 
 /* Subtract the waiting answer of a request from the counts, because it does not wait any longer. */
-static void discharge_answer(domus_channel *channel, domi_request *request)
+static void uncount_waiting_answer(domus_channel *channel, domi_request *request)
 {
     uint64_t before = channel->cost;
 
@@ -100,16 +101,16 @@ static void discharge_answer(domus_channel *channel, domi_request *request)
     channel->answer_cost -= before - channel->cost;
 }
 
-/* Subtract a request that is over from those under way, which makes room for another one. */
-static void uncount_request(domus_channel *channel)
+/* Subtract a request that is over from the requests under way, which makes room for another one. */
+static void uncount_request_under_way(domus_channel *channel)
 {
     channel->conversations--;
     if (DOMI_UNLIKELY(channel->busy))
         domi_channel_update_busy(channel);
 }
 
-/* Remove the request at the front, which is over. */
-static void pop_request(domi_pipe *pipe)
+/* Remove the place of the oldest request, which is over. */
+static void remove_oldest_request(domi_pipe *pipe)
 {
     domi_request *request = domi_pipe_request(pipe, pipe->first);
 
@@ -117,7 +118,7 @@ static void pop_request(domi_pipe *pipe)
         pipe->alone = false;
     pipe->first++;
     if (DOMI_LIKELY(!request->over))
-        uncount_request(pipe->channel);
+        uncount_request_under_way(pipe->channel);
 }
 
 void domi_pipe_continue_after_request(domi_pipe *pipe)
@@ -129,7 +130,8 @@ void domi_pipe_continue_after_request(domi_pipe *pipe)
     if (domi_pipe_requests(pipe) == 0 && pipe->failed && pipe->held == NULL) {
         if (!domi_wire_has_last_message(pipe->wire) || pipe->body.open)
             (void)domi_channel_close(channel);
-        /* a handler may still change the stages; otherwise the run closes the channel */
+        /* a handler may still change the stages after the last message, so not this function but
+         * the run closes the channel */
         else if (!pipe->running)
             domi_channel_make_ready(channel);
         return;
@@ -141,42 +143,43 @@ void domi_pipe_continue_after_request(domi_pipe *pipe)
         domi_channel_make_ready(channel);
 }
 
-/* Send the bytes that wait in the place of the request at the front. */
-static void send_stored(domus_channel *channel, domi_request *request)
+/* Send the bytes of the answer to the oldest request that wait in its place. */
+static void send_stored_answer(domus_channel *channel, domi_request *request)
 {
-    discharge_answer(channel, request);
+    uncount_waiting_answer(channel, request);
     int error = DOMI_UNLIKELY(channel->wraps) ? domi_stored_wrap(channel->pipe, &request->bytes)
                                               : domi_channel_write_all(channel, &request->bytes);
-    /* a closed channel has answers left, but no marks to update */
+    /* a closed channel may have answers left, but no marks to update */
     if (channel->state == DOMI_CHANNEL_OPEN)
         domi_channel_decide_receive(channel);
     if (error != 0)
-        refuse_answer(channel, error);
+        reset_channel_without_answer(channel, error);
 }
 
-/* Send the complete answers at the front, and the first bytes of an answer that streams. */
-static void pop_answered(domi_pipe *pipe)
+/* Send the complete answers to the oldest requests, and then the first bytes of an answer that
+ * leaves in pieces. */
+static void send_answers_in_order(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
 
     while (domi_pipe_requests(pipe) != 0) {
         domi_request *request = domi_pipe_request(pipe, pipe->first);
         if (request->bytes.head != NULL)
-            send_stored(channel, request);
+            send_stored_answer(channel, request);
         if (!request->answered)
             break;
         if (DOMI_UNLIKELY(request->cut != 0)) {
             (void)domi_channel_break(channel, request->cut);
             break;
         }
-        pop_request(pipe);
+        remove_oldest_request(pipe);
     }
     domi_pipe_continue_after_request(pipe);
 }
 
-/* Store the bytes in the scratch in the place of their request. Returns 0; an error as
- * domi_stored_take(). */
-static int store_part(domi_pipe *pipe, domi_request *request)
+/* Store the bytes of the scratch (the thread's output of stages) in the place of the request that
+ * they answer. Returns 0; an error as domi_stored_take(). */
+static int store_part_of_answer(domi_pipe *pipe, domi_request *request)
 {
     domus_channel *channel = pipe->channel;
     domi_buffer_list part = {NULL, NULL};
@@ -186,7 +189,7 @@ static int store_part(domi_pipe *pipe, domi_request *request)
     if (error != 0)
         return error;
     request->size += size;
-    charge_answer(channel, &part, size);
+    count_waiting_answer_part(channel, &part, size);
     for (domus_buffer *buffer = domi_buffer_list_take(&part); buffer != NULL;
          buffer = domi_buffer_list_take(&part))
         domi_buffer_list_put(&request->bytes, buffer);
@@ -198,15 +201,16 @@ static int store_part(domi_pipe *pipe, domi_request *request)
 int domi_pipe_deliver_part(domi_pipe *pipe, uint32_t number)
 {
     int error = number == pipe->first ? domi_stored_write(pipe->channel, pipe->wire->out)
-                                      : store_part(pipe, domi_pipe_request(pipe, number));
+                                      : store_part_of_answer(pipe, domi_pipe_request(pipe, number));
 
     if (error != 0)
-        refuse_answer(pipe->channel, error);
+        reset_channel_without_answer(pipe->channel, error);
     return error;
 }
 
-/* Send the bytes in the scratch, which are the answer to a request, when it is its turn. */
-static void deliver_answer(domi_pipe *pipe, uint32_t number)
+/* Send the bytes of the scratch, which are the answer to a request, when all answers before have
+ * left. */
+static void send_or_store_answer(domi_pipe *pipe, uint32_t number)
 {
     domus_channel *channel = pipe->channel;
     domi_request *request = domi_pipe_request(pipe, number);
@@ -218,23 +222,23 @@ static void deliver_answer(domi_pipe *pipe, uint32_t number)
     if (DOMI_LIKELY(number == pipe->first)) {
         error = domi_stored_write(channel, pipe->wire->out);
         if (DOMI_UNLIKELY(error != 0))
-            refuse_answer(channel, error);
-        pop_request(pipe);
+            reset_channel_without_answer(channel, error);
+        remove_oldest_request(pipe);
         if (DOMI_LIKELY(domi_pipe_requests(pipe) == 0))
             domi_pipe_continue_after_request(pipe);
         else
-            pop_answered(pipe);
+            send_answers_in_order(pipe);
         return;
     }
     if (pipe->wire->pipeline->by_id) {
         error = domi_stored_write(channel, pipe->wire->out);
         request->over = true;
-        uncount_request(channel);
+        uncount_request_under_way(channel);
     } else {
-        error = store_part(pipe, request);
+        error = store_part_of_answer(pipe, request);
     }
     if (error != 0)
-        refuse_answer(channel, error);
+        reset_channel_without_answer(channel, error);
 }
 
 /* --- answers ---------------------------------------------------------------------------------- */
@@ -247,8 +251,8 @@ domi_request *domi_pipe_find(domi_pipe *pipe, uint32_t number)
     return request->answered ? NULL : request;
 }
 
-/* End an answer that has begun with `error`, before its end. */
-static void cut_answer(domi_pipe *pipe, uint32_t number, domi_request *request, int error)
+/* Cut an answer that has begun: end it with `error`, before its end. */
+static void cut_answer_in_pieces(domi_pipe *pipe, uint32_t number, domi_request *request, int error)
 {
     pipe->wire->stream = &request->note;
     int result = domi_wire_cut(pipe->wire, request->id, error);
@@ -258,9 +262,9 @@ static void cut_answer(domi_pipe *pipe, uint32_t number, domi_request *request, 
         request->cut = result;
         request->answered = true;
         if (number == pipe->first)
-            pop_answered(pipe);
+            send_answers_in_order(pipe);
     } else {
-        deliver_answer(pipe, number);
+        send_or_store_answer(pipe, number);
     }
 }
 
@@ -274,18 +278,18 @@ void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error)
         domi_counter_add(&pipe->channel->io->counters.requests_failed, 1);
     domi_pipe_begin_answer(pipe, number);
     if (DOMI_UNLIKELY(request->streaming)) {
-        cut_answer(pipe, number, request, error);
+        cut_answer_in_pieces(pipe, number, request, error);
         return;
     }
     if (DOMI_UNLIKELY(request->late) && error == -ETIMEDOUT)
-        error = -ETIME; /* the peer was late, not the answer */
+        error = -ETIME; /* not the answer is too late, but the rest of the peer's request */
     int result = domi_wire_fail(pipe->wire, request->id, request->type, error);
     if (result < 0) {
         domi_pipe_request(pipe, number)->answered = true;
-        refuse_answer(pipe->channel, result);
+        reset_channel_without_answer(pipe->channel, result);
         return;
     }
-    deliver_answer(pipe, number);
+    send_or_store_answer(pipe, number);
 }
 
 bool domi_pipe_refuse_late(domi_pipe *pipe)
@@ -301,13 +305,14 @@ bool domi_pipe_refuse_late(domi_pipe *pipe)
     }
     pipe->failed = true;
     pipe->wire->last_decoded = false;
-    deliver_answer(pipe, number);
+    send_or_store_answer(pipe, number);
     return true;
 }
 
-/* Encode the end of a stream: the one of the library, or a message of the protocol. */
-static int encode_end(domi_pipe *pipe, domi_request *request, const domus_type *type,
-                      const void *payload)
+/* Encode the end of an answer that leaves in pieces: the library's own end type, or a message of
+ * the protocol. */
+static int encode_end_of_answer(domi_pipe *pipe, domi_request *request, const domus_type *type,
+                                const void *payload)
 {
     static const domus_piece end = {{NULL, 0, 0}, true};
 
@@ -322,8 +327,8 @@ static int encode_end(domi_pipe *pipe, domi_request *request, const domus_type *
     return error;
 }
 
-static void answer_request(domi_pipe *pipe, uint32_t number, const domus_type *type,
-                           const void *payload)
+static void answer_request_with_message(domi_pipe *pipe, uint32_t number, const domus_type *type,
+                                        const void *payload)
 {
     domi_request *request = domi_pipe_find(pipe, number);
 
@@ -331,7 +336,7 @@ static void answer_request(domi_pipe *pipe, uint32_t number, const domus_type *t
         return;
     domi_pipe_begin_answer(pipe, number);
     int error = DOMI_UNLIKELY(request->streaming)
-                    ? encode_end(pipe, request, type, payload)
+                    ? encode_end_of_answer(pipe, request, type, payload)
                     : domi_wire_encode(pipe->wire, request->id, type, payload);
     if (DOMI_UNLIKELY(error < 0)) {
         if (error != -ENOMEM)
@@ -339,12 +344,12 @@ static void answer_request(domi_pipe *pipe, uint32_t number, const domus_type *t
                               DOMI_ANSWER_UNWRITTEN, type, error);
         domi_pipe_fail(pipe, number, error);
     } else {
-        deliver_answer(pipe, number);
+        send_or_store_answer(pipe, number);
     }
 }
 
-/* Free the envelope of a request that is answered, or keep it for the next message. */
-static void end_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+/* Free the envelope of a request that is answered, or keep it for the channel's next message. */
+static void end_envelope_of_request(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     if (pipe != NULL && pipe->current == ask)
         pipe->current = NULL;
@@ -355,7 +360,7 @@ static void end_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
         domi_pool_free(manager, &ask->node);
 }
 
-/* Returns the number of a request that this house has, and takes back its promise, if it has
+/* Returns the number of a request whose envelope this house has, and ends its promise, if it has
  * one. */
 static uint32_t get_number_and_end_promise(domi_manager *manager, domi_envelope *ask)
 {
@@ -374,10 +379,10 @@ void domi_pipe_answer_request(domi_manager *manager, domi_house *house, domi_env
     uint32_t number = get_number_and_end_promise(manager, ask);
 
     if (DOMI_LIKELY(pipe != NULL))
-        answer_request(pipe, number, type, payload);
+        answer_request_with_message(pipe, number, type, payload);
     if (type->release != NULL)
         type->release((void *)(uintptr_t)payload);
-    end_ask(manager, pipe, ask);
+    end_envelope_of_request(manager, pipe, ask);
 }
 
 void domi_pipe_fail_request(domi_manager *manager, domi_house *house, domi_envelope *ask, int error)
@@ -389,7 +394,7 @@ void domi_pipe_fail_request(domi_manager *manager, domi_house *house, domi_envel
         domi_manager_warn(manager, house, DOMI_ASK_UNANSWERED, ask->type, 0);
     if (pipe != NULL)
         domi_pipe_fail(pipe, number, error);
-    end_ask(manager, pipe, ask);
+    end_envelope_of_request(manager, pipe, ask);
 }
 
 void domi_pipe_answer_peer(domi_manager *manager, domi_house *house, uint32_t number, int error,
@@ -402,7 +407,7 @@ void domi_pipe_answer_peer(domi_manager *manager, domi_house *house, uint32_t nu
     if (pipe != NULL && (message == NULL || message->node.kind == DOMI_EXCEPTION))
         domi_pipe_fail(pipe, number, error);
     else if (pipe != NULL)
-        answer_request(pipe, number, message->type, domi_envelope_payload(message));
+        answer_request_with_message(pipe, number, message->type, domi_envelope_payload(message));
     if (message != NULL)
         domi_answer_release(manager, message);
 }
@@ -412,7 +417,7 @@ void domi_pipe_drop_requests(domi_pipe *pipe)
     for (; domi_pipe_requests(pipe) != 0; pipe->first++) {
         domi_request *request = domi_pipe_request(pipe, pipe->first);
         if (request->bytes.head != NULL) {
-            discharge_answer(pipe->channel, request);
+            uncount_waiting_answer(pipe->channel, request);
             domi_stored_drop(&request->bytes);
         }
         pipe->channel->conversations -= !request->over;

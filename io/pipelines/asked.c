@@ -28,7 +28,7 @@ int domi_asked_make_room(domi_asked *asked)
     grown.lists_count = asked->lists_count == 0 ? LISTS_LEAST : 2 * asked->lists_count;
     grown.lists = domi_memory_new(grown.lists_count * sizeof(domi_node *));
     if (grown.lists == NULL)
-        /* without memory the present lists stay, which only grow longer */
+        /* without memory for more lists the present ones stay, and only grow longer */
         return asked->lists_count == 0 ? -ENOMEM : 0;
     for (uint32_t i = 0; i < asked->lists_count; i++) {
         while (asked->lists[i] != NULL) {
@@ -49,8 +49,9 @@ void domi_asked_put(domi_asked *asked, domi_envelope *ask, uint32_t number)
         asked->oldest = number;
 }
 
-/* Returns the node before the ask with this number, in its list; NULL: there is no such ask. */
-static domi_node *find_node_before(domi_node *tail, uint32_t number)
+/* Returns the node before the ask with this number, in the list that holds the ask; NULL: there is
+ * no such ask. */
+static domi_node *find_node_before_ask(domi_node *tail, uint32_t number)
 {
     domi_node *before = tail;
 
@@ -69,7 +70,7 @@ domi_envelope *domi_asked_take(domi_asked *asked, uint32_t number)
     if (asked->count == 0)
         return NULL;
     domi_node **tail = find_list_of_number(asked, number);
-    domi_node *before = find_node_before(*tail, number);
+    domi_node *before = find_node_before_ask(*tail, number);
     if (before == NULL)
         return NULL;
     domi_node *node = before->next;
@@ -78,11 +79,11 @@ domi_envelope *domi_asked_take(domi_asked *asked, uint32_t number)
     return (domi_envelope *)(void *)node;
 }
 
-/* Returns the lowest number of an ask. The first ask of each list is the oldest one of that
- * list. */
-static uint32_t find_lowest(const domi_asked *asked)
+/* Returns the lowest number of all asks with the peer. The first ask of each list is the oldest one
+ * of that list. */
+static uint32_t find_lowest_number(const domi_asked *asked)
 {
-    /* numbers are compared as distances from asked->oldest, because they wrap */
+    /* numbers of asks are compared as distances from asked->oldest, because they wrap */
     uint32_t lowest = UINT32_MAX;
 
     for (uint32_t i = 0; i < asked->lists_count; i++) {
@@ -93,8 +94,9 @@ static uint32_t find_lowest(const domi_asked *asked)
     return asked->oldest + lowest;
 }
 
-/* Find the oldest ask. Each number is passed once, so this costs O(1) for each ask; if very many
- * younger asks were answered before the oldest, it costs at most one look into each list. */
+/* Find the oldest ask with the peer. Each number is passed once, so this costs O(1) for each ask;
+ * if very many younger asks were answered before the oldest, it costs at most one look into each
+ * list. */
 domi_envelope *domi_asked_oldest(domi_asked *asked)
 {
     domi_node *before = NULL;
@@ -102,9 +104,9 @@ domi_envelope *domi_asked_oldest(domi_asked *asked)
     if (asked->count == 0)
         return NULL;
     for (uint32_t i = 0; before == NULL; i++) {
-        before = find_node_before(*find_list_of_number(asked, asked->oldest), asked->oldest);
+        before = find_node_before_ask(*find_list_of_number(asked, asked->oldest), asked->oldest);
         if (before == NULL)
-            asked->oldest = i < asked->lists_count ? asked->oldest + 1 : find_lowest(asked);
+            asked->oldest = i < asked->lists_count ? asked->oldest + 1 : find_lowest_number(asked);
     }
     return (domi_envelope *)(void *)before->next;
 }

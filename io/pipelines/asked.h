@@ -8,28 +8,30 @@
 #include "house/message/manager.h"
 
 typedef struct domi_asked {
-    domi_node **lists;    /* circular lists, the oldest ask first; NULL: no ask was sent yet */
-    uint32_t lists_count; /* number of lists; a power of 2 */
-    uint32_t count;       /* number of asks */
-    uint32_t oldest;      /* no ask has a number below this one */
+    /* circular lists of asks with the peer, the oldest ask first; NULL: no ask was sent yet */
+    domi_node **lists;
+    uint32_t lists_count; /* number of lists in `lists`; a power of 2 */
+    uint32_t count;       /* number of asks that the peer has to answer */
+    uint32_t oldest;      /* no ask with the peer has a number below this one */
 } domi_asked;
 
-/* Make room for one more ask. Returns 0; -ENOMEM. */
+/* Make room for one more ask that is sent to the peer. Returns 0; -ENOMEM. */
 int domi_asked_make_room(domi_asked *asked);
 
-/* Add an ask, for which there is room, and whose number is above those of all others. */
+/* Add an ask that is sent to the peer. There must be room for it, and its number is above the
+ * numbers of all others. */
 void domi_asked_put(domi_asked *asked, domi_envelope *ask, uint32_t number);
 
-/* Returns the oldest ask, which stays; NULL: there is none. */
+/* Returns the oldest ask that the peer has to answer, which stays; NULL: there is none. */
 domi_envelope *domi_asked_oldest(domi_asked *asked);
 
-/* Remove and return the ask with this number; NULL: there is none. */
+/* Remove and return the ask that has this number; NULL: there is none. */
 domi_envelope *domi_asked_take(domi_asked *asked, uint32_t number);
 
-/* Remove and return the oldest ask; NULL: there is none. */
+/* Remove and return the oldest ask that the peer has to answer; NULL: there is none. */
 domi_envelope *domi_asked_take_oldest(domi_asked *asked);
 
-/* Free the lists, in which no ask is left. */
+/* Free the lists of asks with the peer; no ask may be left in them. */
 void domi_asked_free(domi_asked *asked);
 
 #endif

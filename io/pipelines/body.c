@@ -16,8 +16,9 @@
 
 const domus_type domi_read_type = {.name = "body read", .size = sizeof(domus_body)};
 
-/* Record whether a piece is wanted, and decide whether the channel receives. */
-static void set_reading(domi_pipe *pipe, bool reading)
+/* Record whether somebody wants a piece of the open body, and decide whether the channel
+ * receives. */
+static void set_piece_is_wanted(domi_pipe *pipe, bool reading)
 {
     domus_channel *channel = pipe->channel;
 
@@ -30,7 +31,7 @@ static void set_reading(domi_pipe *pipe, bool reading)
     domi_channel_settle(channel);
 }
 
-static domi_envelope *detach_reader(domi_body *body)
+static domi_envelope *detach_reader_of_body(domi_body *body)
 {
     if (body->reader == NULL)
         return NULL;
@@ -38,23 +39,24 @@ static domi_envelope *detach_reader(domi_body *body)
     return (domi_envelope *)(void *)domi_list_take(&body->reader);
 }
 
-static void fail_reader(domi_manager *manager, domi_body *body, int error)
+static void fail_reader_of_body(domi_manager *manager, domi_body *body, int error)
 {
-    domi_envelope *ask = detach_reader(body);
+    domi_envelope *ask = detach_reader_of_body(body);
 
     if (ask != NULL)
         domi_ask_fail(manager, ask, error);
 }
 
-/* Mark the body as not open any more. */
-static void close_body(domi_manager *manager, domi_pipe *pipe, int error)
+/* Mark the peer's body as closed: it has ended, was cut, or has failed, and its reader gets no
+ * further piece. */
+static void close_incoming_body(domi_manager *manager, domi_pipe *pipe, int error)
 {
     domi_body *body = &pipe->body;
 
     body->open = body->skipping = false;
     body->error = error;
-    fail_reader(manager, body, error);
-    set_reading(pipe, false);
+    fail_reader_of_body(manager, body, error);
+    set_piece_is_wanted(pipe, false);
 }
 
 void domi_body_begin(domi_pipe *pipe)
@@ -68,7 +70,7 @@ void domi_body_begin(domi_pipe *pipe)
     };
 }
 
-/* Returns 0 if the rest of the peer's bytes can be a body of the request in hand; else the error
+/* Returns 0 if all that the peer still sends can be a body of the request in hand; else the error
  * that says why not. */
 static int check_may_open_rest(domus_stack *stack, domus_channel *channel, uint32_t *ret_number)
 {
@@ -84,7 +86,7 @@ static int check_may_open_rest(domus_stack *stack, domus_channel *channel, uint3
     if (error != 0)
         return error;
     if (!pipe->alone || *ret_number != pipe->next - 1)
-        return -EPERM; /* bytes behind the request may have been decoded */
+        return -EPERM; /* refused, because bytes behind the request may have been decoded already */
     return pipe->body.open || pipe->change != NULL ? -EBUSY : 0;
 }
 
@@ -100,15 +102,15 @@ int domus_channel_open_rest(domus_stack *stack, domus_channel *channel, domus_bo
     if (number == 0)
         return -EOPNOTSUPP;
     pipe->body = (domi_body){.number = number, .request = request, .open = true, .is_rest = true};
-    pipe->ends = pipe->hears = false; /* the end of the peer becomes the end of this body */
+    pipe->ends = pipe->hears = false; /* from now on the end of the peer is the end of this body */
     pipe->heard = true;
     channel->tunnels = true;
     *ret_body = (domus_body){pipe->wire->self, number};
     return 0;
 }
 
-/* Let the stage tell the peer that its body is wanted. Returns 0; a negative errno. */
-static int encode_wanted(domi_pipe *pipe)
+/* Let the stage tell the peer, once, that its body is wanted. Returns 0; a negative errno. */
+static int tell_peer_body_is_wanted(domi_pipe *pipe)
 {
     if (pipe->body.wanted)
         return 0;
@@ -120,15 +122,15 @@ static int encode_wanted(domi_pipe *pipe)
     return error;
 }
 
-/* Returns 0 if the body with this number can be read; else the error that says why not. */
-static int check_may_read(domi_manager *manager, domi_body *body, uint32_t number)
+/* Returns 0 if the body with this number can be read; else the error that says why it cannot. */
+static int check_body_may_be_read(domi_manager *manager, domi_body *body, uint32_t number)
 {
     if (body->number != number || body->over)
         return -ESTALE;
     if (!body->open)
         return body->error != 0 ? body->error : -ENODATA;
     if (body->reader != NULL && domi_ask_is_expired(manager, (domi_envelope *)(void *)body->reader))
-        domi_ask_expire(manager, detach_reader(body));
+        domi_ask_expire(manager, detach_reader_of_body(body));
     return body->reader != NULL ? -EBUSY : 0;
 }
 
@@ -136,10 +138,10 @@ void domi_body_read(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     const domus_body *which = domi_envelope_payload(ask);
     domi_body *body = &pipe->body;
-    int error = check_may_read(manager, body, which->number);
+    int error = check_body_may_be_read(manager, body, which->number);
 
     if (error == 0) {
-        error = encode_wanted(pipe);
+        error = tell_peer_body_is_wanted(pipe);
         if (error != 0)
             domi_body_fail(manager, pipe, error);
     }
@@ -151,7 +153,7 @@ void domi_body_read(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     body->readers = 1;
     if (body->of_answer)
         domi_pipe_set_due_of_body(manager, pipe);
-    set_reading(pipe, true);
+    set_piece_is_wanted(pipe, true);
     if (!pipe->running)
         domi_channel_make_ready(pipe->channel);
 }
@@ -161,16 +163,16 @@ bool domi_body_is_wanted(domi_manager *manager, domi_pipe *pipe)
     domi_body *body = &pipe->body;
 
     if (body->reader != NULL && domi_ask_is_expired(manager, (domi_envelope *)(void *)body->reader))
-        domi_ask_expire(manager, detach_reader(body));
+        domi_ask_expire(manager, detach_reader_of_body(body));
     if (body->reader == NULL && !body->skipping)
-        set_reading(pipe, false);
+        set_piece_is_wanted(pipe, false);
     return body->skipping || body->reader != NULL;
 }
 
 void domi_body_handle_piece(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, bool last)
 {
     domi_body *body = &pipe->body;
-    domi_envelope *ask = detach_reader(body);
+    domi_envelope *ask = detach_reader_of_body(body);
     int error = 0;
 
     DOMI_CHECK(body->open && (ask != NULL || body->skipping));
@@ -179,17 +181,18 @@ void domi_body_handle_piece(domi_manager *manager, domi_pipe *pipe, domi_envelop
     else
         error = domi_pipe_deliver_answer(manager, pipe, ask, made);
     if (error == -ENOMEM) {
-        domi_body_fail(manager, pipe, error); /* a piece is lost, so the body cannot be complete */
+        /* a piece that could not be handed out is lost, so the body cannot be complete */
+        domi_body_fail(manager, pipe, error);
         return;
     }
     if (!last) {
         if (!body->skipping)
-            set_reading(pipe, false);
+            set_piece_is_wanted(pipe, false);
         if (body->of_answer)
             domi_pipe_set_due_of_body(manager, pipe);
         return;
     }
-    close_body(manager, pipe, 0);
+    close_incoming_body(manager, pipe, 0);
     if (body->of_answer)
         domi_pipe_record_end_of_body(manager, pipe);
 }
@@ -206,7 +209,7 @@ int domi_body_count_skipped(domi_pipe *pipe, uint64_t size)
 
 void domi_body_fail(domi_manager *manager, domi_pipe *pipe, int error)
 {
-    close_body(manager, pipe, error);
+    close_incoming_body(manager, pipe, error);
     pipe->failed = true;
     pipe->wire->last_decoded = false;
     if (pipe->body.of_answer)
@@ -220,18 +223,19 @@ void domi_body_check_reader(domi_manager *manager, domi_pipe *pipe)
     domi_body *body = &pipe->body;
 
     if (body->open && body->of_answer && body->reader == NULL && pipe->channel->ask_due_ns == 0)
-        domi_pipe_set_due_of_body(manager, pipe); /* the reader of the body was cancelled */
+        /* the ask for the body's next piece was cancelled */
+        domi_pipe_set_due_of_body(manager, pipe);
     if (!body->open || !body->over || body->skipping)
         return;
-    fail_reader(manager, body, -ESTALE);
+    fail_reader_of_body(manager, body, -ESTALE);
     body->skipping = true;
     body->skip_left = pipe->channel->settings->skip_max_bytes;
-    /* a tunnel whose asker is gone has no end to which it could be skipped */
+    /* a tunnel whose asker is gone is reset, because it has no end to which it could be skipped */
     if (body->skip_left == 0 || (body->is_rest && body->of_answer)) {
         domi_body_fail(manager, pipe, -EMSGSIZE);
         return;
     }
-    set_reading(pipe, true);
+    set_piece_is_wanted(pipe, true);
     domi_channel_make_ready(pipe->channel);
 }
 
@@ -240,5 +244,5 @@ void domi_body_end(domi_manager *manager, domi_pipe *pipe)
     int error = pipe->channel->error;
 
     if (pipe->body.open)
-        close_body(manager, pipe, error < 0 ? error : -EPIPE);
+        close_incoming_body(manager, pipe, error < 0 ? error : -EPIPE);
 }

@@ -14,12 +14,12 @@
 #include <errno.h>
 
 /* True if the peer has sent bytes that were not decoded yet. */
-static bool has_bytes(const domi_pipe *pipe)
+static bool has_undecoded_bytes(const domi_pipe *pipe)
 {
     return pipe->channel->inbound.head != NULL || !domi_wire_is_empty(pipe->wire);
 }
 
-/* True if messages behind the request of this conversation were decoded. */
+/* True if further messages behind the request of this conversation were decoded. */
 static bool has_decoded_messages_behind(const domi_pipe *pipe, const domus_stack *stack)
 {
     domi_envelope *ask = stack->ask;
@@ -29,8 +29,8 @@ static bool has_decoded_messages_behind(const domi_pipe *pipe, const domus_stack
     return domi_pipe_number_of(ask) != pipe->next - 1;
 }
 
-static int may_change(const domus_stack *stack, const domus_channel *channel,
-                      const domus_pipeline *next, uint32_t flags)
+static int may_pipeline_change(const domus_stack *stack, const domus_channel *channel,
+                               const domus_pipeline *next, uint32_t flags)
 {
     const domi_pipe *pipe = channel->pipe;
 
@@ -51,17 +51,18 @@ int domus_channel_set_pipeline(domus_stack *stack, domus_channel *channel,
                                const domus_pipeline *next, uint32_t flags)
 {
     domi_pipe *pipe = channel->pipe;
-    int error = may_change(stack, channel, next, flags);
+    int error = may_pipeline_change(stack, channel, next, flags);
 
     if (error != 0)
         return error;
     bool clean = (flags & DOMUS_PIPELINE_CLEAN) != 0;
-    if (clean && !pipe->body.open && has_bytes(pipe)) {
+    if (clean && !pipe->body.open && has_undecoded_bytes(pipe)) {
         domi_channel_refuse(channel, -EPROTO);
         return -EPROTO;
     }
     pipe->change = next;
-    pipe->failed = false; /* the last message of the old protocol does not end the new one */
+    /* a last message of the old protocol does not end the new protocol */
+    pipe->failed = false;
     pipe->change_clean = clean;
     pipe->stopped = true;
     if (!pipe->running)
@@ -74,18 +75,18 @@ void domi_pipe_change(domi_pipe *pipe)
     domus_channel *channel = pipe->channel;
     const domus_pipeline *next = pipe->change;
 
-    /* a message that was answered in its turn is still in hand: a handler may write behind the
-     * answer */
+    /* a message is still in hand although it was answered in its turn: a handler may write behind
+     * the answer */
     if (!domi_pipe_change_is_due(pipe) || pipe->current != NULL || pipe->undone ||
         pipe->wire->made.any)
         return;
     pipe->change = NULL;
-    channel->wake_ns = 0; /* the stage that is removed has asked for this call */
-    int error = pipe->change_clean && has_bytes(pipe) ? -EPROTO : 0;
+    channel->wake_ns = 0; /* the call at this time was wanted by the stage that is removed */
+    int error = pipe->change_clean && has_undecoded_bytes(pipe) ? -EPROTO : 0;
     if (error == 0)
         error = domi_wire_change(pipe->wire, next);
     if (error != 0) {
-        /* Other channels of the thread use this memory, too. */
+        /* The scratch has to be empty, because other channels of the thread use it, too. */
         domi_out_clear(pipe->wire->out, false);
         domi_channel_refuse(channel, error);
         return;

@@ -24,7 +24,7 @@
 
 /* --- one message ------------------------------------------------------------------------------ */
 
-static const domus_on_peer *find_row(const domus_behaviour *behaviour, const domus_type *type)
+static const domus_on_peer *find_peer_row(const domus_behaviour *behaviour, const domus_type *type)
 {
     const domus_on_peer *on = behaviour->on_peer;
 
@@ -38,9 +38,9 @@ static const domus_on_peer *find_row(const domus_behaviour *behaviour, const dom
 }
 
 /* Prepare a message to outlive its turn: it gets bytes of its own, if it shows received ones; a
- * request that leaves the house or has a time-out gets a promise. Returns 0; -ENOMEM. */
-DOMI_INLINE int keep_beyond_turn(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
-                                 bool leaves)
+ * request that leaves the house or has a time-out also gets a promise. Returns 0; -ENOMEM. */
+DOMI_INLINE int keep_message_beyond_turn(domi_manager *manager, domi_pipe *pipe,
+                                         domi_envelope *message, bool leaves)
 {
     domi_house *house = pipe->channel->house;
     bool is_request = message->node.kind == DOMI_ASK && domi_ask_is_of_peer(message, house);
@@ -56,7 +56,7 @@ int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_env
 {
     domi_pipe *pipe = domi_pipe_of(house);
 
-    if (pipe == NULL) { /* the promise has ended, but the ask is still one of the peer */
+    if (pipe == NULL) { /* the connection is gone, but the ask still counts as its peer's */
         domus_address channel;
         uint32_t number;
         return message->node.kind == DOMI_ASK &&
@@ -64,24 +64,24 @@ int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_env
                    ? -ENOTCONN
                    : 0;
     }
-    int error = keep_beyond_turn(manager, pipe, message, leaves);
+    int error = keep_message_beyond_turn(manager, pipe, message, leaves);
     if (error == 0 && message == pipe->current)
         pipe->current = NULL;
     return error;
 }
 
-/* End the channel, because the bytes of the last message are in use and there is no memory to copy
- * them. They stay where they are; the channel could not go on before there is memory. */
-static void end_for_lack_of_memory(domi_pipe *pipe)
+/* End the channel, because the bytes of its last message are in use and there is no memory to copy
+ * them. The bytes stay where they are; the channel could not go on before there is memory. */
+static void end_channel_for_lack_of_memory(domi_pipe *pipe)
 {
     pipe->undone = true;
     domi_channel_refuse(pipe->channel, -ENOMEM);
 }
 
-/* End the turn that `message` has begun on `stack`. A notice that was taken, or whose forward was
- * refused, is no longer pipe->current, and ends with its turn all the same. */
-static void end_turn(domi_manager *manager, domi_pipe *pipe, domus_stack *stack,
-                     domi_envelope *message, int result, uint32_t kind)
+/* End the turn that `message` of the peer has begun on `stack`. A notice that was taken, or whose
+ * forward was refused, is no longer pipe->current, and ends with its turn all the same. */
+static void end_turn_of_message(domi_manager *manager, domi_pipe *pipe, domus_stack *stack,
+                                domi_envelope *message, int result, uint32_t kind)
 {
     domus_channel *channel = pipe->channel;
     domi_house *house = channel->house;
@@ -93,18 +93,17 @@ static void end_turn(domi_manager *manager, domi_pipe *pipe, domus_stack *stack,
     (void)domi_turn_end_begun(stack, result, kind);
     if (DOMI_LIKELY(pipe->current == NULL))
         return;
-    /* the request waits in a mailbox */
     if (house->channels.owned == NULL)
-        return;
-    if (keep_beyond_turn(manager, pipe, pipe->current, false) != 0)
-        end_for_lack_of_memory(pipe);
+        return; /* the channel is gone, and the request that waits outlives it */
+    if (keep_message_beyond_turn(manager, pipe, pipe->current, false) != 0)
+        end_channel_for_lack_of_memory(pipe);
     pipe->current = NULL;
 }
 
-/* Call the row for the message pipe->current. A message that outlives the connection gets a pooled
- * stack, so that asks which it keeps outlive it, too. */
-static void call_row(domi_manager *manager, domi_pipe *pipe, const domus_on_peer *on,
-                     domi_envelope *message, uint32_t kind, bool outlives)
+/* Call the behaviour's row for the message pipe->current. A message that outlives the connection
+ * gets a pooled stack, so that asks which it keeps outlive it, too. */
+static void call_row_for_message(domi_manager *manager, domi_pipe *pipe, const domus_on_peer *on,
+                                 domi_envelope *message, uint32_t kind, bool outlives)
 {
     domi_house *house = pipe->channel->house;
     const void *payload = domi_envelope_payload_of(message, kind);
@@ -130,13 +129,13 @@ static void call_row(domi_manager *manager, domi_pipe *pipe, const domus_on_peer
     stack->ask = kind == DOMI_ASK ? message : NULL;
     domi_turn_begin(stack, message->type);
     int result = on->handle(stack, house->self, payload);
-    end_turn(manager, pipe, stack, message, result, kind);
+    end_turn_of_message(manager, pipe, stack, message, result, kind);
 }
 
-static void handle_notice(domi_manager *manager, domi_pipe *pipe, domi_envelope *message)
+static void handle_notice_of_peer(domi_manager *manager, domi_pipe *pipe, domi_envelope *message)
 {
     domi_house *house = pipe->channel->house;
-    const domus_on_peer *on = find_row(house->behaviour, message->type);
+    const domus_on_peer *on = find_peer_row(house->behaviour, message->type);
 
     message->sender = house;
     message->sender_lease = domi_house_address(house).lease;
@@ -148,12 +147,11 @@ static void handle_notice(domi_manager *manager, domi_pipe *pipe, domi_envelope 
     uint32_t marks = on->marks;
     if (on->marks_of != NULL)
         marks |= on->marks_of(domi_envelope_payload_of(message, DOMI_NOTICE));
-    call_row(manager, pipe, on, message, DOMI_NOTICE, (marks & DOMUS_OUTLIVES) != 0);
+    call_row_for_message(manager, pipe, on, message, DOMI_NOTICE, (marks & DOMUS_OUTLIVES) != 0);
 }
 
-/* Begin a request: give it its place, and handle it. */
-static void begin_request(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
-                          const domus_on_peer *on, uint64_t id, uint32_t marks)
+static void begin_request_of_peer(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
+                                  const domus_on_peer *on, uint64_t id, uint32_t marks)
 {
     domus_channel *channel = pipe->channel;
     domi_house *house = channel->house;
@@ -162,7 +160,8 @@ static void begin_request(domi_manager *manager, domi_pipe *pipe, domi_envelope 
 
     if (domi_pipe_begin(pipe, message->type, id, (marks & DOMUS_ALONE) != 0, &number) != 0) {
         domi_envelope_end(manager, message);
-        domi_channel_refuse(channel, -ENOMEM); /* without a place its answer has no order */
+        /* without a place the answer to the request has no order */
+        domi_channel_refuse(channel, -ENOMEM);
         return;
     }
     pipe->hears = pipe->heard = (marks & (DOMUS_HEARS_END | DOMUS_ENDS_WITH_PEER)) != 0;
@@ -175,13 +174,13 @@ static void begin_request(domi_manager *manager, domi_pipe *pipe, domi_envelope 
         return;
     }
     pipe->current = message;
-    call_row(manager, pipe, on, message, DOMI_ASK, (marks & DOMUS_OUTLIVES) != 0);
+    call_row_for_message(manager, pipe, on, message, DOMI_ASK, (marks & DOMUS_OUTLIVES) != 0);
 }
 
-static void handle_request(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
-                           uint64_t id)
+static void handle_request_of_peer(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
+                                   uint64_t id)
 {
-    const domus_on_peer *on = find_row(pipe->channel->house->behaviour, message->type);
+    const domus_on_peer *on = find_peer_row(pipe->channel->house->behaviour, message->type);
     uint32_t marks = on != NULL ? on->marks : 0;
 
     if (DOMI_UNLIKELY(on != NULL && on->marks_of != NULL))
@@ -192,11 +191,10 @@ static void handle_request(domi_manager *manager, domi_pipe *pipe, domi_envelope
         pipe->held_marks = marks;
         return;
     }
-    begin_request(manager, pipe, message, on, id, marks);
+    begin_request_of_peer(manager, pipe, message, on, id, marks);
 }
 
-/* Handle the message that the wire has made. */
-static void handle_made(domi_manager *manager, domi_pipe *pipe)
+static void handle_made_message(domi_manager *manager, domi_pipe *pipe)
 {
     const domi_made made = pipe->wire->made;
     domi_envelope *message = pipe->made;
@@ -206,10 +204,10 @@ static void handle_made(domi_manager *manager, domi_pipe *pipe)
         return;
     switch (made.kind) {
     case DOMUS_STAGE_REQUEST:
-        handle_request(manager, pipe, message, made.id);
+        handle_request_of_peer(manager, pipe, message, made.id);
         break;
     case DOMUS_STAGE_NOTICE:
-        handle_notice(manager, pipe, message);
+        handle_notice_of_peer(manager, pipe, message);
         break;
     case DOMUS_STAGE_ANSWER:
         domi_pipe_handle_answer(manager, pipe, message, made.id, made.error);
@@ -222,38 +220,38 @@ static void handle_made(domi_manager *manager, domi_pipe *pipe)
 
 /* --- the run ---------------------------------------------------------------------------------- */
 
-/* Give back the bytes of the message at hand, which shows them no more. Returns false if it still
- * shows them, and the channel was given up. */
-static bool end_message(domi_pipe *pipe)
+/* Give back the received bytes of the message at hand, which shows them no more. Returns false if
+ * it still shows them, and the channel was given up. */
+static bool give_back_bytes_of_message(domi_pipe *pipe)
 {
     if (pipe->undone)
         return false;
     if (domi_wire_done(pipe->wire) != 0) {
-        end_for_lack_of_memory(pipe);
+        end_channel_for_lack_of_memory(pipe);
         return false;
     }
     domi_pipe_free_used(pipe);
     return true;
 }
 
-/* Throw away the message that a stage has made, if there is one, because the stage has failed after
- * it, or the channel was reset by bytes that the stage has appended. Returns 0. */
-static int drop_made(domi_pipe *pipe)
+/* Throw away the message that a stage has made before it failed, or before bytes that it has
+ * appended reset the channel. Returns 0. */
+static int drop_made_message(domi_pipe *pipe)
 {
     domi_pipe_drop_message(pipe->channel->io->manager, pipe->made);
     pipe->made = NULL;
     return 0;
 }
 
-/* Answer wrong bytes with an error, behind the answers before, and close the channel. */
-static void fail_bytes(domi_pipe *pipe, int error)
+/* Answer wrong bytes of the peer with an error, behind earlier answers, and close the channel. */
+static void answer_wrong_bytes(domi_pipe *pipe, int error)
 {
     domus_channel *channel = pipe->channel;
     uint32_t number;
 
     pipe->failed = true;
-    (void)drop_made(pipe);
-    if (DOMI_UNLIKELY(pipe->body.open)) { /* the answer to its request tells the error */
+    (void)drop_made_message(pipe);
+    if (DOMI_UNLIKELY(pipe->body.open)) { /* the answer to the body's request tells the error */
         domi_channel_count_refused(channel);
         domi_body_fail(channel->io->manager, pipe, error);
         return;
@@ -266,10 +264,10 @@ static void fail_bytes(domi_pipe *pipe, int error)
     domi_pipe_fail(pipe, number, error);
 }
 
-#define PIECES_MOST 8u /* most received pieces in which one call searches for a message */
+#define PIECES_MOST 8u /* most received pieces in which one call searches for the next message */
 
-/* Decode further. Returns 1 if a message was made; 0 if there is none yet; DOMI_WIRE_BUSY if that
- * may change without new bytes; or an error. */
+/* Decode received bytes up to the next message. Returns 1 if a message was made; 0 if there is none
+ * yet; DOMI_WIRE_BUSY if that may change without new bytes; or an error. */
 static int decode_next_message(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
@@ -298,21 +296,20 @@ static int decode_next_message(domi_pipe *pipe)
         if (result == 0)
             domi_pipe_free_used(pipe);
         if (!domi_out_is_empty(pipe->wire->out))
-            (void)domi_pipe_flush_out(pipe); /* the channel may be reset or finished by this */
+            (void)domi_pipe_flush_out(pipe); /* this may reset or end the channel */
         if (result == 0 && buffer == NULL)
             pipe->dry = true;
     } while (result == 0 && !pipe->dry && --pieces != 0 && channel->state == DOMI_CHANNEL_OPEN);
     if (DOMI_UNLIKELY(pieces == 0) && result == 0)
         result = DOMI_WIRE_BUSY;
-    return DOMI_LIKELY(channel->state == DOMI_CHANNEL_OPEN) ? result : drop_made(pipe);
+    return DOMI_LIKELY(channel->state == DOMI_CHANNEL_OPEN) ? result : drop_made_message(pipe);
 }
 
-/* True if the next message may be decoded now. */
-DOMI_INLINE bool may_decode(const domi_pipe *pipe)
+DOMI_INLINE bool may_decode_next(const domi_pipe *pipe)
 {
     const domus_channel *channel = pipe->channel;
 
-    /* a piece of a body waits for no other request */
+    /* a piece of a wanted body waits for no other request */
     if (DOMI_UNLIKELY(pipe->body.open) && pipe->held == NULL)
         return channel->state == DOMI_CHANNEL_OPEN && !channel->halted &&
                (pipe->body.skipping || (pipe->body.reader != NULL && !pipe->body.over));
@@ -328,7 +325,7 @@ bool domi_pipe_has_work(const domus_channel *channel)
 
     if (DOMI_UNLIKELY(pipe->stopped) && !pipe->body.open)
         return pipe->own_answer || domi_pipe_change_is_due(pipe);
-    if (!may_decode(pipe))
+    if (!may_decode_next(pipe))
         return false;
     return pipe->held != NULL || !pipe->dry || channel->inbound.head != NULL ||
            (channel->ended && !pipe->wire->finished);
@@ -367,14 +364,15 @@ bool domi_pipe_hears_end(domus_channel *channel)
     return hears;
 }
 
-/* Handle one message, or decode further. Returns false if there is nothing to do. */
+/* Handle one message of the peer, or decode further. Returns false if there is nothing to do. */
 static bool handle_or_decode_message(domi_manager *manager, domi_pipe *pipe)
 {
     if (DOMI_UNLIKELY(pipe->held != NULL)) {
         domi_envelope *held = pipe->held;
         pipe->held = NULL;
-        begin_request(manager, pipe, held, find_row(pipe->channel->house->behaviour, held->type),
-                      pipe->held_id, pipe->held_marks);
+        begin_request_of_peer(manager, pipe, held,
+                              find_peer_row(pipe->channel->house->behaviour, held->type),
+                              pipe->held_id, pipe->held_marks);
         return true;
     }
     if (DOMI_UNLIKELY(pipe->body.open) && !domi_body_is_wanted(manager, pipe))
@@ -382,26 +380,26 @@ static bool handle_or_decode_message(domi_manager *manager, domi_pipe *pipe)
     bool was_shaking = pipe->channel->wraps && domi_wire_is_shaking(pipe->wire);
     int result = decode_next_message(pipe);
     if (result < 0) {
-        fail_bytes(pipe, result);
+        answer_wrong_bytes(pipe, result);
         return true;
     }
     if (DOMI_UNLIKELY(was_shaking) && !domi_wire_is_shaking(pipe->wire))
         domi_pipe_end_handshake(manager, pipe);
     if (result == 1)
-        handle_made(manager, pipe);
-    else if (pipe->wire->yields) /* the stage has taken long, so read the clock now */
+        handle_made_message(manager, pipe);
+    else if (pipe->wire->yields) /* the stage has taken long, so the clock is read now */
         pipe->channel->io->stages.steps = 1;
     return result != 0;
 }
 
-/* Continue to decode if the reason is over for which decoding has stopped behind a message. */
-static void continue_after_stop(domi_manager *manager, domi_pipe *pipe)
+/* Continue to decode if it has stopped behind a message, and the reason for that is over. */
+static void continue_decoding_after_stop(domi_manager *manager, domi_pipe *pipe)
 {
     const domi_house *house = pipe->channel->house;
 
     if (pipe->upload.ended && pipe->channel->state == DOMI_CHANNEL_OPEN)
         domi_pipe_record_end_of_upload(manager, pipe);
-    if (pipe->own_answer) /* a run takes these mailboxes before its channel */
+    if (pipe->own_answer) /* a run takes the channel's own answer before it decodes */
         pipe->own_answer = house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL;
     if (pipe->change != NULL)
         domi_pipe_change(pipe);
@@ -414,7 +412,7 @@ static void continue_after_stop(domi_manager *manager, domi_pipe *pipe)
 
 /* True if the peer will answer nothing more: its last byte was decoded, or the channel closes. In a
  * tunnel this side may go on to send. */
-static bool cannot_be_answered(const domus_channel *channel)
+static bool gets_no_more_answers(const domus_channel *channel)
 {
     const domi_pipe *pipe = channel->pipe;
     bool may_send = pipe->upload.open && pipe->upload.answered && pipe->body.is_rest;
@@ -422,8 +420,8 @@ static bool cannot_be_answered(const domus_channel *channel)
     return channel->state != DOMI_CHANNEL_OPEN || (domi_pipe_has_ended(channel) && !may_send);
 }
 
-/* Do the work of bodies and streams that waits for the end of a run. */
-static void handle_streams(domi_manager *manager, domi_pipe *pipe)
+/* Do the work of bodies and of streams (answers in pieces) that waits for the end of a run. */
+static void handle_bodies_and_streams(domi_manager *manager, domi_pipe *pipe)
 {
     if (pipe->channel->state == DOMI_CHANNEL_OPEN) {
         domi_body_check_reader(manager, pipe);
@@ -431,7 +429,7 @@ static void handle_streams(domi_manager *manager, domi_pipe *pipe)
             domi_upload_check_asker(manager, pipe);
         domi_stream_continue_writes(manager, pipe);
     }
-    if (pipe->channel->state != DOMI_CHANNEL_OPEN) { /* a body was too long */
+    if (pipe->channel->state != DOMI_CHANNEL_OPEN) { /* a body was too long to be skipped */
         domi_body_end(manager, pipe);
         domi_stream_end(manager, pipe);
     }
@@ -439,7 +437,7 @@ static void handle_streams(domi_manager *manager, domi_pipe *pipe)
 
 /* Give back the piece in which the message at hand may have lain, because the channel was closed
  * and its received bytes were dropped: the peer decides how long the channel lives from now on. */
-static void free_shown(domi_pipe *pipe)
+static void free_shown_piece(domi_pipe *pipe)
 {
     if (pipe->undone || pipe->current != NULL)
         return;
@@ -460,11 +458,11 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
     if (DOMI_UNLIKELY(pipe->queue != NULL))
         domi_pipe_send_waiting(manager, pipe);
     if (DOMI_UNLIKELY(pipe->stopped))
-        continue_after_stop(manager, pipe);
+        continue_decoding_after_stop(manager, pipe);
     if (DOMI_UNLIKELY(domi_stages_are_watched(pipe)) &&
         !domi_stages_begin_slow(pipe, domi_pipe_has_work(channel)))
         budget = 0;
-    while (used < budget && (house->marks & DOMI_MARK_SATURATED) == 0 && may_decode(pipe) &&
+    while (used < budget && (house->marks & DOMI_MARK_SATURATED) == 0 && may_decode_next(pipe) &&
            !(pipe->dry && pipe->held == NULL)) {
         if (DOMI_UNLIKELY(channel->io->careful)) {
             domi_channel_decide_receive(channel);
@@ -474,23 +472,23 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
         if (!handle_or_decode_message(manager, pipe))
             break;
         used++;
-        if (pipe->current != NULL || !end_message(pipe))
+        if (pipe->current != NULL || !give_back_bytes_of_message(pipe))
             break;
         if (channel->inbound.head == NULL && !channel->ended)
             pipe->dry = domi_wire_rest(pipe->wire);
         if (DOMI_UNLIKELY(pipe->stopped))
-            continue_after_stop(manager, pipe);
+            continue_decoding_after_stop(manager, pipe);
         if (!domi_stages_step(pipe, &spent_ns))
             break;
     }
     pipe->running = false;
     if (DOMI_UNLIKELY(pipe->body.open || pipe->writers != NULL || pipe->upload.open))
-        handle_streams(manager, pipe);
+        handle_bodies_and_streams(manager, pipe);
     if (DOMI_UNLIKELY(domi_pipe_is_awaited(pipe)))
         domi_pipe_update_awaited(pipe);
     if (DOMI_UNLIKELY(channel->shown != NULL))
-        free_shown(pipe);
-    if (DOMI_UNLIKELY(channel->asks != 0 || pipe->queue != NULL) && cannot_be_answered(channel))
+        free_shown_piece(pipe);
+    if (DOMI_UNLIKELY(channel->asks != 0 || pipe->queue != NULL) && gets_no_more_answers(channel))
         domi_pipe_drop_asks(manager, pipe);
     if (DOMI_UNLIKELY(pipe->failed) && !pipe->body.open && domi_pipe_requests(pipe) == 0 &&
         pipe->held == NULL)

@@ -4,34 +4,35 @@
 
 #include "io/pipelines/pipe.h"
 
-/* Decode and handle up to `budget` messages. Returns their number. */
+/* Decode and handle up to `budget` messages of the peer. Returns their number. */
 uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *channel,
                        uint32_t budget);
 
-/* True if domi_pipe_run() would find work. */
+/* True if a call of domi_pipe_run() would find work to do. */
 bool domi_pipe_has_work(const domus_channel *channel);
 
-/* True if bytes were not decoded yet, or a request has not begun: a drain waits for both. */
+/* True if received bytes were not decoded yet, or a decoded request has not begun; a drain waits
+ * for both. */
 bool domi_pipe_is_behind(const domus_channel *channel);
 
 /* True if the peer has finished sending and everything that it has sent was handled. */
 bool domi_pipe_has_ended(const domus_channel *channel);
 
-/* True if a request that is alone is not answered, and no bytes have come behind it; for
- * DOMUS_HEARS_END bytes may have come. */
+/* True if a request that is alone (DOMUS_ALONE) is not answered, and no bytes have come behind it;
+ * for DOMUS_HEARS_END bytes may have come. */
 bool domi_pipe_ends_alone(const domus_channel *channel);
 
-/* Returns whether the handler of a request that is alone has to be told of the peer's end early. It
- * is told once. */
+/* Returns whether the handler of a request that is alone has to be told of the peer's end before it
+ * has answered. It is told once. */
 bool domi_pipe_hears_end(domus_channel *channel);
 
-/* True if the end of the peer ends a request that is alone. */
+/* True if the end of the peer ends a request that is alone (DOMUS_ENDS_WITH_PEER). */
 static inline bool domi_pipe_ends_with_peer(const domus_channel *channel)
 {
     return channel->pipe->alone && channel->pipe->ends;
 }
 
-/* Implement domi_io_hooks.release_message. */
+/* Implement domi_io_hooks.release_message: let a message outlive its turn. */
 int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message,
                               bool leaves);
 

@@ -6,8 +6,8 @@
 
 /* ---- raw.c ------------------------------------------------------------------------------------*/
 
-/* Bytes of a channel with a pipeline that are not a message: those that its actor writes itself,
- * and those that end the output of its stages. Owner thread. */
+/* The bytes that a channel with a pipeline sends outside of messages: those that its actor writes
+ * itself, and those that end the output of its stages. Owner thread. */
 
 extern const domi_pipe_ways domi_ways_of_pipes;
 
@@ -15,7 +15,8 @@ extern const domi_pipe_ways domi_ways_of_pipes;
 
 /* Mail that a channel with a pipeline handles without a row of its behaviour. Owner thread. */
 
-/* Take mail for the peer, and the asks of domus/stream.h: implements domi_io_hooks.send_mail. */
+/* Take mail for the peer of a channel, and the asks of domus/stream.h: implements
+ * domi_io_hooks.send_mail. */
 bool domi_pipe_handle_mail(domi_manager *manager, domi_house *house, domi_envelope *message);
 
 #endif

@@ -1,4 +1,4 @@
-/* Bounds the time for the rest of a message (late.h). */
+/* Bounds the time that a peer has for the rest of a message (late.h). */
 #include "io/pipelines/late.h"
 
 #include "io/channels/due.h"
@@ -10,54 +10,56 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-/* True if a body is open that has to come from the peer of a server. */
-static bool has_body(const domi_pipe *pipe)
+/* True if a body is open that the peer of a server still has to send. */
+static bool has_open_request_body(const domi_pipe *pipe)
 {
     return pipe->body.open && !pipe->body.of_answer;
 }
 
-/* True if such a body is open and wanted. */
-static bool is_body_wanted(const domi_pipe *pipe)
+/* True if the peer of a server has to send the rest of a body, and somebody wants the body. */
+static bool is_request_body_wanted(const domi_pipe *pipe)
 {
     return pipe->body.skipping || (pipe->body.reader != NULL && !pipe->body.over);
 }
 
-static domi_progress get_awaited_part(const domi_pipe *pipe)
+static domi_progress get_awaited_part_of_message(const domi_pipe *pipe)
 {
     if (pipe->channel->state != DOMI_CHANNEL_OPEN || pipe->channel->ended)
         return DOMI_MESSAGE_NONE;
-    if (has_body(pipe)) /* the peer of a tunnel may send at any time */
-        return is_body_wanted(pipe) && !pipe->body.is_rest ? DOMI_MESSAGE_IN_BODY
-                                                           : DOMI_MESSAGE_NONE;
+    /* a tunnel awaits nothing, because its peer may send at any time */
+    if (has_open_request_body(pipe))
+        return is_request_body_wanted(pipe) && !pipe->body.is_rest ? DOMI_MESSAGE_IN_BODY
+                                                                   : DOMI_MESSAGE_NONE;
     return pipe->failed ? DOMI_MESSAGE_NONE : (domi_progress)pipe->wire->progress;
 }
 
-/* Returns the time in stock after `bytes` have added to it. */
-static uint64_t add_earned(uint64_t left_ns, uint64_t bytes, uint64_t rate, uint64_t most_ns)
+/* Returns the stock of time for a body after `bytes` of it have added to the stock. */
+static uint64_t add_earned_time(uint64_t left_ns, uint64_t bytes, uint64_t rate, uint64_t most_ns)
 {
-    if (bytes > UINT32_MAX) /* the product would overflow */
+    if (bytes > UINT32_MAX) /* for so many bytes the product would overflow */
         return most_ns;
     uint64_t ns = left_ns + bytes * SECOND_NS / rate;
     return ns < most_ns ? ns : most_ns;
 }
 
 /* Count the bytes of a body that came since the last call, and add their time to the stock;
- * `is_new` begins with a new body. The time is in stock (left_ns) while it does not run. */
-static void count_body(domi_pipe *pipe, bool is_new)
+ * `is_new` begins with a new body. The time is in stock (left_ns) while the time for the body
+ * stands still. */
+static void count_bytes_of_body(domi_pipe *pipe, bool is_new)
 {
     const domus_channel *channel = pipe->channel;
     const domi_channel_settings *settings = channel->settings;
     domi_awaited *awaited = &pipe->awaited;
 
-    awaited->left_ns = is_new
-                           ? settings->rate_grace_ns
-                           : add_earned(awaited->left_ns, channel->received_bytes - awaited->seen,
-                                        settings->body_rate_bytes, settings->rate_grace_ns);
+    awaited->left_ns =
+        is_new ? settings->rate_grace_ns
+               : add_earned_time(awaited->left_ns, channel->received_bytes - awaited->seen,
+                                 settings->body_rate_bytes, settings->rate_grace_ns);
     awaited->seen = channel->received_bytes;
 }
 
-/* Stop the running time, and put the rest of it into the stock. */
-static void stop_time(domi_pipe *pipe)
+/* Let the time for the rest of a body stand still, and put what is left of it into the stock. */
+static void stop_running_time(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
     uint64_t now_ns = channel->io->manager->now_ns;
@@ -69,18 +71,18 @@ static void stop_time(domi_pipe *pipe)
     channel->message_due_ns = 0;
 }
 
-static void record_body(domi_pipe *pipe, bool is_wanted)
+static void update_time_of_body(domi_pipe *pipe, bool is_wanted)
 {
     domus_channel *channel = pipe->channel;
-    uint32_t number = has_body(pipe) ? pipe->body.number : 0;
+    uint32_t number = has_open_request_body(pipe) ? pipe->body.number : 0;
     bool is_new = pipe->awaited.body != number || (number == 0 && pipe->wire->progress_new);
 
     if (channel->settings->body_rate_bytes == 0) {
         channel->message_due_ns = 0;
         return;
     }
-    stop_time(pipe);
-    count_body(pipe, is_new);
+    stop_running_time(pipe);
+    count_bytes_of_body(pipe, is_new);
     pipe->awaited.body = number;
     if (is_wanted)
         channel->message_due_ns = channel->io->manager->now_ns + pipe->awaited.left_ns;
@@ -90,11 +92,11 @@ void domi_pipe_update_awaited(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
     uint64_t timeout_ns = channel->settings->head_timeout_ns;
-    domi_progress part = get_awaited_part(pipe);
+    domi_progress part = get_awaited_part_of_message(pipe);
 
     domi_channel_add_unread_time(channel);
-    if (has_body(pipe) || part == DOMI_MESSAGE_IN_BODY)
-        record_body(pipe, part == DOMI_MESSAGE_IN_BODY);
+    if (has_open_request_body(pipe) || part == DOMI_MESSAGE_IN_BODY)
+        update_time_of_body(pipe, part == DOMI_MESSAGE_IN_BODY);
     else if (part != DOMI_MESSAGE_IN_HEAD || timeout_ns == 0)
         channel->message_due_ns = 0;
     else if (pipe->wire->progress_new)
@@ -111,9 +113,9 @@ bool domi_pipe_is_late(domus_channel *channel)
     return channel->message_due_ns != 0 && channel->message_due_ns <= channel->io->manager->now_ns;
 }
 
-/* Let the body of a request fail, because it is late: the conversation that reads it gets the
+/* Let the body of a request fail, because the body is late: the conversation that reads it gets the
  * error, and the request is answered. */
-static void fail_body(domi_pipe *pipe)
+static void fail_late_body(domi_pipe *pipe)
 {
     domi_request *request = domi_pipe_find(pipe, pipe->body.request);
 
@@ -126,13 +128,14 @@ bool domi_pipe_answer_late(domus_channel *channel)
 {
     domi_pipe *pipe = channel->pipe;
 
-    if (has_body(pipe)) {
-        bool is_wanted = is_body_wanted(pipe);
+    if (has_open_request_body(pipe)) {
+        bool is_wanted = is_request_body_wanted(pipe);
         if (is_wanted)
-            fail_body(pipe);
+            fail_late_body(pipe);
         return is_wanted;
     }
-    /* bytes that were not decoded may be a whole message, which this side lets wait */
+    /* bytes that were not decoded may be a whole message that this side lets wait, so the peer is
+     * not late */
     if (pipe->failed || pipe->alone || pipe->stopped || !pipe->dry || channel->finished ||
         (pipe->wire->progress == DOMI_MESSAGE_NONE && domi_wire_is_empty(pipe->wire)))
         return false;

@@ -10,14 +10,15 @@
 
 #include "io/pipelines/pipe.h"
 
-/* True if a run has to end with domi_pipe_update_awaited(). */
+/* True if a run of the pipeline has to end with domi_pipe_update_awaited(). */
 static inline bool domi_pipe_is_awaited(const domi_pipe *pipe)
 {
     return pipe->wire->progress >= DOMI_MESSAGE_IN_HEAD || pipe->channel->message_due_ns != 0 ||
            pipe->body.open;
 }
 
-/* Find out what the peer has to send, and set the time for it (channel->message_due_ns). */
+/* Find out what the peer still has to send, and set the time that it has for it
+ * (channel->message_due_ns). */
 void domi_pipe_update_awaited(domi_pipe *pipe);
 
 /* True if a drain waits for the rest of a body that does not come in pieces, and whose head had
@@ -38,7 +39,7 @@ bool domi_pipe_await_body(domus_channel *channel);
  * handled. */
 bool domi_pipe_begin_body(domi_pipe *pipe, domi_envelope *message);
 
-/* Implement domi_pipe_ways.is_late and .answer_late. */
+/* Implement is_late and answer_late of domi_pipe_ways. */
 bool domi_pipe_is_late(domus_channel *channel);
 bool domi_pipe_answer_late(domus_channel *channel);
 

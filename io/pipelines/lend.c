@@ -1,4 +1,4 @@
-/* Gives asks to inner channels (lend.h). */
+/* Gives asks for the peer of a channel to inner channels that its stage lends (lend.h). */
 #include "io/pipelines/lend.h"
 
 #include "base/check.h"
@@ -7,9 +7,10 @@
 #include "io/pipelines/returned.h"
 #include "io/wire/inner.h"
 
-/* Give an ask to an inner channel. The deadline of the ask bounds this channel, because its end
- * costs no connection, and returns the ask to where the outer channel would. That holds from now
- * on: the ask may run out of time in the mailbox, and nobody tells the channel then. */
+/* Give an ask to an inner channel. The deadline of the ask bounds the inner channel, because its
+ * end costs no connection, and returns the ask to where the outer channel would return it. The
+ * bound holds from now on: the ask may run out of time in the mailbox, and nobody tells the channel
+ * then. */
 void domi_pipe_lend(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     domus_inner *inner;
@@ -18,7 +19,8 @@ void domi_pipe_lend(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     if (error == 0) {
         domus_address address = inner->ways->address(inner);
         domus_channel *channel = domi_pipe_channel_of(address.house);
-        DOMI_CHECK(channel != NULL); /* the stage has just lent this channel */
+        /* the inner channel exists, because the stage has just lent it */
+        DOMI_CHECK(channel != NULL);
         pipe->next_ask++;
         channel->pool = pipe->channel->pool;
         channel->bounds = true;
@@ -37,7 +39,7 @@ void domi_pipe_lend(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 void domi_pipe_end_loan(domus_channel *channel)
 {
     channel->lent = false;
-    /* The channel may be CLOSED, because its ask could not be queued. */
+    /* The inner channel may be CLOSED, because its ask could not be queued. */
     if (channel->special != NULL)
         domi_channel_ways_of(channel)->note_used(channel);
 }

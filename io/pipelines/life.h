@@ -7,17 +7,18 @@
 
 /* ---- open.c -----------------------------------------------------------------------------------*/
 
-/* The begin and the end of the pipeline of a channel. Owner thread. */
+/* The begin of a channel's pipeline, and its end with the channel. Owner thread. */
 
-/* Make the pipeline of a channel that opens. Returns 0; a negative errno. */
+/* Make the pipeline of a channel that opens, and open its stages. Returns 0; a negative errno. */
 int domi_pipe_open(domus_channel *channel);
 
-/* End all that waits for the connection, which is gone, and free the pipeline. */
+/* Free the pipeline of a channel whose connection is gone, and end all that waits for that
+ * connection. */
 void domi_pipe_end(domus_channel *channel);
 
 /* ---- terms.c ----------------------------------------------------------------------------------*/
 
-/* The end of the handshake between the stages of a channel and the peer. Owner thread. */
+/* The end of the handshake between the stages of a channel and its peer. Owner thread. */
 
 /* Send the asks that have waited for the end of the handshake. The number of asks that the
  * connection may have is now known, so its pool handles its waiting asks again: it may have made no
@@ -28,14 +29,15 @@ void domi_pipe_end_handshake(domi_manager *manager, domi_pipe *pipe);
 
 /* Changes of the pipeline of an open channel, between two messages. Owner thread. */
 
-/* True if a change waits, and all requests before it are answered, with their bodies. */
+/* True if a change of the pipeline waits, and all requests before it are answered, with their
+ * bodies. */
 static inline bool domi_pipe_change_is_due(const domi_pipe *pipe)
 {
     return pipe->change != NULL && domi_pipe_requests(pipe) == 0 && !pipe->body.open &&
            pipe->channel->state == DOMI_CHANNEL_OPEN;
 }
 
-/* Carry out the waiting change, if it is due and no message is in hand. */
+/* Carry out the waiting change of the pipeline, if it is due and no message is in hand. */
 void domi_pipe_change(domi_pipe *pipe);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tells pools the load of their connections (load.h). */
+/* Tells pools the load of their connections, and by which pool an ask is taken back (load.h). */
 #include "io/pipelines/load.h"
 
 #include "io/pipelines/mail.h"

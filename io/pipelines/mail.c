@@ -1,5 +1,4 @@
-/* Encodes and sends mail of actors for the peer of a channel, and gives the answers of the peer to
- * the actors that asked.
+/* Encodes and sends mail for the peer of a channel, and gives its answers to those who asked.
  *
  * Asks are with the peer in the order in which they were sent, or known by their numbers. They keep
  * their envelopes: an answer whose asker has stopped waiting is dropped by the serial of its
@@ -40,7 +39,7 @@ uint64_t domi_pipe_inflight_max(const domi_pipe *pipe)
     return most != 0 ? most : pipe->channel->settings->inflight_max;
 }
 
-static uint64_t get_most_queued_asks(const domi_pipe *pipe)
+static uint64_t get_most_waiting_asks(const domi_pipe *pipe)
 {
     uint32_t most = pipe->wire->pipeline->queue_max;
 
@@ -56,22 +55,23 @@ static uint64_t get_answer_timeout_ns(const domi_pipe *pipe)
 
 /* --- the time of the oldest ask --------------------------------------------------------------- */
 
-/* Record in an ask when it was sent, in ms. The upper bits stay: they belong to the pool. */
-static void record_time_of_send(const domi_manager *manager, domi_envelope *ask)
+/* Record in an ask the time in ms at which it was sent. The upper bits of its note stay, because
+ * they belong to the pool. */
+static void record_send_time_in_ask(const domi_manager *manager, domi_envelope *ask)
 {
     uint32_t *note = &domi_envelope_return(ask)->note;
 
     *note = (*note & ~DOMI_NOTE_MASK) | ((uint32_t)(manager->now_ns / MS) & DOMI_NOTE_MASK);
 }
 
-/* Set the time at which the channel is reset to `due_ns`; 0: never. */
-static void set_reset_time(domus_channel *channel, uint64_t due_ns)
+/* Set the time at which a late answer of the peer resets the channel to `due_ns`; 0: never. */
+static void set_time_of_reset(domus_channel *channel, uint64_t due_ns)
 {
     channel->ask_due_ns = due_ns;
     domi_channel_advance_timer(channel, due_ns);
 }
 
-/* Set when the answer is too late to the ask that is the oldest one now. */
+/* Set the time at which the peer's answer to its oldest ask is too late. */
 static void set_due_of_oldest_ask(const domi_manager *manager, domi_pipe *pipe)
 {
     uint64_t timeout_ns = get_answer_timeout_ns(pipe);
@@ -80,7 +80,7 @@ static void set_due_of_oldest_ask(const domi_manager *manager, domi_pipe *pipe)
     if (DOMI_LIKELY(timeout_ns == 0 && channel->ask_due_ns == 0 && !channel->bounds))
         return;
     if (pipe->body.open && pipe->body.of_answer)
-        return; /* the body that comes has a time of its own */
+        return; /* the body of the present answer has a time of its own */
     domi_envelope *oldest = domi_asked_oldest(&pipe->asked);
     uint64_t deadline_ns =
         channel->bounds && oldest != NULL ? domi_envelope_deadline_ns(oldest) : 0;
@@ -92,19 +92,19 @@ static void set_due_of_oldest_ask(const domi_manager *manager, domi_pipe *pipe)
     uint32_t sent = domi_envelope_return(oldest)->note;
     uint64_t age_ms = ((uint32_t)(manager->now_ns / MS) - sent) & DOMI_NOTE_MASK;
     uint64_t due_ns = timeout_ns != 0 ? manager->now_ns - age_ms * MS + timeout_ns : deadline_ns;
-    set_reset_time(channel, deadline_ns != 0 && deadline_ns < due_ns ? deadline_ns : due_ns);
+    set_time_of_reset(channel, deadline_ns != 0 && deadline_ns < due_ns ? deadline_ns : due_ns);
 }
 
 void domi_pipe_set_due_of_body(domi_manager *manager, domi_pipe *pipe)
 {
     bool is_read = pipe->body.reader != NULL;
-    /* both sides of a tunnel may take any time, while its asker is there */
+    /* both sides of a tunnel may take any time, as long as its asker is there */
     bool is_unbound = pipe->body.is_rest && (is_read || pipe->upload.open);
     uint64_t timeout_ns = is_unbound                   ? 0
                           : is_read || pipe->body.over ? get_answer_timeout_ns(pipe)
                                                        : pipe->channel->settings->body_timeout_ns;
 
-    set_reset_time(pipe->channel, timeout_ns != 0 ? manager->now_ns + timeout_ns : 0);
+    set_time_of_reset(pipe->channel, timeout_ns != 0 ? manager->now_ns + timeout_ns : 0);
 }
 
 /* --- asks for the peer ------------------------------------------------------------------------ */
@@ -117,8 +117,7 @@ bool domi_pipe_is_answering(const domi_pipe *pipe)
            !pipe->failed && !pipe->asked_last && pipe->upload.doomed == 0;
 }
 
-/* True if one more ask may be sent now. */
-static bool may_send(const domi_pipe *pipe)
+static bool may_send_ask(const domi_pipe *pipe)
 {
     const domus_channel *channel = pipe->channel;
 
@@ -133,7 +132,6 @@ static bool may_send(const domi_pipe *pipe)
     return under_way < domi_pipe_inflight_max(pipe) && !channel->high && !channel->crowded;
 }
 
-/* Subtract an answered ask from those that the peer has to answer. */
 static void subtract_answered_ask(domus_channel *channel)
 {
     DOMI_CHECK(channel->asks != 0);
@@ -145,7 +143,7 @@ static void subtract_answered_ask(domus_channel *channel)
 }
 
 /* Encode a message for the peer, and queue its bytes. Returns 0; or an error. */
-static int send_encoded(domi_pipe *pipe, uint64_t id, const domus_type *type, const void *payload)
+static int encode_message(domi_pipe *pipe, uint64_t id, const domus_type *type, const void *payload)
 {
     int error = domi_wire_encode(pipe->wire, id, type, payload);
 
@@ -157,15 +155,15 @@ static int send_encoded(domi_pipe *pipe, uint64_t id, const domus_type *type, co
 }
 
 /* Record that the stage has declared the ask at hand the last one of this connection. */
-static void record_last_ask(domi_manager *manager, domi_pipe *pipe)
+static void record_ask_as_last(domi_manager *manager, domi_pipe *pipe)
 {
-    pipe->failed = false; /* answers are decoded nevertheless */
+    pipe->failed = false; /* answers of the peer are decoded nevertheless */
     domi_pipe_return_waiting_asks(manager, pipe);
 }
 
 /* Send an ask to the peer. It is counted before its bytes are queued, so that the channel goes on
  * to receive however many bytes these are. */
-static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+static void send_ask_to_peer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     if (DOMI_UNLIKELY(pipe->channel->lends)) {
         domi_pipe_lend(manager, pipe, ask);
@@ -176,25 +174,25 @@ static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     int error = domi_asked_make_room(&pipe->asked);
     if (error == 0)
         error = DOMI_LIKELY(ask->type != &domi_upload_type)
-                    ? send_encoded(pipe, number, ask->type, domi_envelope_payload(ask))
+                    ? encode_message(pipe, number, ask->type, domi_envelope_payload(ask))
                     : domi_upload_begin(manager, pipe, ask, number);
     if (error < 0) {
-        pipe->failed = false; /* the ask was not sent, so it is not the last one */
+        pipe->failed = false; /* an ask that was not sent is not the last one of the connection */
         subtract_answered_ask(pipe->channel);
         set_due_of_oldest_ask(manager, pipe);
         domi_ask_fail_unsent(manager, ask, error == -EPIPE ? -ENOTCONN : error);
         return;
     }
-    record_time_of_send(manager, ask);
+    record_send_time_in_ask(manager, ask);
     domi_asked_put(&pipe->asked, ask, number);
     if (DOMI_UNLIKELY(pipe->failed))
-        record_last_ask(manager, pipe);
+        record_ask_as_last(manager, pipe);
     if (pipe->asked.count == 1)
         set_due_of_oldest_ask(manager, pipe);
 }
 
-/* Drop asks that have expired from the queue, at most once in a tick. */
-static void drop_expired(domi_manager *manager, domi_pipe *pipe)
+/* Drop asks that have expired from the queue of asks for the peer, at most once in a tick. */
+static void drop_expired_asks(domi_manager *manager, domi_pipe *pipe)
 {
     domi_node *waiting = pipe->queue;
 
@@ -214,7 +212,7 @@ static void drop_expired(domi_manager *manager, domi_pipe *pipe)
     }
 }
 
-/* True if an ask goes to the peer before those that wait, or instead of them. */
+/* True if an ask goes to the peer before the asks that wait, or instead of them. */
 static bool goes_before_waiting_asks(const domi_pipe *pipe, const domi_envelope *ask)
 {
     if (DOMI_UNLIKELY(pipe->wire->pipeline->holds_asks))
@@ -222,19 +220,19 @@ static bool goes_before_waiting_asks(const domi_pipe *pipe, const domi_envelope 
     return pipe->queue == NULL;
 }
 
-static void handle_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+static void handle_ask_for_peer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
-    if (DOMI_UNLIKELY(!domi_pipe_is_answering(pipe))) { /* ended since a pool chose it */
+    if (DOMI_UNLIKELY(!domi_pipe_is_answering(pipe))) { /* it ended since a pool chose it */
         domi_ask_return(manager, pipe->channel->pool, ask, DOMI_ASK_UNSENT);
         return;
     }
-    if (DOMI_LIKELY(goes_before_waiting_asks(pipe, ask) && may_send(pipe))) {
-        send_ask(manager, pipe, ask);
+    if (DOMI_LIKELY(goes_before_waiting_asks(pipe, ask) && may_send_ask(pipe))) {
+        send_ask_to_peer(manager, pipe, ask);
         return;
     }
-    if (pipe->queue_count >= get_most_queued_asks(pipe))
-        drop_expired(manager, pipe);
-    if (pipe->queue_count >= get_most_queued_asks(pipe)) {
+    if (pipe->queue_count >= get_most_waiting_asks(pipe))
+        drop_expired_asks(manager, pipe);
+    if (pipe->queue_count >= get_most_waiting_asks(pipe)) {
         domi_ask_fail_unsent(manager, ask, -ENOBUFS);
         return;
     }
@@ -244,18 +242,18 @@ static void handle_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *as
 
 /* Send asks that wait in the pool, the oldest first. They cannot be in the pool's mailbox
  * meanwhile: the pool stashes an ask only while no connection has room for it. */
-static void send_waiting_asks(domi_manager *manager, domi_pipe *pipe)
+static void send_asks_of_pool(domi_manager *manager, domi_pipe *pipe)
 {
     domi_family *family = pipe->channel->pool.house->family;
 
-    while (family != NULL && family->stash[0] != NULL && may_send(pipe) &&
+    while (family != NULL && family->stash[0] != NULL && may_send_ask(pipe) &&
            domi_pipe_is_answering(pipe)) {
         domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&family->stash[0]);
         family->stashed--;
         if (domi_ask_is_expired(manager, ask))
             domi_ask_expire(manager, ask);
         else
-            send_ask(manager, pipe, ask);
+            send_ask_to_peer(manager, pipe, ask);
     }
 }
 
@@ -263,26 +261,26 @@ void domi_pipe_send_waiting(domi_manager *manager, domi_pipe *pipe)
 {
     const domus_pipeline *pipeline = pipe->wire->pipeline;
 
-    while (pipe->queue != NULL && may_send(pipe) && domi_pipe_is_answering(pipe) &&
+    while (pipe->queue != NULL && may_send_ask(pipe) && domi_pipe_is_answering(pipe) &&
            !pipeline->holds_asks) {
         domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&pipe->queue);
         pipe->queue_count--;
         if (domi_ask_is_expired(manager, ask))
             domi_ask_expire(manager, ask);
-        else if (!domi_pipeline_encodes(pipeline, domi_mail_type(ask))) /* the ask was held */
+        /* the ask was held, but this pipeline cannot encode it either */
+        else if (!domi_pipeline_encodes(pipeline, domi_mail_type(ask)))
             domi_ask_fail_unsent(manager, ask, -EOPNOTSUPP);
         else
-            send_ask(manager, pipe, ask);
+            send_ask_to_peer(manager, pipe, ask);
     }
     if (pipe->channel->pulls)
-        send_waiting_asks(manager, pipe);
+        send_asks_of_pool(manager, pipe);
 }
 
-/* Returns 0 if a notice may be sent to the peer; -EPIPE; -ENOBUFS when too many bytes wait for the
- * peer; -ENOMEM when the stages have to change first, and cannot for lack of memory to copy a
- * message in hand: nothing may leave by the old stages then. This is called before the notice is
- * encoded, because a stage may remember what it has encoded. */
-static int check_may_notify(const domi_pipe *pipe)
+/* Returns 0 if a notice may be sent to the peer; -EPIPE; -ENOBUFS when too many bytes wait for it;
+ * -ENOMEM when the stages have to change first, but there is no memory to copy a message in hand.
+ * Called before the notice is encoded, because a stage may remember what it has encoded. */
+static int check_may_send_notice(const domi_pipe *pipe)
 {
     const domus_channel *channel = pipe->channel;
     uint64_t waiting = channel->queued_bytes + channel->answer_bytes;
@@ -296,8 +294,8 @@ static int check_may_notify(const domi_pipe *pipe)
 
 int domi_pipe_send_notice(domi_pipe *pipe, const domus_type *type, const void *payload)
 {
-    int error = check_may_notify(pipe);
-    return error != 0 ? error : send_encoded(pipe, DOMUS_NO_ID, type, payload);
+    int error = check_may_send_notice(pipe);
+    return error != 0 ? error : encode_message(pipe, DOMUS_NO_ID, type, payload);
 }
 
 bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
@@ -318,7 +316,7 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
         if (pipe == NULL)
             domi_ask_fail(manager, message, -ENOTCONN);
         else
-            handle_ask(manager, pipe, message);
+            handle_ask_for_peer(manager, pipe, message);
         return true;
     }
     const void *payload = domi_envelope_payload(message);
@@ -337,22 +335,22 @@ bool domi_pipe_hold_mail(domi_manager *manager, domi_house *house, domi_envelope
     if (pipe == NULL || !pipe->wire->pipeline->holds_asks || message->node.kind != DOMI_ASK ||
         message->sender == house)
         return false;
-    handle_ask(manager, pipe, message);
+    handle_ask_for_peer(manager, pipe, message);
     return true;
 }
 
 /* --- the peer's answers ----------------------------------------------------------------------- */
 
-/* Remove and return the ask with this id, or the oldest one; NULL: there is none. */
-static domi_envelope *detach_ask(domi_pipe *pipe, uint64_t id)
+/* Remove and return the ask that an answer names by its id, or the oldest one; NULL: none. */
+static domi_envelope *take_ask_of_answer(domi_pipe *pipe, uint64_t id)
 {
     if (DOMI_LIKELY(id == DOMUS_NO_ID))
         return domi_asked_take_oldest(&pipe->asked);
     return id <= UINT32_MAX ? domi_asked_take(&pipe->asked, (uint32_t)id) : NULL;
 }
 
-/* Record that one ask of this side is over. */
-static void record_answer(domi_manager *manager, domi_pipe *pipe)
+/* Record that the peer has answered one ask of this side, or will not answer it. */
+static void record_answered_ask(domi_manager *manager, domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
 
@@ -384,9 +382,10 @@ void domi_pipe_end_asked(domi_pipe *pipe)
         domi_channel_close_when_answered(channel);
 }
 
-/* Handle an answer without an ask. If answers have ids, it is thrown away. Otherwise the peer is
- * out of step, and its next answers would go to the wrong askers, so the channel is reset. */
-static void refuse_unasked(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id)
+/* Handle an answer to which there is no ask. If answers have ids, it is thrown away. Otherwise the
+ * peer is out of step, and its next answers would go to wrong askers, so the channel is reset. */
+static void refuse_stray_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made,
+                                uint64_t id)
 {
     domi_counter_add(&manager->counters.late_replies, 1);
     domi_pipe_drop_message(manager, made);
@@ -399,7 +398,7 @@ int domi_pipe_deliver_answer(domi_manager *manager, domi_pipe *pipe, domi_envelo
 {
     domus_address asker = {ask->sender, ask->sender_lease};
 
-    /* the answer goes to another actor, so it needs bytes of its own */
+    /* the answer leaves for another actor, so it needs bytes of its own */
     if (domi_wire_own(pipe->wire) != 0) {
         domi_pipe_drop_message(manager, made);
         domi_ask_fail(manager, ask, -ENOMEM);
@@ -420,9 +419,9 @@ void domi_pipe_record_end_of_body(domi_manager *manager, domi_pipe *pipe)
 {
     domi_envelope *oldest = domi_asked_oldest(&pipe->asked);
 
-    if (oldest != NULL) /* the oldest ask could get no answer before this time */
-        record_time_of_send(manager, oldest);
-    record_answer(manager, pipe);
+    if (oldest != NULL) /* the peer could not answer the oldest ask before this time */
+        record_send_time_in_ask(manager, oldest);
+    record_answered_ask(manager, pipe);
 }
 
 void domi_pipe_record_end_of_upload(domi_manager *manager, domi_pipe *pipe)
@@ -432,28 +431,28 @@ void domi_pipe_record_end_of_upload(domi_manager *manager, domi_pipe *pipe)
     upload->ended = false;
     if (upload->ask_over) {
         upload->answered = false;
-        record_answer(manager, pipe);
+        record_answered_ask(manager, pipe);
         return;
     }
-    if (upload->ask != NULL) /* the time for its answer begins */
-        record_time_of_send(manager, upload->ask);
+    if (upload->ask != NULL) /* the time for the answer to the upload begins */
+        record_send_time_in_ask(manager, upload->ask);
     set_due_of_oldest_ask(manager, pipe);
 }
 
 void domi_pipe_handle_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made,
                              uint64_t id, int error)
 {
-    domi_envelope *ask = detach_ask(pipe, id);
+    domi_envelope *ask = take_ask_of_answer(pipe, id);
 
     if (ask == NULL) {
-        refuse_unasked(manager, pipe, made, id);
+        refuse_stray_answer(manager, pipe, made, id);
         return;
     }
     if (DOMI_UNLIKELY(ask == pipe->upload.ask)) {
         pipe->upload.answered = pipe->upload.open;
         pipe->upload.ask = NULL;
         if (pipe->body.open && pipe->body.is_rest)
-            pipe->upload.deadline_ns = 0; /* this deadline was for the answer, not for the body */
+            pipe->upload.deadline_ns = 0; /* the deadline was for the answer, not for its body */
     }
     if (DOMI_UNLIKELY(ask->sender == pipe->channel->house))
         pipe->own_answer = pipe->stopped = true;
@@ -467,10 +466,10 @@ void domi_pipe_handle_answer(domi_manager *manager, domi_pipe *pipe, domi_envelo
             error = -ETIMEDOUT;
     }
     if (DOMI_LIKELY(!pipe->body.open)) {
-        record_answer(manager, pipe);
+        record_answered_ask(manager, pipe);
         return;
     }
-    if (error != 0) /* nobody has learnt of its body */
+    if (error != 0) /* nobody has learnt of the answer's body, so nobody will read it */
         domi_pipe_end_body(pipe);
     domi_pipe_set_due_of_body(manager, pipe);
 }

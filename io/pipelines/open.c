@@ -18,15 +18,16 @@
 #include <errno.h>
 #include <string.h>
 
-/* an idle connection takes at most 2 KiB, with its stage (docs/performance.md) */
+/* an idle connection takes at most 2 KiB of memory, with its stage (docs/performance.md) */
 static_assert(sizeof(domi_house) + sizeof(domus_channel) + sizeof(domi_pipe) + sizeof(domus_wire) +
                       sizeof(domi_wire_stage) <=
                   1400,
               "the memory of an idle connection");
 
-/* Make the payload of a message in the envelope in which it will be handled. It is not a message of
- * an actor, so no bound of messages refuses it. */
-static void *make_payload(domus_wire *wire, domus_stage_kind kind, const domus_type *type)
+/* Make the payload of a message of the peer in the envelope in which it will be handled. It is not
+ * a message of an actor, so no bound of messages refuses it. */
+static void *make_payload_of_message(domus_wire *wire, domus_stage_kind kind,
+                                     const domus_type *type)
 {
     domi_pipe *pipe = wire->owner;
     domi_manager *manager = pipe->channel->io->manager;
@@ -43,7 +44,7 @@ static void *make_payload(domus_wire *wire, domus_stage_kind kind, const domus_t
     }
     if (envelope == NULL)
         return NULL;
-    /* the kind is set early, because the message may be released before it is handled */
+    /* the message's kind is set early, because it may be released before it is handled */
     envelope->node.kind = kind == DOMUS_STAGE_REQUEST  ? DOMI_ASK
                           : kind == DOMUS_STAGE_NOTICE ? DOMI_NOTICE
                                                        : DOMI_REPLY;
@@ -57,7 +58,7 @@ static void *make_payload(domus_wire *wire, domus_stage_kind kind, const domus_t
 
 #define WAKE_MOST_NS (UINT64_C(1) << 62)
 
-static void arm_wake(domus_wire *wire, uint64_t delay_ns)
+static void arm_wake_of_stage(domus_wire *wire, uint64_t delay_ns)
 {
     const domi_pipe *pipe = wire->owner;
     domus_channel *channel = pipe->channel;
@@ -68,8 +69,8 @@ static void arm_wake(domus_wire *wire, uint64_t delay_ns)
         domi_channel_arm_timeouts(channel);
 }
 
-/* True if no further request will be answered: implements domus_wire.is_closing. */
-static bool is_closing(const domus_wire *wire)
+/* True if no further request of the peer will be answered: implements domus_wire.is_closing. */
+static bool is_pipe_closing(const domus_wire *wire)
 {
     const domi_pipe *pipe = wire->owner;
     const domus_channel *channel = pipe->channel;
@@ -77,17 +78,18 @@ static bool is_closing(const domus_wire *wire)
     if (DOMI_LIKELY(!channel->drain && !pipe->failed))
         return false;
     if (pipe->answering != pipe->next - 1 || pipe->held != NULL || pipe->body.open)
-        return false; /* another message follows, or may follow behind the body */
+        return false; /* another request follows, or may follow behind the body */
     if (pipe->failed)
         return true;
     if (channel->inbound.head != NULL || channel->drain_bytes != 0 || pipe->change != NULL)
         return false;
-    if (channel->io->draining && pipe->dry) /* a message that is not complete was not read */
+    /* only a request that is not complete was left unread */
+    if (channel->io->draining && pipe->dry)
         return !domi_pipe_is_body_awaited(pipe);
     return wire->progress == DOMI_MESSAGE_NONE && domi_wire_is_empty(wire);
 }
 
-static uint64_t now_ns(const domus_wire *wire)
+static uint64_t get_now_ns_of_wire(const domus_wire *wire)
 {
     const domi_pipe *pipe = wire->owner;
 
@@ -101,15 +103,15 @@ static int get_peer_of_channel(const domus_wire *wire, domus_endpoint *ret_peer)
     return domus_channel_peer(pipe->channel, ret_peer);
 }
 
-/* Count and log the failure of the request that is being answered, by a fault of this side. */
-static void report_failure(domus_wire *wire, const char *what, int error)
+/* Count and log that the request which is being answered has failed by a fault of this side. */
+static void report_failed_request(domus_wire *wire, const char *what, int error)
 {
     domi_pipe *pipe = wire->owner;
     const domus_channel *channel = pipe->channel;
     const domi_request *request = domi_pipe_find(pipe, pipe->answering);
 
     if (channel->state != DOMI_CHANNEL_OPEN)
-        return; /* the handler has closed the channel, and needs no answer */
+        return; /* the handler has closed the channel, so its request needs no answer */
     if (what == NULL && request != NULL && request->type != NULL)
         what = domi_type_name(request->type);
     domi_spell_record_failure(channel->io,
@@ -117,12 +119,12 @@ static void report_failure(domus_wire *wire, const char *what, int error)
                               what != NULL ? what : "a request", error);
 }
 
-static const domi_wire_services services = {.make = make_payload,
-                                            .wake = arm_wake,
-                                            .is_closing = is_closing,
-                                            .now_ns = now_ns,
+static const domi_wire_services services = {.make = make_payload_of_message,
+                                            .wake = arm_wake_of_stage,
+                                            .is_closing = is_pipe_closing,
+                                            .now_ns = get_now_ns_of_wire,
                                             .peer = get_peer_of_channel,
-                                            .tell_failure = report_failure};
+                                            .tell_failure = report_failed_request};
 
 int domi_pipe_open(domus_channel *channel)
 {
@@ -157,14 +159,15 @@ int domi_pipe_open(domus_channel *channel)
     channel->carries = domi_wire_carries(pipe->wire);
     int error = domi_wire_open(pipe->wire);
     if (error != 0)
-        /* Other channels of the thread use this memory, too. */
+        /* The scratch has to be empty, because other channels of the thread use it, too. */
         domi_out_clear(pipe->wire->out, false);
-    if (error == 0 && domi_pipe_is_awaited(pipe)) /* a byte stage waits for its peer to begin */
+    /* a byte stage that waits for its peer's handshake to begin has a time for it */
+    if (error == 0 && domi_pipe_is_awaited(pipe))
         domi_pipe_update_awaited(pipe);
     return error != 0 ? error : domi_pipe_flush_out(pipe);
 }
 
-static void free_buffer(void *buffer)
+static void free_held_buffer(void *buffer)
 {
     domus_buffer_free(buffer);
 }
@@ -178,7 +181,7 @@ static void hold_bytes_for_conversation(domi_pipe *pipe)
     domus_buffer **piece = pipe->used != NULL ? &pipe->used : &channel->shown;
 
     if (domi_wire_own(pipe->wire) != 0 &&
-        domi_wire_hold(pipe->wire, (domi_lender){free_buffer, *piece}))
+        domi_wire_hold(pipe->wire, (domi_lender){free_held_buffer, *piece}))
         *piece = NULL;
 }
 

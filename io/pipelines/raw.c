@@ -1,4 +1,4 @@
-/* Sends bytes of channels with a pipeline that are no message (hooks.h). */
+/* Sends bytes of channels with a pipeline that belong to no message (hooks.h). */
 #include "io/pipelines/hooks.h"
 
 #include "house/conversation/asks.h"
@@ -13,17 +13,18 @@
 
 #include <errno.h>
 
-static int write_raw(domus_channel *channel, const void *data, size_t size, domus_slice slice)
+static int write_bytes_of_actor(domus_channel *channel, const void *data, size_t size,
+                                domus_slice slice)
 {
     domi_pipe *pipe = channel->pipe;
     int error = domi_channel_check_may_write(channel, data != NULL ? size : slice.size);
 
-    if (error != 0 || pipe == NULL) /* on_mount is called before the stages are open */
+    if (error != 0 || pipe == NULL) /* when on_mount is called, the stages are not open yet */
         return error != 0 ? error : -EPIPE;
     if (pipe->change != NULL)
         domi_pipe_change(pipe);
     if (channel->state != DOMI_CHANNEL_OPEN)
-        return -EPIPE; /* the change of the pipeline has reset the channel */
+        return -EPIPE; /* the change of the pipeline that was due has reset the channel */
     error = data != NULL ? domi_wire_put(pipe->wire, data, size)
                          : domi_wire_put_slice(pipe->wire, slice);
     if (error != 0 && pipe->wire->broken != 0)
@@ -31,7 +32,7 @@ static int write_raw(domus_channel *channel, const void *data, size_t size, domu
     return error != 0 ? error : domi_pipe_flush_out(pipe);
 }
 
-static int end_output(domus_channel *channel)
+static int end_output_of_stages(domus_channel *channel)
 {
     domi_pipe *pipe = channel->pipe;
     int error = domi_wire_end_output(pipe->wire);
@@ -41,29 +42,29 @@ static int end_output(domus_channel *channel)
     return error;
 }
 
-static int wake_stages(domus_channel *channel, bool owed)
+static int wake_message_stage(domus_channel *channel, bool owed)
 {
     domi_pipe *pipe = channel->pipe;
     int error = domi_wire_wake(pipe->wire, owed);
 
     if (error == 0 && !domi_out_is_empty(pipe->wire->out))
         error = domi_pipe_flush_out(pipe);
-    if (pipe->writers != NULL) /* the stage may have let a write go on */
+    if (pipe->writers != NULL) /* the stage may have made room for a write that waits */
         domi_channel_make_ready(channel);
     return error;
 }
 
-static void cancel_kept_asks(domus_channel *channel)
+static void cancel_kept_asks_of_peer(domus_channel *channel)
 {
     domi_stack_cancel_kept_of_peer(channel->io->manager, channel->house, channel->pipe->holder);
 }
 
-const domi_pipe_ways domi_ways_of_pipes = {.write = write_raw,
-                                           .end_output = end_output,
-                                           .wake = wake_stages,
+const domi_pipe_ways domi_ways_of_pipes = {.write = write_bytes_of_actor,
+                                           .end_output = end_output_of_stages,
+                                           .wake = wake_message_stage,
                                            .is_late = domi_pipe_is_late,
                                            .answer_late = domi_pipe_answer_late,
-                                           .cancel_kept = cancel_kept_asks,
+                                           .cancel_kept = cancel_kept_asks_of_peer,
                                            .await_body = domi_pipe_await_body};
 
 int domus_channel_send(domus_stack *stack, domus_channel *channel, const domus_type *type,

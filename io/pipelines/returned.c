@@ -1,4 +1,4 @@
-/* Returns asks to their pools (returned.h). */
+/* Returns asks that a connection does not answer to their pools (returned.h). */
 #include "io/pipelines/returned.h"
 
 #include "house/conversation/asks.h"

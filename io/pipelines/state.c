@@ -1,4 +1,5 @@
-/* Lets the library of a stage reach its state, also that of an outer channel. Owner thread. */
+/* Implements domus_channel_stage_state(), by which the library of a stage reaches its state, also
+ * that of an outer channel. Owner thread. */
 #include "io/pipelines/pipe.h"
 
 void *domus_channel_stage_state(domus_stack *stack, domus_channel *channel,

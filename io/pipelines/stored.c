@@ -1,4 +1,4 @@
-/* Turns the bytes that stages have made into buffers (stored.h). */
+/* Turns the bytes that stages have made into buffers, and queues them (stored.h). */
 #include "io/pipelines/stored.h"
 
 #include "io/channels/crowd.h"
@@ -7,10 +7,11 @@
 #include <errno.h>
 #include <string.h>
 
-#define COPY_MAX (256u * 1024) /* most bytes of one buffer of an answer that waits */
+/* most bytes of one buffer that holds a part of a waiting answer */
+#define COPY_MAX (256u * 1024)
 
-/* Put a copy of `size` bytes into the list. Returns 0; -ENOMEM. */
-static int store_copy(domi_io *io, domi_buffer_list *list, const char *bytes, size_t size)
+/* Put a copy of `size` bytes into the list of buffers. Returns 0; -ENOMEM. */
+static int store_copy_of_bytes(domi_io *io, domi_buffer_list *list, const char *bytes, size_t size)
 {
     while (size != 0) {
         size_t part = size < COPY_MAX ? size : COPY_MAX;
@@ -25,8 +26,8 @@ static int store_copy(domi_io *io, domi_buffer_list *list, const char *bytes, si
     return 0;
 }
 
-/* Move the slice of a piece into the list. Returns 0; -ENOMEM. */
-static int store_slice(domi_io *io, domi_buffer_list *list, domi_out_piece *piece)
+/* Move the slice of an output piece into the list of buffers. Returns 0; -ENOMEM. */
+static int store_slice_of_piece(domi_io *io, domi_buffer_list *list, domi_out_piece *piece)
 {
     domus_buffer *buffer = domi_buffer_of_slice(io, piece->slice);
 
@@ -44,8 +45,8 @@ void domi_stored_drop(domi_buffer_list *list)
         domi_buffer_give_back(buffer);
 }
 
-/* Returns the bytes of memory that these bytes take when they are queued. */
-static uint64_t count_further_bytes(const domi_io *io, const domi_out *out)
+/* Returns the bytes of further memory that the bytes of the scratch take when they are queued. */
+static uint64_t count_further_bytes_of_output(const domi_io *io, const domi_out *out)
 {
     uint64_t bytes = out->size;
 
@@ -54,8 +55,8 @@ static uint64_t count_further_bytes(const domi_io *io, const domi_out *out)
     return bytes;
 }
 
-/* Turn the scratch into buffers. Its bytes are copied, its slices move. Returns 0; -EPIPE;
- * -ENOBUFS; -ENOMEM. */
+/* Turn the scratch (the thread's output of stages) into buffers. Its bytes are copied, its slices
+ * move. Returns 0; -EPIPE; -ENOBUFS; -ENOMEM. */
 int domi_stored_take(const domus_channel *channel, domi_out *out, domi_buffer_list *list,
                      uint64_t *ret_size)
 {
@@ -63,12 +64,12 @@ int domi_stored_take(const domus_channel *channel, domi_out *out, domi_buffer_li
     domi_out_cursor cursor = {0};
     domi_out_part part;
     uint64_t size = 0;
-    int error = domi_channel_check_may_answer(channel, count_further_bytes(io, out));
+    int error = domi_channel_check_may_answer(channel, count_further_bytes_of_output(io, out));
 
     while (error == 0 && domi_out_next(out, &cursor, &part)) {
         size += part.size;
-        error = part.of != NULL ? store_slice(io, list, part.of)
-                                : store_copy(io, list, part.bytes, part.size);
+        error = part.of != NULL ? store_slice_of_piece(io, list, part.of)
+                                : store_copy_of_bytes(io, list, part.bytes, part.size);
     }
     domi_out_clear(out, false);
     if (error != 0)
@@ -77,7 +78,7 @@ int domi_stored_take(const domus_channel *channel, domi_out *out, domi_buffer_li
     return error;
 }
 
-/* Queue the bytes of the scratch for sending. */
+/* Queue the bytes of the scratch (the thread's output of stages) for sending. */
 int domi_stored_write(domus_channel *channel, domi_out *out)
 {
     domi_buffer_list list = {NULL, NULL};
@@ -93,7 +94,7 @@ int domi_stored_write(domus_channel *channel, domi_out *out)
     return error != 0 ? error : domi_channel_write_all(channel, &list);
 }
 
-/* Let byte stages wrap the bytes that have waited, and send them. Returns as
+/* Let byte stages wrap the bytes of an answer that have waited, and send them. Returns as
  * domi_stored_write(). */
 int domi_stored_wrap(domi_pipe *pipe, domi_buffer_list *list)
 {

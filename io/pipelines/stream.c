@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-static void release_part(void *payload)
+static void release_part_of_stream(void *payload)
 {
     domi_part *part = payload;
 
@@ -20,7 +20,7 @@ static void release_part(void *payload)
 }
 
 const domus_type domi_part_type = {
-    .name = "stream part", .size = sizeof(domi_part), .release = release_part};
+    .name = "stream part", .size = sizeof(domi_part), .release = release_part_of_stream};
 
 const domus_type domi_taken_type = {.name = "stream part taken"};
 
@@ -42,15 +42,15 @@ static const domi_part *get_part_of_ask(domi_envelope *ask)
     return domi_envelope_payload(ask);
 }
 
-/* True if the stream has ended. */
+/* True if the stream has ended: its upload is not open, or its request is answered. */
 static bool is_stream_over(domi_pipe *pipe, const domi_part *part)
 {
     return part->of_request ? !domi_upload_is_open(pipe, part->number)
                             : domi_pipe_find(pipe, part->number) == NULL;
 }
 
-/* True if the next piece of the stream may come. */
-static bool may_next_piece_come(const domi_pipe *pipe, const domi_part *part)
+/* True if the next piece of the stream may be sent. */
+static bool may_next_piece_be_sent(const domi_pipe *pipe, const domi_part *part)
 {
     const domus_channel *channel = pipe->channel;
 
@@ -76,7 +76,7 @@ bool domi_stream_has_writer(const domi_pipe *pipe, const domi_part *part)
     return false;
 }
 
-static int encode_head(domi_pipe *pipe, domi_request *request, const domi_part *part)
+static int encode_head_of_stream(domi_pipe *pipe, domi_request *request, const domi_part *part)
 {
     if (request->streaming)
         return -EALREADY;
@@ -91,7 +91,7 @@ static int encode_head(domi_pipe *pipe, domi_request *request, const domi_part *
     return error;
 }
 
-static int encode_piece(domi_pipe *pipe, domi_request *request, const domi_part *part)
+static int encode_piece_of_stream(domi_pipe *pipe, domi_request *request, const domi_part *part)
 {
     const domus_piece piece = {part->bytes, false};
 
@@ -111,8 +111,8 @@ static int encode_piece(domi_pipe *pipe, domi_request *request, const domi_part 
     return error;
 }
 
-/* Tell the writer of a part that it may send the next one. */
-static void answer_writer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+/* Tell the writer of a part of a stream that it may send the next one. */
+static void answer_writer_of_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     domi_part *part = domi_envelope_payload(ask);
     void *message = part->message;
@@ -121,7 +121,7 @@ static void answer_writer(domi_manager *manager, domi_pipe *pipe, domi_envelope 
         domi_ask_answer(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
         return;
     }
-    part->message = NULL; /* the answer owns the members of the message now */
+    part->message = NULL; /* the answer to the writer owns the members of the message now */
     domi_ask_answer(manager, pipe->channel->house, ask, part->type, message);
     domi_memory_free(message);
 }
@@ -132,8 +132,8 @@ void domi_stream_answer_part_or_wait(domi_manager *manager, domi_pipe *pipe, dom
 
     if (part->of_request && domi_upload_mark_writer_told(pipe)) {
         domi_ask_fail(manager, ask, -EALREADY);
-    } else if (may_next_piece_come(pipe, part)) {
-        answer_writer(manager, pipe, ask);
+    } else if (may_next_piece_be_sent(pipe, part)) {
+        answer_writer_of_part(manager, pipe, ask);
     } else {
         domi_list_push(&pipe->writers, &ask->node);
         pipe->writer_count++;
@@ -147,8 +147,8 @@ void domi_stream_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelo
     domi_request *request = domi_pipe_find(pipe, part->number);
     int error = request == NULL                ? -EPIPE
                 : part->kind == DOMI_PART_TURN ? 0
-                : part->kind == DOMI_PART_HEAD ? encode_head(pipe, request, part)
-                                               : encode_piece(pipe, request, part);
+                : part->kind == DOMI_PART_HEAD ? encode_head_of_stream(pipe, request, part)
+                                               : encode_piece_of_stream(pipe, request, part);
 
     if (error == 0 && !domi_out_is_empty(pipe->wire->out))
         error = domi_pipe_deliver_part(pipe, part->number);

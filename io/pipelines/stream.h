@@ -12,51 +12,55 @@
 #include "io/pipelines/pipe.h"
 
 typedef enum domi_part_kind {
-    /* the head; only of an answer, because the head of a request is an ask for the peer
-     * (upload.h) */
+    /* kind of part: the head; only of an answer, because the head of a request is an ask for the
+     * peer (upload.h) */
     DOMI_PART_HEAD,
-    DOMI_PART_PIECE, /* a piece: `bytes` */
-    /* a request to wait: nothing is sent, and `message` comes back when the answer has its turn */
+    DOMI_PART_PIECE, /* kind of part: a piece, the bytes in `bytes` */
+    /* kind of part: a request to wait: nothing is sent, and `message` comes back when the answer
+     * has its turn */
     DOMI_PART_TURN,
-    DOMI_PART_END, /* the end; only of a request, because an answer ends as any answer does */
+    /* kind of part: the end; only of a request, because an answer ends as any answer does */
+    DOMI_PART_END,
     DOMI_PART_CUT,
 } domi_part_kind;
 
-/* A part of a stream. */
+/* A part of a stream: the payload of the ask by which a writer sends it. */
 typedef struct domi_part {
-    uint32_t number;        /* number of the request */
-    uint8_t kind;           /* a domi_part_kind */
-    bool of_request;        /* the stream is a request of this side, not an answer */
-    const domus_type *type; /* type of `message`; NULL: there is none */
-    void *message;          /* the head, or the message behind the last piece; on the heap */
-    domus_slice bytes;      /* the bytes of a piece */
-    /* the part is an end, and its writer waits until it is sent, not for an answer of the peer */
+    uint32_t number;        /* number of the request to which the stream belongs */
+    uint8_t kind;           /* kind of the part, a domi_part_kind */
+    bool of_request;        /* the stream is a request of this side in pieces, and not an answer */
+    const domus_type *type; /* type of the part's `message`; NULL: there is none */
+    void *message; /* the head of the stream, or the message behind its last piece; on the heap */
+    domus_slice bytes; /* the bytes of the part, if it is a piece */
+    /* the part is an end, whose writer waits until it is sent, and not for an answer of the peer */
     bool waits;
-    /* serial of the promise that any other end completes; its domi_return names none */
+    /* serial of the promise that any other end of the stream completes; the return of this ask
+     * names none */
     uint32_t serial;
 } domi_part;
 
 extern const domus_type domi_part_type;
-extern const domus_type domi_taken_type; /* the type of the answer to a part */
+/* the type of the answer that tells a writer that its part was taken */
+extern const domus_type domi_taken_type;
 
-/* Give a part its message, with a copy of the payload. If the part is not put afterwards, the
- * caller still owns what the payload owns. Returns 0; -EMSGSIZE; -ENOMEM. */
+/* Give a part of a stream its message, with a copy of the payload. If the part is not put
+ * afterwards, the caller still owns what the payload owns. Returns 0; -EMSGSIZE; -ENOMEM. */
 int domi_part_set_message(domi_part *part, const domus_type *type, const void *payload);
 
-/* Handle a part of an answer. The channel is open. */
+/* Handle a part of an answer that leaves in pieces. The channel is open. */
 void domi_stream_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
 
-/* True if a write to the same stream waits. */
+/* True if another write to the same stream waits. */
 bool domi_stream_has_writer(const domi_pipe *pipe, const domi_part *part);
 
-/* Let the writer of a part go on, or wait until it may, after the bytes of the part were queued, or
- * if it has none. */
+/* Let the writer of a part of a stream go on, or wait until it may, after the bytes of the part
+ * were queued, or if it has none. */
 void domi_stream_answer_part_or_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
 
-/* Let all writes go on that may. */
+/* Let all writers of streams go on that may send their next part. */
 void domi_stream_continue_writes(domi_manager *manager, domi_pipe *pipe);
 
-/* End all waiting writes, because the channel ends. */
+/* End all writes to streams that wait, because the channel ends. */
 void domi_stream_end(domi_manager *manager, domi_pipe *pipe);
 
 #endif

@@ -1,4 +1,4 @@
-/* Sends asks that have waited for the handshake of the stages (life.h). */
+/* Sends asks that have waited until the handshake of the stages was over (life.h). */
 #include "io/pipelines/life.h"
 
 #include "base/pipeline.h"

@@ -1,37 +1,40 @@
-/* Bounds the time that pipelines take in a phase (time.h). */
+/* Bounds the time that pipelines take in a phase 2 (time.h). */
 #include "io/pipelines/time.h"
 
-#define STEPS_UNMEASURED 16u /* messages between two reads of the clock while stages are cheap */
-#define WATCHED          64u /* iterations that are measured after a long one */
-#define PARTS            4u  /* divisor: a run of one channel gets a quarter of the time of all */
+/* number of messages between two reads of the clock while stages are cheap */
+#define STEPS_UNMEASURED 16u
+/* number of iterations in which each message is measured after a phase that was too long */
+#define WATCHED 64u
+/* divisor: a run of one channel gets a quarter of the time of all pipelines */
+#define PARTS 4u
 
-static uint64_t read_clock(const domi_io *io)
+static uint64_t read_clock_of_thread(const domi_io *io)
 {
     const domi_manager *manager = io->manager;
 
     return manager->hooks.read_clock != NULL ? manager->hooks.read_clock(manager) : manager->now_ns;
 }
 
-static uint64_t get_time_limit_ns(const domi_io *io)
+static uint64_t get_time_limit_of_pipelines_ns(const domi_io *io)
 {
     return io->config->scheduler.stage_time_ns;
 }
 
-/* True if the channel has to wait: the time of this phase is over, or it had its turn in this round
- * and others wait for theirs. */
+/* True if the channel has to wait before it decodes: the time of this phase is over, or it had its
+ * turn in this round and others wait for theirs. */
 static bool has_channel_to_wait(const domi_pipe *pipe)
 {
     const domi_io *io = pipe->channel->io;
     const domi_stage_time *time = &io->stages;
 
-    if (time->spent_ns >= get_time_limit_ns(io))
+    if (time->spent_ns >= get_time_limit_of_pipelines_ns(io))
         return true;
     return time->waiting != 0 && pipe->served_round == time->round &&
            pipe->waits_round != time->round;
 }
 
-/* Record that the channel does not wait in this round any more. */
-static void end_wait(domi_pipe *pipe)
+/* Record that the channel does not wait for its turn in this round any more. */
+static void end_wait_for_turn(domi_pipe *pipe)
 {
     domi_stage_time *time = &pipe->channel->io->stages;
 
@@ -42,7 +45,7 @@ static void end_wait(domi_pipe *pipe)
         time->round++;
 }
 
-static void put_stages_off(domi_pipe *pipe)
+static void put_pipeline_off(domi_pipe *pipe)
 {
     domi_io *io = pipe->channel->io;
     domi_stage_time *time = &io->stages;
@@ -62,23 +65,24 @@ bool domi_stages_begin_slow(domi_pipe *pipe, bool has_work)
 
     if (time->begun_ns == 0) {
         time->begun_ns = io->manager->now_ns;
-        time->round += time->round == 0; /* 0 is the round of pipelines that never had a turn */
+        /* the number 0 is the round of pipelines that never had a turn */
+        time->round += time->round == 0;
         time->steps = time->watched != 0 ? 1 : STEPS_UNMEASURED;
     }
     if (time->watched == 0)
         return true;
     if (!has_work) {
-        end_wait(pipe);
+        end_wait_for_turn(pipe);
         return true;
     }
     if (has_channel_to_wait(pipe)) {
-        put_stages_off(pipe);
+        put_pipeline_off(pipe);
         return false;
     }
     time->served = true;
     pipe->served_round = time->round;
-    end_wait(pipe);
-    time->read_ns = read_clock(io);
+    end_wait_for_turn(pipe);
+    time->read_ns = read_clock_of_thread(io);
     time->steps = 1;
     return true;
 }
@@ -87,11 +91,11 @@ bool domi_stages_step_slow(domi_pipe *pipe, uint64_t *spent_ns)
 {
     domi_io *io = pipe->channel->io;
     domi_stage_time *time = &io->stages;
-    uint64_t now_ns = read_clock(io);
+    uint64_t now_ns = read_clock_of_thread(io);
 
     if (time->watched == 0) {
         time->steps = STEPS_UNMEASURED;
-        if (now_ns - time->begun_ns < get_time_limit_ns(io))
+        if (now_ns - time->begun_ns < get_time_limit_of_pipelines_ns(io))
             return true;
         time->watched = WATCHED;
         time->served = true;
@@ -104,20 +108,21 @@ bool domi_stages_step_slow(domi_pipe *pipe, uint64_t *spent_ns)
     *spent_ns += now_ns - time->read_ns;
     time->spent_ns += now_ns - time->read_ns;
     time->read_ns = now_ns;
-    return time->spent_ns < get_time_limit_ns(io) && *spent_ns < get_time_limit_ns(io) / PARTS;
+    return time->spent_ns < get_time_limit_of_pipelines_ns(io) &&
+           *spent_ns < get_time_limit_of_pipelines_ns(io) / PARTS;
 }
 
 void domi_stages_remove_pipe(domi_pipe *pipe)
 {
-    end_wait(pipe);
+    end_wait_for_turn(pipe);
 }
 
 void domi_stages_end_phase(domi_io *io)
 {
     domi_stage_time *time = &io->stages;
 
-    if (time->spent_ns >= get_time_limit_ns(io) ||
-        io->manager->now_ns - time->begun_ns >= get_time_limit_ns(io))
+    if (time->spent_ns >= get_time_limit_of_pipelines_ns(io) ||
+        io->manager->now_ns - time->begun_ns >= get_time_limit_of_pipelines_ns(io))
         time->watched = WATCHED;
     else if (time->watched != 0)
         time->watched--;

@@ -11,11 +11,11 @@
 
 #include "io/pipelines/pipe.h"
 
-/* Begin a run of a pipeline; `has_work` says whether it has any. Returns false if the channel has
- * to wait for its turn. */
+/* Begin a run of a pipeline; `has_work` says whether the pipeline has work. Returns false if the
+ * channel has to wait for its turn to decode. */
 bool domi_stages_begin_slow(domi_pipe *pipe, bool has_work);
 
-/* True if domi_stages_begin_slow() has to be called before a run. */
+/* True if domi_stages_begin_slow() has to be called before a run, because time is measured. */
 static inline bool domi_stages_are_watched(const domi_pipe *pipe)
 {
     const domi_stage_time *time = &pipe->channel->io->stages;
@@ -23,8 +23,8 @@ static inline bool domi_stages_are_watched(const domi_pipe *pipe)
     return time->begun_ns == 0 || time->watched != 0;
 }
 
-/* Count one message that the run has handled, or one search for a message. Returns false if the run
- * has to end. `ret_spent` counts the time of this run. */
+/* Count one message that the run of a pipeline has handled, or one search for a message. Returns
+ * false if the run has to end. `ret_spent` counts the time of this run. */
 bool domi_stages_step_slow(domi_pipe *pipe, uint64_t *spent_ns);
 
 static inline bool domi_stages_step(domi_pipe *pipe, uint64_t *spent_ns)
@@ -33,10 +33,10 @@ static inline bool domi_stages_step(domi_pipe *pipe, uint64_t *spent_ns)
            domi_stages_step_slow(pipe, spent_ns);
 }
 
-/* Forget a pipeline that ends. */
+/* Forget a pipeline that ends: it does not wait for its turn any more. */
 void domi_stages_remove_pipe(domi_pipe *pipe);
 
-/* End the phase 2 in which pipelines have run. */
+/* End the time of pipelines in this phase 2. */
 void domi_stages_end_phase(domi_io *io);
 
 #endif

@@ -1,4 +1,4 @@
-/* Sends requests in pieces (upload.h). */
+/* Sends requests of this side in pieces (upload.h). */
 #include "io/pipelines/upload.h"
 
 #include "base/memory.h"
@@ -15,14 +15,14 @@
 
 #include <errno.h>
 
-/* time between two checks whether the asker is still there, in nanoseconds; and in a tunnel, which
- * may be idle for long */
+/* time between two checks whether the upload's asker is still there, in nanoseconds; and in a
+ * tunnel, which may be idle for long */
 #define LOOK_NS        UINT64_C(100000000)
 #define TUNNEL_LOOK_NS UINT64_C(1000000000)
 
 const domus_type domus_request_type = {.name = "request", .size = sizeof(domus_request)};
 
-static void release_head(void *payload)
+static void release_head_of_upload(void *payload)
 {
     const domi_upload_head *head = payload;
 
@@ -31,17 +31,18 @@ static void release_head(void *payload)
     domi_memory_free(head->message);
 }
 
-const domus_type domi_upload_type = {
-    .name = "request in pieces", .size = sizeof(domi_upload_head), .release = release_head};
+const domus_type domi_upload_type = {.name = "request in pieces",
+                                     .size = sizeof(domi_upload_head),
+                                     .release = release_head_of_upload};
 
-/* True if the answer has a body that is all that the peer still sends. */
+/* True if the answer to the upload has a body that is all that the peer still sends. */
 static bool is_answer_a_tunnel(const domi_pipe *pipe)
 {
     return pipe->upload.answered && pipe->body.of_answer && pipe->body.is_rest;
 }
 
 /* Set the time at which the channel checks the upload again. */
-static void schedule_check(const domi_manager *manager, domi_pipe *pipe)
+static void schedule_check_of_upload(const domi_manager *manager, domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
     uint64_t next_ns = manager->now_ns + (is_answer_a_tunnel(pipe) ? TUNNEL_LOOK_NS : LOOK_NS);
@@ -53,8 +54,9 @@ static void schedule_check(const domi_manager *manager, domi_pipe *pipe)
     domi_channel_arm_timeouts(channel);
 }
 
-/* Mark the body as not open any more; the next run continues the work that waited for its end. */
-static void close_upload(domi_pipe *pipe)
+/* Mark the upload's body as not open any more; the next run continues the work that waited for its
+ * end. */
+static void mark_upload_closed(domi_pipe *pipe)
 {
     pipe->upload.open = false;
     pipe->upload.ended = pipe->stopped = true;
@@ -65,7 +67,7 @@ static void close_upload(domi_pipe *pipe)
 
 /* Encode a message of the upload, and queue its bytes. Returns 0, or an error: byte stages that
  * have lost their place can encode nothing more, and then the channel was reset. */
-static int send_part(domi_pipe *pipe, const domus_type *type, const void *payload)
+static int send_part_of_upload(domi_pipe *pipe, const domus_type *type, const void *payload)
 {
     domus_wire *wire = pipe->wire;
 
@@ -79,8 +81,8 @@ static int send_part(domi_pipe *pipe, const domus_type *type, const void *payloa
     return error;
 }
 
-/* Cut the body before its end. The bytes of an answer that has come are still read. */
-static void cut_body(domi_pipe *pipe, int error)
+/* Cut the upload's body before its end. The bytes of an answer that has come are still read. */
+static void cut_body_of_upload(domi_pipe *pipe, int error)
 {
     domi_upload *upload = &pipe->upload;
     domus_channel *channel = pipe->channel;
@@ -90,7 +92,7 @@ static void cut_body(domi_pipe *pipe, int error)
     pipe->wire->stream = NULL;
     if (result == 0)
         result = domi_pipe_flush_out(pipe);
-    close_upload(pipe);
+    mark_upload_closed(pipe);
     if (result < 0 && upload->answered && !upload->ask_over)
         upload->doomed = result;
     else if (result < 0)
@@ -99,9 +101,9 @@ static void cut_body(domi_pipe *pipe, int error)
 
 /* --- the start -------------------------------------------------------------------------------- */
 
-/* Returns the message that tells the asker of the start; NULL: no memory. */
-static domi_envelope *make_start_message(domi_manager *manager, const domi_pipe *pipe,
-                                         domi_envelope *ask, uint32_t number)
+/* Returns the message that tells the asker that its upload has started; NULL: no memory. */
+static domi_envelope *make_message_of_start(domi_manager *manager, const domi_pipe *pipe,
+                                            domi_envelope *ask, uint32_t number)
 {
     const domi_upload_head *head = domi_envelope_payload(ask);
     const domi_return *back = domi_envelope_return(ask);
@@ -127,7 +129,7 @@ int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
 
     if (!pipe->wire->stages[pipe->wire->count - 1].stage->has_bodies)
         return -EOPNOTSUPP;
-    domi_envelope *begun = make_start_message(manager, pipe, ask, number);
+    domi_envelope *begun = make_message_of_start(manager, pipe, ask, number);
     if (begun == NULL)
         return -ENOMEM;
     *upload = (domi_upload){
@@ -137,7 +139,7 @@ int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
         .asker_serial = head->begin.serial,
         .deadline_ns = domi_envelope_deadline_ns(ask),
     };
-    int error = send_part(pipe, head->type, head->message);
+    int error = send_part_of_upload(pipe, head->type, head->message);
     if (error != 0) {
         upload->ask = NULL;
         domi_envelope_end(manager, begun);
@@ -145,10 +147,11 @@ int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
     }
     upload->open = true;
     pipe->channel->streams++;
-    schedule_check(manager, pipe);
+    schedule_check_of_upload(manager, pipe);
     if (domi_mailbox_put(manager, (domus_address){ask->sender, ask->sender_lease}, &begun->node,
                          DOMI_REPLY) != 0)
-        domi_envelope_end(manager, begun); /* the asker is gone, as the next check will find */
+        /* the asker of the upload is gone, as the next check will find */
+        domi_envelope_end(manager, begun);
     return 0;
 }
 
@@ -164,19 +167,19 @@ static int send_piece_of_body(domi_pipe *pipe, const domi_part *part)
         return -EBUSY;
     if (domi_channel_is_refused(pipe->channel, part->bytes.size))
         return -ENOBUFS;
-    return part->bytes.size != 0 ? send_part(pipe, &domus_piece_type, &piece) : 0;
+    return part->bytes.size != 0 ? send_part_of_upload(pipe, &domus_piece_type, &piece) : 0;
 }
 
-static int send_end(domi_pipe *pipe, const domi_part *part)
+static int send_end_of_upload(domi_pipe *pipe, const domi_part *part)
 {
     static const domus_piece end = {{NULL, 0, 0}, true};
 
-    return part->type != NULL ? send_part(pipe, part->type, part->message)
-                              : send_part(pipe, &domus_piece_type, &end);
+    return part->type != NULL ? send_part_of_upload(pipe, part->type, part->message)
+                              : send_part_of_upload(pipe, &domus_piece_type, &end);
 }
 
-/* Tell the writer whether the last part was sent. The asker waits for its answer, in the envelope
- * of the ask; the envelope of this part tells it if the end fails. */
+/* Tell the writer of the upload whether its last part was sent. The asker waits for its answer, in
+ * the envelope of the ask; the envelope of this part tells it if the end fails. */
 static void report_end_of_upload(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask,
                                  int error)
 {
@@ -200,14 +203,14 @@ static void handle_end_of_body(domi_manager *manager, domi_pipe *pipe, domi_enve
         report_end_of_upload(manager, pipe, ask, part->waits ? -EPIPE : 0);
         return;
     }
-    int error = part->kind == DOMI_PART_END ? send_end(pipe, part) : -ECANCELED;
+    int error = part->kind == DOMI_PART_END ? send_end_of_upload(pipe, part) : -ECANCELED;
     report_end_of_upload(manager, pipe, ask, part->kind == DOMI_PART_END ? error : 0);
     if (error != 0) {
-        cut_body(pipe, error);
+        cut_body_of_upload(pipe, error);
         return;
     }
     bool was_tunnel = is_answer_a_tunnel(pipe);
-    close_upload(pipe);
+    mark_upload_closed(pipe);
     if (was_tunnel)
         (void)domi_channel_finish(pipe->channel);
 }
@@ -233,13 +236,14 @@ void domi_upload_check_asker(domi_manager *manager, domi_pipe *pipe)
 {
     const domi_upload *upload = &pipe->upload;
 
-    /* relaxed, in domi_stack_serial(): the serial alone tells that the conversation is over */
+    /* The order is relaxed (in domi_stack_serial()), because the serial alone tells that the
+     * conversation is over. */
     if (domi_stack_serial(upload->asker) != upload->asker_serial)
-        cut_body(pipe, -ECANCELED);
+        cut_body_of_upload(pipe, -ECANCELED);
     else if (upload->deadline_ns != 0 && upload->deadline_ns <= manager->now_ns)
-        cut_body(pipe, -ETIMEDOUT);
+        cut_body_of_upload(pipe, -ETIMEDOUT);
     else
-        schedule_check(manager, pipe);
+        schedule_check_of_upload(manager, pipe);
 }
 
 bool domi_upload_record_answer(domi_pipe *pipe)
@@ -260,5 +264,5 @@ void domi_upload_end(domi_pipe *pipe)
     if (!pipe->upload.open)
         return;
     (void)domi_channel_break(pipe->channel, -EPIPE);
-    close_upload(pipe);
+    mark_upload_closed(pipe);
 }

@@ -15,16 +15,16 @@
 #include "house/conversation/owed.h"
 #include "io/pipelines/pipe.h"
 
-/* The payload of the ask that begins an upload. */
+/* The payload of the ask that begins an upload: the head of the request. */
 typedef struct domi_upload_head {
-    const domus_type *type; /* type of the message */
-    void *message;          /* the head, on the heap */
+    const domus_type *type; /* type of the upload's head */
+    void *message;          /* the head of the upload, on the heap */
     domi_begin begin;
 } domi_upload_head;
 
 extern const domus_type domi_upload_type;
 
-/* Returns the type of an ask as the pipeline knows it: for an upload that of its head. */
+/* Returns the type of an ask as the pipeline knows it: for an upload the type of its head. */
 static inline const domus_type *domi_mail_type(domi_envelope *mail)
 {
     if (DOMI_LIKELY(mail->type != &domi_upload_type))
@@ -36,17 +36,18 @@ static inline const domus_type *domi_mail_type(domi_envelope *mail)
  * error of `encode` or of the channel. */
 int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask, uint32_t number);
 
-/* Handle a piece, or the end. The channel is open. */
+/* Handle a piece of an upload, or its end. The channel is open. */
 void domi_upload_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *part);
 
-/* Cut the body if its asker has gone. Called at the end of a run. */
+/* Cut the body of the upload if its asker has gone. Called at the end of a run. */
 void domi_upload_check_asker(domi_manager *manager, domi_pipe *pipe);
 
-/* Record the answer, with its body. Returns true if the ask still counts, because the body of the
- * request has not ended, or if the channel was closed. */
+/* Record the peer's answer to the upload, with its body. Returns true if the ask still counts,
+ * because the body of the request has not ended, or if the channel was closed. */
 bool domi_upload_record_answer(domi_pipe *pipe);
 
-/* Reset the channel, because the peer answers nothing more and the body has no end. */
+/* Reset the channel, because the peer answers nothing more and the body of the upload has no
+ * end. */
 void domi_upload_end(domi_pipe *pipe);
 
 #endif

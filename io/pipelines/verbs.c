@@ -64,7 +64,8 @@ int domus_stream_begin(domus_stack *stack, domus_stream stream, const domus_type
         return error;
     int result = domi_ask_for_earlier_work(stack, stream.channel, &domi_part_type, &part, then);
     if (result < 0)
-        domi_memory_free(part.message); /* the caller still owns the members of the head */
+        /* on failure the caller still owns the members of the head */
+        domi_memory_free(part.message);
     return result;
 }
 
@@ -109,7 +110,8 @@ int domus_reply_await_turn(domus_stack *stack, const domus_type *type, const voi
     part.number = stream.number;
     int result = domi_ask_for_earlier_work(stack, stream.channel, &domi_part_type, &part, then);
     if (result < 0)
-        domi_memory_free(part.message); /* the caller still owns the members of the payload */
+        /* on failure the caller still owns the members of the payload */
+        domi_memory_free(part.message);
     return result;
 }
 
@@ -161,7 +163,8 @@ int domus_request_begin(domus_stack *stack, domus_address to, const domus_type *
     domi_upload_head head = {.type = type, .message = part.message};
     int result = domi_ask_begin(stack, to, &domi_upload_type, &head, &head.begin, timeout_ns, then);
     if (result < 0)
-        domi_memory_free(head.message); /* the caller still owns the members of the head */
+        /* on failure the caller still owns the members of the head */
+        domi_memory_free(head.message);
     return result;
 }
 
@@ -171,10 +174,10 @@ int domus_request_write(domus_stack *stack, domus_request request, domus_slice b
     return domus_stream_write(stack, request.stream, bytes, then);
 }
 
-/* Send the last part, and wait for the answer. If no conversation waits for the answer any more,
- * wait until the part is sent. */
-static int end_request(domus_stack *stack, domus_request request, domi_part *part,
-                       domus_resumed *then)
+/* Send the last part of a request in pieces, and wait for the answer. If no conversation waits for
+ * the answer any more, wait until the part is sent. */
+static int end_request_in_pieces(domus_stack *stack, domus_request request, domi_part *part,
+                                 domus_resumed *then)
 {
     const domi_asking asking = {request.promise, request.serial};
     int error = domi_ask_check_under_way(stack, asking);
@@ -199,9 +202,10 @@ int domus_request_end(domus_stack *stack, domus_request request, const domus_typ
 
     if (error != 0)
         return error;
-    int result = end_request(stack, request, &part, then);
+    int result = end_request_in_pieces(stack, request, &part, then);
     if (result < 0)
-        domi_memory_free(part.message); /* the caller still owns the members of the payload */
+        /* on failure the caller still owns the members of the payload */
+        domi_memory_free(part.message);
     return result;
 }
 
@@ -209,7 +213,7 @@ int domus_request_cut(domus_stack *stack, domus_request request, domus_resumed *
 {
     domi_part part = {.kind = DOMI_PART_CUT};
 
-    return end_request(stack, request, &part, then);
+    return end_request_in_pieces(stack, request, &part, then);
 }
 
 /* --- their asks ------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* Makes buffers and gives them back. A provided buffer has its descriptor in a table, so lending it
- * allocates nothing. A heap buffer is one allocation with its descriptor in front. */
+/* Makes buffers and gives them back. A provided buffer has its descriptor in a table, so it can be
+ * lent without an allocation. A heap buffer is one allocation with its descriptor in front. */
 #include "io/resources/buffer.h"
 
 #include "base/check.h"
@@ -10,13 +10,16 @@
 #include <errno.h>
 #include <string.h>
 
-#define KEPT_MAX   64u   /* most heap buffers that a thread keeps */
-#define KEPT_BYTES 1024u /* size in bytes of the largest buffer that is kept */
-#define SPARE_MAX  64u   /* most bytes of a kept buffer that its next user does not need */
+#define KEPT_MAX   64u   /* most heap buffers that a thread keeps for later answers */
+#define KEPT_BYTES 1024u /* size in bytes of the largest heap buffer that is kept */
+/* most bytes by which a kept buffer may be larger than its next user needs */
+#define SPARE_MAX 64u
 
 void domi_buffers_keep(domi_io *io)
 {
-#ifndef __SANITIZE_ADDRESS__ /* the sanitizer sees a use after free only if memory is freed */
+/* under the address sanitizer buffers are not kept, because it sees a use after free only if
+ * memory is freed */
+#ifndef __SANITIZE_ADDRESS__
     io->kept_room = KEPT_MAX;
 #else
     (void)io;
@@ -35,9 +38,9 @@ void domi_buffers_forget(domi_io *io)
     }
 }
 
-/* Returns memory for a buffer with room for `size` bytes behind it. Answers mostly have the size of
- * the last one, so only the buffer that was kept last is tried. */
-DOMI_INLINE domus_buffer *take_memory(domi_io *io, size_t size, bool of_slice)
+/* Returns memory for a heap buffer with room for `size` bytes behind its descriptor. Answers mostly
+ * have the size of the last one, so only the buffer that was kept last is tried. */
+DOMI_INLINE domus_buffer *take_memory_for_heap_buffer(domi_io *io, size_t size, bool of_slice)
 {
     domus_buffer *buffer = io->kept[of_slice];
     size_t bytes = DOMI_MEMORY_HEAD + sizeof *buffer + size;
@@ -50,8 +53,8 @@ DOMI_INLINE domus_buffer *take_memory(domi_io *io, size_t size, bool of_slice)
     return buffer;
 }
 
-/* Keep a buffer for the next answer, or free it. */
-static void keep_memory(domi_io *io, domus_buffer *buffer)
+/* Keep a freed heap buffer for the next answer, or free its memory. */
+static void keep_or_free_heap_buffer(domi_io *io, domus_buffer *buffer)
 {
     bool of_slice = buffer->index == DOMI_BUFFER_SLICE;
 
@@ -66,7 +69,7 @@ static void keep_memory(domi_io *io, domus_buffer *buffer)
 
 domus_buffer *domi_buffer_heap(domi_io *io, size_t size)
 {
-    domus_buffer *buffer = take_memory(io, size, false);
+    domus_buffer *buffer = take_memory_for_heap_buffer(io, size, false);
 
     if (buffer == NULL)
         return NULL;
@@ -80,7 +83,7 @@ domus_buffer *domi_buffer_heap(domi_io *io, size_t size)
 
 domus_buffer *domi_buffer_of_slice(domi_io *io, domus_slice slice)
 {
-    domus_buffer *buffer = take_memory(io, 0, true);
+    domus_buffer *buffer = take_memory_for_heap_buffer(io, 0, true);
 
     domi_queued_page *page = buffer != NULL ? domi_pages_join(&io->pages, slice.page) : NULL;
 
@@ -97,7 +100,7 @@ domus_buffer *domi_buffer_of_slice(domi_io *io, domus_slice slice)
     return buffer;
 }
 
-/* Returns the start of the memory of a provided buffer. */
+/* Returns the start of the memory of a provided buffer; its content may begin behind that. */
 static inline char *get_memory_of_buffer(const domi_io *io, const domus_buffer *buffer)
 {
     return io->memory + (size_t)buffer->index * io->config->io.buffers.size_bytes;
@@ -132,7 +135,7 @@ void domi_buffer_give_back(domus_buffer *buffer)
         domus_slice_free((domus_slice){buffer->page->page, 0, buffer->size});
         domi_pages_leave(&buffer->io->pages, buffer->page);
     }
-    keep_memory(buffer->io, buffer);
+    keep_or_free_heap_buffer(buffer->io, buffer);
 }
 
 int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **ret_buffer)
@@ -144,7 +147,7 @@ int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **ret_buffer)
     domus_buffer *buffer = domi_buffer_heap(stack->manager->io, size);
     if (buffer == NULL)
         return -ENOMEM;
-    memset(buffer->data, 0, size); /* the bytes of an earlier user must not become visible */
+    memset(buffer->data, 0, size); /* the new buffer must not show the bytes of an earlier user */
     *ret_buffer = buffer;
     return 0;
 }

@@ -8,21 +8,27 @@
 
 #include <domus/slice.h>
 
-#define DOMI_BUFFER_HEAP UINT32_MAX /* value of `index` in a buffer that is not a provided one */
-/* value of `index` in a buffer whose bytes are those of a slice */
+/* value of a buffer's `index` if it is no provided buffer but one from the heap */
+#define DOMI_BUFFER_HEAP UINT32_MAX
+/* value of a buffer's `index` if its bytes are those of a slice */
 #define DOMI_BUFFER_SLICE (UINT32_MAX - 1)
-#define DOMI_BUFFER_MAX   (1024u * 1024) /* most bytes of one buffer */
+#define DOMI_BUFFER_MAX   (1024u * 1024) /* most bytes of content of one buffer */
 
 struct domus_buffer {
-    domus_buffer *next; /* next buffer in the list that holds this one */
-    domi_io *io;        /* the io that owns the buffer */
-    char *data;         /* first byte of the content; in a datagram its head stands before it */
-    struct domi_datagram *datagram; /* destination of a queued datagram; else NULL */
-    domi_queued_page *page;         /* owner of the bytes of a slice's buffer; else not used */
-    uint32_t size;                  /* number of bytes of content */
-    uint32_t index;             /* number of the provided buffer; DOMI_BUFFER_HEAP: a heap buffer */
-    uint32_t holder_slot;       /* slot of the channel that holds the buffer; UINT32_MAX: none */
-    uint32_t holder_generation; /* generation of that slot when the channel took the buffer */
+    domus_buffer *next; /* next buffer in the list in which this one stands */
+    domi_io *io;        /* the io of the thread to which the buffer belongs */
+    char *data; /* first byte of the buffer's content; in a datagram its head stands before it */
+    /* destination of the buffer if it is a queued datagram; else NULL */
+    struct domi_datagram *datagram;
+    /* owner of the bytes if the buffer is made from a slice; else not used */
+    domi_queued_page *page;
+    uint32_t size; /* number of bytes of the buffer's content */
+    /* number of the buffer among the provided ones; DOMI_BUFFER_HEAP: a heap buffer */
+    uint32_t index;
+    /* slot of the channel that holds the buffer; UINT32_MAX: no channel holds it */
+    uint32_t holder_slot;
+    /* generation of the holder's slot when that channel took the buffer */
+    uint32_t holder_generation;
 };
 
 DOMI_FIFO(domi_buffer_list, domus_buffer, next);
@@ -36,18 +42,18 @@ void domi_buffers_forget(domi_io *io);
  * is no memory. */
 domus_buffer *domi_buffer_heap(domi_io *io, size_t size);
 
-/* Make a buffer from a slice, which it then owns. Returns NULL when there is no memory. */
+/* Make a buffer from a slice, which the buffer then owns. Returns NULL when there is no memory. */
 domus_buffer *domi_buffer_of_slice(domi_io *io, domus_slice slice);
 
-/* Returns the number of bytes in front of the content: the size of the head of a received datagram;
- * else 0. */
+/* Returns the number of bytes in front of a buffer's content: the size of the head of a received
+ * datagram; else 0. */
 uint32_t domi_buffer_front(const domus_buffer *buffer);
 
 /* Give a provided buffer back to the kernel, which sees it after the next publish. */
 void domi_buffer_recycle(domi_io *io, domus_buffer *buffer);
 
-/* Free a heap buffer, or recycle a provided one. Unlike domus_buffer_free() (receive.c) this does
- * not tell the channel that holds it. */
+/* Free a heap buffer, or give a provided one back to the kernel. Unlike domus_buffer_free()
+ * (receive.c) this does not tell the channel that holds the buffer. */
 void domi_buffer_give_back(domus_buffer *buffer);
 
 #endif

@@ -17,10 +17,11 @@
 #include <sys/un.h>
 
 #define PORT_MAX      65535   /* highest TCP port */
-#define UNIX_PREFIX   "unix:" /* prefix of the text of a Unix socket's address */
+#define UNIX_PREFIX   "unix:" /* prefix of the address of a Unix socket as text */
 #define UNIX_NAME_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path))
-#define IPV4_IN_IPV6  12u /* number of bytes of the prefix ::ffff: before a mapped address */
-/* size in bytes for the text of an IPv6 address with its scope */
+/* number of bytes of the prefix ::ffff: before an IPv4 address that is mapped into IPv6 */
+#define IPV4_IN_IPV6 12u
+/* bytes for the text of an IPv6 address with its scope */
 #define HOST_TEXT_SIZE (INET6_ADDRSTRLEN + 16)
 
 static_assert(UNIX_NAME_MAX <= sizeof(((domus_endpoint *)NULL)->bytes), "each name fits");
@@ -64,7 +65,8 @@ void domi_endpoint_from_socket(const struct sockaddr_storage *address, socklen_t
     }
 }
 
-static int write_name_to_socket(const domus_endpoint *endpoint, struct sockaddr_un *ret_address)
+static int write_unix_name_to_socket(const domus_endpoint *endpoint,
+                                     struct sockaddr_un *ret_address)
 {
     bool is_path = endpoint->bytes[0] != '\0';
 
@@ -72,7 +74,8 @@ static int write_name_to_socket(const domus_endpoint *endpoint, struct sockaddr_
         return -EAFNOSUPPORT;
     ret_address->sun_family = AF_UNIX;
     memcpy(ret_address->sun_path, endpoint->bytes, endpoint->size);
-    /* the NUL behind a path counts; in an abstract name every byte belongs to the name */
+    /* the NUL behind a path counts as a byte of it; in an abstract name every byte belongs to the
+     * name */
     return (int)(offsetof(struct sockaddr_un, sun_path) + endpoint->size + (is_path ? 1u : 0u));
 }
 
@@ -96,7 +99,7 @@ int domi_endpoint_to_socket(const domus_endpoint *endpoint, struct sockaddr_stor
         return (int)sizeof *v6;
     }
     if (endpoint->family == AF_UNIX)
-        return write_name_to_socket(endpoint, (struct sockaddr_un *)(void *)ret_address);
+        return write_unix_name_to_socket(endpoint, (struct sockaddr_un *)(void *)ret_address);
     return -EAFNOSUPPORT;
 }
 
@@ -112,7 +115,8 @@ int domi_endpoint_of(const domi_io *io, int fd, bool is_peer, domus_endpoint *re
         0) {
         if (!is_peer)
             return -ENOTCONN;
-        domi_socket_name_peer(io, fd, &address); /* works also after the peer's reset */
+        /* unlike getpeername(2), this works also after a reset by the peer */
+        domi_socket_name_peer(io, fd, &address);
         size = address.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                              : sizeof(struct sockaddr_in);
     }
@@ -122,7 +126,7 @@ int domi_endpoint_of(const domi_io *io, int fd, bool is_peer, domus_endpoint *re
 
 /* --- equality --------------------------------------------------------------------------------- */
 
-/* Replace an IPv4 address that is mapped into IPv6 by the plain one. */
+/* Replace an IPv4 address that is mapped into IPv6 (::ffff:a.b.c.d) by the plain IPv4 address. */
 static domus_endpoint unmap_ipv4_address(const domus_endpoint *endpoint)
 {
     static const unsigned char prefix[IPV4_IN_IPV6] = {[10] = 0xff, [11] = 0xff};
@@ -169,7 +173,8 @@ uint64_t domus_endpoint_hash(const domus_endpoint *endpoint, const uint64_t key[
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-static size_t write_host(const domus_endpoint *endpoint, char text[HOST_TEXT_SIZE + 16])
+static size_t write_host_of_ip_address(const domus_endpoint *endpoint,
+                                       char text[HOST_TEXT_SIZE + 16])
 {
     char host[HOST_TEXT_SIZE] = "";
     char scope[16] = "";
@@ -182,7 +187,8 @@ static size_t write_host(const domus_endpoint *endpoint, char text[HOST_TEXT_SIZ
     return (size_t)snprintf(text, HOST_TEXT_SIZE + 16, "[%s%s]:%u", host, scope, endpoint->port);
 }
 
-static size_t write_name(const domus_endpoint *endpoint, char text[DOMUS_ENDPOINT_TEXT_MAX])
+static size_t write_name_of_unix_socket(const domus_endpoint *endpoint,
+                                        char text[DOMUS_ENDPOINT_TEXT_MAX])
 {
     size_t skipped = endpoint->bytes[0] == '\0' ? 1 : 0;
     size_t size = endpoint->size <= UNIX_NAME_MAX ? endpoint->size : UNIX_NAME_MAX;
@@ -199,15 +205,15 @@ size_t domus_endpoint_text(const domus_endpoint *endpoint, char *text, size_t si
     size_t length = strlen(whole);
 
     if (endpoint->family == AF_INET || endpoint->family == AF_INET6)
-        length = write_host(endpoint, whole);
+        length = write_host_of_ip_address(endpoint, whole);
     else if (endpoint->family == AF_UNIX && endpoint->size != 0)
-        length = write_name(endpoint, whole);
+        length = write_name_of_unix_socket(endpoint, whole);
     if (size != 0)
         (void)snprintf(text, size, "%s", whole);
     return length;
 }
 
-static int parse_name(const char *name, domus_endpoint *endpoint)
+static int parse_name_of_unix_socket(const char *name, domus_endpoint *endpoint)
 {
     size_t length = strlen(name);
     bool is_abstract = name[0] == '@';
@@ -226,7 +232,7 @@ static int parse_name(const char *name, domus_endpoint *endpoint)
 
 /* Read decimal digits and nothing else. Returns the number; -1 if the text is not a number, or if
  * it is above `max`. */
-static int64_t parse_number(const char *text, int64_t max)
+static int64_t parse_decimal_number(const char *text, int64_t max)
 {
     int64_t number = 0;
 
@@ -242,13 +248,13 @@ static int64_t parse_number(const char *text, int64_t max)
     return number;
 }
 
-/* Read an IPv6 address, "v6" or "v6%scope"; its brackets were removed before. */
-static int parse_v6(char *host, domus_endpoint *endpoint)
+/* Read an IPv6 address as text, "v6" or "v6%scope"; its brackets were removed before. */
+static int parse_ipv6_address(char *host, domus_endpoint *endpoint)
 {
     char *percent = strchr(host, '%');
 
     if (percent != NULL) {
-        int64_t scope = parse_number(percent + 1, UINT32_MAX);
+        int64_t scope = parse_decimal_number(percent + 1, UINT32_MAX);
         if (scope < 0)
             return -EINVAL;
         endpoint->scope = (uint32_t)scope;
@@ -268,17 +274,17 @@ int domus_endpoint_parse(const char *text, domus_endpoint *ret_endpoint)
 
     memset(ret_endpoint, 0, sizeof *ret_endpoint);
     if (strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0) {
-        result = parse_name(text + strlen(UNIX_PREFIX), &endpoint);
+        result = parse_name_of_unix_socket(text + strlen(UNIX_PREFIX), &endpoint);
     } else {
         size_t length = colon != NULL ? (size_t)(colon - text) : 0;
-        int64_t port = colon != NULL ? parse_number(colon + 1, PORT_MAX) : -1;
+        int64_t port = colon != NULL ? parse_decimal_number(colon + 1, PORT_MAX) : -1;
         if (length == 0 || length >= sizeof host || port < 0)
             return -EINVAL;
         memcpy(host, text, length);
         host[length] = '\0';
         if (host[0] == '[' && host[length - 1] == ']') {
             host[length - 1] = '\0';
-            result = parse_v6(host + 1, &endpoint);
+            result = parse_ipv6_address(host + 1, &endpoint);
         } else {
             endpoint.family = AF_INET;
             endpoint.size = 4;

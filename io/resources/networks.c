@@ -9,18 +9,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN_MAX 64  /* most characters of a wrong text that the error shows, escaped */
-#define WORD_MAX  63u /* most bytes of the text of one network */
+#define SHOWN_MAX 64  /* most characters of a wrong list that the error message shows, escaped */
+#define WORD_MAX  63u /* most bytes of the text of one network in a list */
 
-static void map_v4(const void *v4, unsigned char address[16])
+static void map_ipv4_into_ipv6(const void *v4, unsigned char address[16])
 {
     memset(address, 0, 10);
     memset(address + 10, 0xff, 2);
     memcpy(address + 12, v4, 4);
 }
 
-/* True if the first `bits` bits of both are equal. */
-static bool are_bits_equal(const unsigned char *one, const unsigned char *other, uint32_t bits)
+/* True if the first `bits` bits of both addresses are equal. */
+static bool are_first_bits_equal(const unsigned char *one, const unsigned char *other,
+                                 uint32_t bits)
 {
     uint32_t whole = bits / 8, rest = bits % 8;
 
@@ -28,7 +29,7 @@ static bool are_bits_equal(const unsigned char *one, const unsigned char *other,
            (rest == 0 || ((one[whole] ^ other[whole]) >> (8 - rest)) == 0);
 }
 
-/* Read a number of 0..most without leading zeros. Returns -1 if the text is none. */
+/* Read a decimal number of 0..most without leading zeros. Returns -1 if the text is none. */
 static int read_number_up_to(const char *text, int most)
 {
     int number = 0;
@@ -45,7 +46,7 @@ static int read_number_up_to(const char *text, int most)
     return number;
 }
 
-static bool has_bits_behind_prefix(const domi_network *network)
+static bool has_address_bits_behind_prefix(const domi_network *network)
 {
     static const unsigned char zero[16];
     uint32_t whole = network->prefix / 8, rest = network->prefix % 8;
@@ -71,7 +72,7 @@ static int read_network(char *word, domi_network *ret_network)
     if (slash != NULL)
         *slash = '\0';
     if (inet_pton(AF_INET, word, v4) == 1) {
-        map_v4(v4, network.address);
+        map_ipv4_into_ipv6(v4, network.address);
         bits = 32;
     } else if (inet_pton(AF_INET6, word, network.address) != 1) {
         return -EINVAL;
@@ -80,7 +81,7 @@ static int read_network(char *word, domi_network *ret_network)
     if (prefix < 0)
         return -EINVAL;
     network.prefix = (uint8_t)(prefix + 128 - bits);
-    if (has_bits_behind_prefix(&network))
+    if (has_address_bits_behind_prefix(&network))
         return -EINVAL;
     *ret_network = network;
     return 0;
@@ -134,7 +135,7 @@ bool domi_networks_have(const domi_networks *networks, const struct sockaddr_sto
     unsigned char bytes[16] = {0};
 
     if (address->ss_family == AF_INET)
-        map_v4(&v4->sin_addr, bytes);
+        map_ipv4_into_ipv6(&v4->sin_addr, bytes);
     else if (address->ss_family == AF_INET6)
         memcpy(bytes, &v6->sin6_addr, sizeof bytes);
     else if (address->ss_family != AF_UNIX)
@@ -143,7 +144,7 @@ bool domi_networks_have(const domi_networks *networks, const struct sockaddr_sto
         const domi_network *network = &networks->networks[i];
         if (network->is_unix != (address->ss_family == AF_UNIX))
             continue;
-        if (network->is_unix || are_bits_equal(bytes, network->address, network->prefix))
+        if (network->is_unix || are_first_bits_equal(bytes, network->address, network->prefix))
             return true;
     }
     return false;

@@ -9,7 +9,7 @@
 #define MS_NS     UINT64_C(1000000)
 #define SECOND_NS (1000 * MS_NS)
 
-static uint64_t round_up_to_unit(uint64_t ns, uint64_t unit_ns)
+static uint64_t round_up_to_time_unit(uint64_t ns, uint64_t unit_ns)
 {
     return (ns + unit_ns - 1) / unit_ns;
 }
@@ -41,11 +41,11 @@ int domi_socket_set_buffers(const domi_io *io, int fd, const domi_channel_settin
 int domi_socket_set_tcp(const domi_io *io, int fd, const domi_channel_settings *settings,
                         bool resets)
 {
-    uint64_t idle_s = round_up_to_unit(settings->keepalive_idle_ns, SECOND_NS);
-    uint64_t interval_s = round_up_to_unit(settings->keepalive_interval_ns, SECOND_NS);
-    uint64_t user_ms = round_up_to_unit(settings->user_timeout_ns, MS_NS);
+    uint64_t idle_s = round_up_to_time_unit(settings->keepalive_idle_ns, SECOND_NS);
+    uint64_t interval_s = round_up_to_time_unit(settings->keepalive_interval_ns, SECOND_NS);
+    uint64_t user_ms = round_up_to_time_unit(settings->user_timeout_ns, MS_NS);
     const domi_socket_option options[] = {
-        /* the kernel refuses 0 for these three */
+        /* the kernel refuses 0 for these three keep-alive options */
         {IPPROTO_TCP, TCP_KEEPIDLE, idle_s, false},
         {IPPROTO_TCP, TCP_KEEPINTVL, idle_s != 0 ? interval_s : 0, false},
         {IPPROTO_TCP, TCP_KEEPCNT, idle_s != 0 ? settings->keepalive_count : 0, false},

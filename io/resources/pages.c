@@ -7,7 +7,8 @@
 #include "base/page.h"
 
 #define LISTS_LEAST 16u
-#define LISTS_KEPT  1024u /* number of lists above which an empty table is freed */
+/* number of lists above which the table is freed when it becomes empty */
+#define LISTS_KEPT 1024u
 
 static domi_queued_page **find_list_of_page(const domi_queued_pages *pages, const domus_page *page)
 {
@@ -16,7 +17,7 @@ static domi_queued_page **find_list_of_page(const domi_queued_pages *pages, cons
     return &pages->lists[hash >> 32 & (pages->lists_count - 1)];
 }
 
-static domi_queued_page *find_queued_page(const domi_queued_pages *pages, const domus_page *page)
+static domi_queued_page *find_page_in_table(const domi_queued_pages *pages, const domus_page *page)
 {
     domi_queued_page *at = pages->lists_count != 0 ? *find_list_of_page(pages, page) : NULL;
 
@@ -25,7 +26,7 @@ static domi_queued_page *find_queued_page(const domi_queued_pages *pages, const 
     return at;
 }
 
-static void put_queued_page(const domi_queued_pages *pages, domi_queued_page *made)
+static void put_page_into_table(const domi_queued_pages *pages, domi_queued_page *made)
 {
     domi_queued_page **list = find_list_of_page(pages, made->page);
 
@@ -33,8 +34,9 @@ static void put_queued_page(const domi_queued_pages *pages, domi_queued_page *ma
     *list = made;
 }
 
-/* Make room for one more page. Returns false if there is no table and no memory for one. */
-static bool make_room(domi_queued_pages *pages)
+/* Make room for one more page in the table. Returns false if there is no table and no memory for
+ * one. */
+static bool make_room_for_page(domi_queued_pages *pages)
 {
     domi_queued_pages grown = *pages;
 
@@ -48,7 +50,7 @@ static bool make_room(domi_queued_pages *pages)
         while (pages->lists[i] != NULL) {
             domi_queued_page *moved = pages->lists[i];
             pages->lists[i] = moved->next;
-            put_queued_page(&grown, moved);
+            put_page_into_table(&grown, moved);
         }
     }
     domi_memory_free(pages->lists);
@@ -58,15 +60,15 @@ static bool make_room(domi_queued_pages *pages)
 
 domi_queued_page *domi_pages_join(domi_queued_pages *pages, const domus_page *page)
 {
-    domi_queued_page *at = find_queued_page(pages, page);
+    domi_queued_page *at = find_page_in_table(pages, page);
 
     if (at == NULL) {
-        at = make_room(pages) ? domi_memory_new(sizeof *at) : NULL;
+        at = make_room_for_page(pages) ? domi_memory_new(sizeof *at) : NULL;
         if (at == NULL)
             return NULL;
         at->page = page;
         at->bytes = domi_page_bytes(page);
-        put_queued_page(pages, at);
+        put_page_into_table(pages, at);
         pages->count++;
     }
     at->buffers++;
@@ -90,12 +92,12 @@ void domi_pages_leave(domi_queued_pages *pages, domi_queued_page *of)
 
 bool domi_pages_has(const domi_queued_pages *pages, const domus_page *page)
 {
-    const domi_queued_page *at = find_queued_page(pages, page);
+    const domi_queued_page *at = find_page_in_table(pages, page);
 
     return at != NULL && at->waiting != 0;
 }
 
-static void update_beyond(domi_queued_pages *pages)
+static void update_bytes_beyond_bound(domi_queued_pages *pages)
 {
     pages->beyond = pages->bytes > pages->bytes_most ? pages->bytes - pages->bytes_most : 0;
 }
@@ -105,7 +107,7 @@ uint64_t domi_pages_add_slice(domi_queued_pages *pages, domi_queued_page *of)
     if (of->waiting++ != 0)
         return 0;
     pages->bytes += of->bytes;
-    update_beyond(pages);
+    update_bytes_beyond_bound(pages);
     return of->bytes;
 }
 
@@ -115,14 +117,14 @@ uint64_t domi_pages_remove_slice(domi_queued_pages *pages, domi_queued_page *of)
     if (--of->waiting != 0)
         return 0;
     pages->bytes -= of->bytes;
-    update_beyond(pages);
+    update_bytes_beyond_bound(pages);
     return of->bytes;
 }
 
 void domi_pages_set_most(domi_queued_pages *pages, uint64_t bytes)
 {
     pages->bytes_most = bytes;
-    update_beyond(pages);
+    update_bytes_beyond_bound(pages);
 }
 
 void domi_pages_end(domi_queued_pages *pages)

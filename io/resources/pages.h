@@ -10,32 +10,34 @@
 
 #include <domus/slice.h>
 
-/* A page with slices in buffers of this thread. */
+/* A page whose slices are in buffers of this thread. */
 typedef struct domi_queued_page {
     const domus_page *page;
-    struct domi_queued_page *next; /* the next page in the same list of the hash table */
+    struct domi_queued_page *next; /* the next page in the same list of the table */
     uint64_t bytes;                /* size of the page in bytes */
-    uint32_t buffers;              /* number of buffers that have slices of the page */
-    uint32_t waiting;              /* number of these buffers whose slices are counted as queued */
+    uint32_t buffers; /* number of buffers of this thread that have slices of the page */
+    /* number of buffers with slices of the page whose bytes are counted as queued */
+    uint32_t waiting;
 } domi_queued_page;
 
 typedef struct domi_queued_pages {
     domi_queued_page **lists;
-    uint32_t lists_count; /* number of lists; a power of 2, or 0 */
-    uint32_t count;       /* number of pages */
-    uint64_t bytes;       /* bytes of the pages whose slices wait to be sent */
-    /* most of `bytes` that counts against all channels; the excess is `beyond` */
+    uint32_t lists_count; /* number of lists in the table of pages; a power of 2, or 0 */
+    uint32_t count;       /* number of pages in the table */
+    uint64_t bytes;       /* sum of the sizes of the pages whose slices wait to be sent */
+    /* most of `bytes` that counts against all channels; the rest is `beyond` */
     uint64_t bytes_most;
     uint64_t beyond;
 } domi_queued_pages;
 
-/* Record that a buffer has got a slice of the page. Returns the page's entry; NULL: no memory. */
+/* Record that a buffer has got a slice of the page. Returns the entry of the page in the table;
+ * NULL: no memory. */
 domi_queued_page *domi_pages_join(domi_queued_pages *pages, const domus_page *page);
 
 /* Record that a buffer with a slice of the page is freed. */
 void domi_pages_leave(domi_queued_pages *pages, domi_queued_page *of);
 
-/* True if a slice of the page waits already. */
+/* True if a slice of the page waits to be sent already. */
 bool domi_pages_has(const domi_queued_pages *pages, const domus_page *page);
 
 /* Count one more waiting slice of the page, or one less. A page counts once, however many of its
@@ -44,10 +46,10 @@ bool domi_pages_has(const domi_queued_pages *pages, const domus_page *page);
 uint64_t domi_pages_add_slice(domi_queued_pages *pages, domi_queued_page *of);
 uint64_t domi_pages_remove_slice(domi_queued_pages *pages, domi_queued_page *of);
 
-/* Set how many bytes of pages may count against other channels. */
+/* Set how many bytes of pages may count against all channels. */
 void domi_pages_set_most(domi_queued_pages *pages, uint64_t bytes);
 
-/* Free the table. No page may be left. */
+/* Free the table of pages. No page may be left in it. */
 void domi_pages_end(domi_queued_pages *pages);
 
 #endif

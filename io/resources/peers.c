@@ -12,12 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUCKETS_MIN 16u /* number of buckets of the smallest table */
+#define BUCKETS_MIN 16u /* number of buckets of the smallest table of addresses */
 
-/* number of entries in a bucket, on average, if every connection has another address */
+/* number of entries in a bucket of the table, on average, if every connection has another
+ * address */
 #define CONNECTIONS_PER_BUCKET 4u
 
-static uint32_t get_share_of_connections(uint32_t connections_max, uint32_t percent)
+static uint32_t get_share_of_max_connections(uint32_t connections_max, uint32_t percent)
 {
     uint64_t share = (uint64_t)connections_max * percent / 100;
 
@@ -26,19 +27,19 @@ static uint32_t get_share_of_connections(uint32_t connections_max, uint32_t perc
     return share != 0 ? (uint32_t)share : 1;
 }
 
-/* Set the bounds of one address. Relaxed: domi_peers_max() reads them at any time. */
-static void set_bounds(domi_peers *peers, uint32_t connections_max)
+/* Set the most connections of one address. Relaxed: domi_peers_max() reads them at any time. */
+static void set_bounds_of_one_address(domi_peers *peers, uint32_t connections_max)
 {
     __atomic_store_n(&peers->foreign_max,
-                     get_share_of_connections(connections_max, peers->share_percent),
+                     get_share_of_max_connections(connections_max, peers->share_percent),
                      __ATOMIC_RELAXED);
     __atomic_store_n(&peers->local_max,
-                     get_share_of_connections(connections_max, peers->local_share_percent),
+                     get_share_of_max_connections(connections_max, peers->local_share_percent),
                      __ATOMIC_RELAXED);
 }
 
 /* Returns the number of buckets that the table needs for `connections_max` connections. */
-static uint32_t count_buckets(uint32_t connections_max)
+static uint32_t get_bucket_count_for_connections(uint32_t connections_max)
 {
     uint32_t count = BUCKETS_MIN;
 
@@ -49,7 +50,7 @@ static uint32_t count_buckets(uint32_t connections_max)
 
 int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const uint64_t hash_key[2])
 {
-    uint32_t count = count_buckets(limits->connections_max);
+    uint32_t count = get_bucket_count_for_connections(limits->connections_max);
 
     *peers = (domi_peers){
         .share_percent = limits->share_percent,
@@ -57,7 +58,7 @@ int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const ui
         .hash_key = {hash_key[0], hash_key[1]},
     };
     domi_spinlock_init(&peers->lock);
-    set_bounds(peers, limits->connections_max);
+    set_bounds_of_one_address(peers, limits->connections_max);
     if (peers->foreign_max == UINT32_MAX && peers->local_max == UINT32_MAX)
         return 0;
     peers->buckets_bytes = count * sizeof(domi_peer *);
@@ -69,8 +70,9 @@ int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const ui
     return 0;
 }
 
-/* Free the entries that are left, by connections whose thread ended without closing them. */
-static void free_entries(domi_peers *peers)
+/* Free the entries that are left in the table, because of connections whose thread ended without
+ * closing them. */
+static void free_entries_of_table(domi_peers *peers)
 {
     for (uint32_t i = 0; i < peers->buckets_count; i++) {
         while (peers->buckets[i] != NULL) {
@@ -84,13 +86,13 @@ static void free_entries(domi_peers *peers)
 void domi_peers_fini(domi_peers *peers)
 {
     if (peers->count != 0)
-        free_entries(peers);
+        free_entries_of_table(peers);
     if (peers->buckets != NULL)
         domi_memory_unmap(peers->buckets, peers->buckets_bytes);
     *peers = (domi_peers){0};
 }
 
-static void get_key_of_ipv4(uint32_t address, domi_peer_key *ret_key)
+static void get_key_of_ipv4_address(uint32_t address, domi_peer_key *ret_key)
 {
     *ret_key = (domi_peer_key){
         .network = address,
@@ -105,11 +107,11 @@ void domi_peer_key_of(const struct sockaddr_storage *address, domi_peer_key *ret
     const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
 
     if (address->ss_family == AF_INET) {
-        get_key_of_ipv4(ntohl(v4->sin_addr.s_addr), ret_key);
+        get_key_of_ipv4_address(ntohl(v4->sin_addr.s_addr), ret_key);
     } else if (address->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(v6)) {
         uint32_t mapped;
         memcpy(&mapped, v6->s6_addr + 12, sizeof mapped);
-        get_key_of_ipv4(ntohl(mapped), ret_key);
+        get_key_of_ipv4_address(ntohl(mapped), ret_key);
     } else if (address->ss_family == AF_INET6) {
         uint64_t network;
         memcpy(&network, v6->s6_addr, sizeof network);
@@ -126,7 +128,7 @@ void domi_peer_key_of(const struct sockaddr_storage *address, domi_peer_key *ret
     }
 }
 
-static uint32_t hash_peer_to_bucket(const domi_peers *peers, const domi_peer_key *key)
+static uint32_t hash_address_to_bucket(const domi_peers *peers, const domi_peer_key *key)
 {
     const uint64_t words[2] = {key->network, (uint64_t)key->family << 1 | key->is_local};
 
@@ -134,9 +136,10 @@ static uint32_t hash_peer_to_bucket(const domi_peers *peers, const domi_peer_key
            (peers->buckets_count - 1);
 }
 
-/* Move the entries to other buckets, of which there are more; the lock is held. Returns the former
- * buckets. */
-static domi_peer **move_entries(domi_peers *peers, domi_peer **buckets, uint32_t count)
+/* Move the entries to other buckets, of which there are more. Called with the lock held. Returns
+ * the former buckets. */
+static domi_peer **move_entries_to_more_buckets(domi_peers *peers, domi_peer **buckets,
+                                                uint32_t count)
 {
     domi_peer **former = peers->buckets;
     uint32_t former_count = peers->buckets_count;
@@ -146,7 +149,7 @@ static domi_peer **move_entries(domi_peers *peers, domi_peer **buckets, uint32_t
     for (uint32_t i = 0; i < former_count; i++) {
         for (domi_peer *peer = former[i], *next; peer != NULL; peer = next) {
             next = peer->next;
-            peer->bucket = hash_peer_to_bucket(peers, &peer->key);
+            peer->bucket = hash_address_to_bucket(peers, &peer->key);
             peer->next = buckets[peer->bucket];
             buckets[peer->bucket] = peer;
         }
@@ -156,15 +159,15 @@ static domi_peer **move_entries(domi_peers *peers, domi_peer **buckets, uint32_t
 
 void domi_peers_set_max(domi_peers *peers, uint32_t connections_max)
 {
-    uint32_t count = count_buckets(connections_max);
+    uint32_t count = get_bucket_count_for_connections(connections_max);
     size_t bytes = count * sizeof(domi_peer *);
     bool grows = peers->is_bounded && count > peers->buckets_count;
     domi_peer **buckets = grows ? domi_memory_map(bytes) : NULL;
 
     domi_spinlock_lock(&peers->lock);
-    set_bounds(peers, connections_max);
+    set_bounds_of_one_address(peers, connections_max);
     if (buckets != NULL)
-        buckets = move_entries(peers, buckets, count);
+        buckets = move_entries_to_more_buckets(peers, buckets, count);
     domi_spinlock_unlock(&peers->lock);
     if (buckets == NULL)
         return;
@@ -172,8 +175,10 @@ void domi_peers_set_max(domi_peers *peers, uint32_t connections_max)
     peers->buckets_bytes = bytes;
 }
 
-/* Find the entry of `key`; the lock is held. Returns NULL when there is none. */
-static domi_peer *find_peer(const domi_peers *peers, uint32_t bucket, const domi_peer_key *key)
+/* Find the entry of the address `key`. Called with the lock held. Returns NULL when there is
+ * none. */
+static domi_peer *find_entry_of_address(const domi_peers *peers, uint32_t bucket,
+                                        const domi_peer_key *key)
 {
     domi_peer *peer = peers->buckets[bucket];
 
@@ -186,15 +191,15 @@ static domi_peer *find_peer(const domi_peers *peers, uint32_t bucket, const domi
 /* Count a connection on the entry of its address. If there is no entry yet, `*made` becomes
  * the entry and is set to NULL. Returns 0; -EDQUOT at the bound; -ENOENT if there is no entry
  * and no `*made`. */
-static int count_connection(domi_peers *peers, const domi_peer_key *key, domi_peer **made,
-                            domi_peer **ret_peer)
+static int count_connection_on_entry(domi_peers *peers, const domi_peer_key *key, domi_peer **made,
+                                     domi_peer **ret_peer)
 {
     int result = 0;
 
     domi_spinlock_lock(&peers->lock);
-    /* computed under the lock, because the table may have grown */
-    uint32_t bucket = hash_peer_to_bucket(peers, key);
-    domi_peer *peer = find_peer(peers, bucket, key);
+    /* the bucket is computed under the lock, because the table may have grown */
+    uint32_t bucket = hash_address_to_bucket(peers, key);
+    domi_peer *peer = find_entry_of_address(peers, bucket, key);
     if (peer == NULL && *made != NULL) {
         peer = *made;
         *made = NULL;
@@ -222,14 +227,15 @@ int domi_peers_count_in(domi_peers *peers, const domi_peer_key *key, domi_peer *
         *ret_peer = NULL;
         return 0;
     }
-    int result = count_connection(peers, key, &made, ret_peer);
+    int result = count_connection_on_entry(peers, key, &made, ret_peer);
     if (result != -ENOENT)
         return result;
     made = domi_memory_new(sizeof *made);
     if (made == NULL)
         return -ENOMEM;
-    result = count_connection(peers, key, &made, ret_peer);
-    domi_memory_free(made); /* not NULL if another thread has added an entry first */
+    result = count_connection_on_entry(peers, key, &made, ret_peer);
+    /* `made` is not NULL if another thread has added an entry for the address first */
+    domi_memory_free(made);
     return result;
 }
 

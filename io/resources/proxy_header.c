@@ -12,11 +12,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define FIXED_SIZE      16u /* number of bytes of version 2 before the addresses */
+/* number of bytes of a PROXY header of version 2 before the addresses */
+#define FIXED_SIZE      16u
 #define UNIX_NAME_BYTES 108u
 #define TLV_CRC32C      3u
-#define TLV_HEAD        3u /* number of bytes of a TLV before its value */
-#define WORDS_MAX       6  /* most words of a line of version 1 that names addresses */
+#define TLV_HEAD        3u /* number of bytes of a TLV (type, length and value) before its value */
+#define WORDS_MAX       6  /* most words of a PROXY line of version 1 that names addresses */
 
 static const char line_begin[] = "PROXY ";
 static const unsigned char signature[12] = {0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d,
@@ -29,7 +30,7 @@ void domi_proxy_header_init(domi_proxy_header *header)
 
 /* --- version 1 -------------------------------------------------------------------------------- */
 
-/* Read a port: decimal, without leading zeros. Returns -1 if the word is none. */
+/* Read a decimal port without leading zeros. Returns -1 if the word is no port. */
 static int read_port(const char *word)
 {
     int port = 0;
@@ -46,9 +47,9 @@ static int read_port(const char *word)
     return port;
 }
 
-/* Cut a line into words at single spaces. Returns their number; -1 if there are more than
+/* Cut a PROXY line into words at single spaces. Returns their number; -1 if there are more than
  * WORDS_MAX. An empty word stands between two spaces, and is not a valid address or port. */
-static int cut_line(char *line, char *words[WORDS_MAX])
+static int cut_line_into_words(char *line, char *words[WORDS_MAX])
 {
     int count = 0;
 
@@ -63,8 +64,8 @@ static int cut_line(char *line, char *words[WORDS_MAX])
     return count;
 }
 
-/* Read the line, which has `length` bytes without its CR and LF. */
-static int read_line(domi_proxy_header *header, size_t length)
+/* Read the PROXY line of version 1, which has `length` bytes without its CR and LF. */
+static int read_line_of_version_1(domi_proxy_header *header, size_t length)
 {
     char line[DOMI_PROXY_V1_MAX + 1];
     char *words[WORDS_MAX];
@@ -74,8 +75,8 @@ static int read_line(domi_proxy_header *header, size_t length)
     memcpy(line, header->bytes, length);
     line[length] = '\0';
     if (strncmp(line, "PROXY UNKNOWN", 13) == 0 && (line[13] == '\0' || line[13] == ' '))
-        return 1; /* the rest of the line is ignored */
-    if (strlen(line) != length || cut_line(line, words) != WORDS_MAX)
+        return 1; /* behind the word UNKNOWN the rest of the line is ignored */
+    if (strlen(line) != length || cut_line_into_words(line, words) != WORDS_MAX)
         return -EPROTO;
     if (strcmp(words[1], "TCP4") == 0)
         client = (domus_endpoint){.family = AF_INET, .size = 4};
@@ -92,7 +93,7 @@ static int read_line(domi_proxy_header *header, size_t length)
     return 1;
 }
 
-static int read_line_byte(domi_proxy_header *header, unsigned char byte)
+static int read_byte_of_line(domi_proxy_header *header, unsigned char byte)
 {
     uint32_t at = header->taken;
 
@@ -101,11 +102,12 @@ static int read_line_byte(domi_proxy_header *header, unsigned char byte)
     if (at == DOMI_PROXY_V1_MAX)
         return -EPROTO;
     bool is_after_cr = at > 0 && header->bytes[at - 1] == '\r';
-    if (is_after_cr != (byte == '\n')) /* CR and LF must stand together, at the end */
+    /* in a PROXY line CR and LF must stand together, at the end */
+    if (is_after_cr != (byte == '\n'))
         return -EPROTO;
     header->bytes[at] = byte;
     header->taken++;
-    return byte == '\n' ? read_line(header, at - 1) : 0;
+    return byte == '\n' ? read_line_of_version_1(header, at - 1) : 0;
 }
 
 /* --- version 2 -------------------------------------------------------------------------------- */
@@ -115,8 +117,8 @@ static bool is_local_command(const domi_proxy_header *header)
     return (header->bytes[12] & 0xf) == 0;
 }
 
-/* Returns the number of bytes that the addresses of a family take, as the header names it; -1 if
- * there is no such family. */
+/* Returns the number of bytes that the addresses of a family take in a PROXY header of version 2;
+ * -1 if there is no such family. */
 static int get_size_of_addresses(unsigned char family)
 {
     switch (family) {
@@ -136,9 +138,9 @@ static int get_size_of_addresses(unsigned char family)
     }
 }
 
-/* Check the fixed part, whose last byte has come. The command LOCAL says that the proxy connects
- * for itself: then all else in the header is ignored. */
-static int read_fixed(domi_proxy_header *header)
+/* Check the fixed part of a PROXY header of version 2, whose last byte has come. The command LOCAL
+ * says that the proxy connects for itself: then all else in the header is ignored. */
+static int read_fixed_part_of_version_2(domi_proxy_header *header)
 {
     const unsigned char *bytes = header->bytes;
     uint32_t length = (uint32_t)bytes[14] << 8 | bytes[15];
@@ -152,9 +154,9 @@ static int read_fixed(domi_proxy_header *header)
     return 0;
 }
 
-/* Read the client from the addresses. Addresses of datagrams are ignored, because this is a
- * connection. */
-static void read_client(domi_proxy_header *header)
+/* Read the client from the addresses of a PROXY header. Addresses of datagrams are ignored, because
+ * this is a connection. */
+static void read_client_from_addresses(domi_proxy_header *header)
 {
     const unsigned char *from = header->bytes + FIXED_SIZE;
     domus_endpoint *client = &header->client;
@@ -170,7 +172,8 @@ static void read_client(domi_proxy_header *header)
             .family = AF_INET6, .size = 16, .port = (uint16_t)(from[32] << 8 | from[33])};
         memcpy(client->bytes, from, 16);
         break;
-    case 0x31: /* an abstract name has no end in the header, so it counts as no name */
+    /* the abstract name of a Unix socket has no end in the header, so it counts as no name */
+    case 0x31:
         client->family = AF_UNIX;
         client->size = (uint16_t)strnlen((const char *)from, UNIX_NAME_BYTES);
         memcpy(client->bytes, from, client->size);
@@ -180,8 +183,8 @@ static void read_client(domi_proxy_header *header)
     }
 }
 
-/* Returns the CRC-32C after one more byte. Headers are short and come once for each connection, so
- * a table would not pay. */
+/* Returns the checksum CRC-32C after one more byte. Headers are short and come once for each
+ * connection, so a table would not pay. */
 static uint32_t add_byte_to_crc(uint32_t crc, unsigned char byte)
 {
     crc ^= byte;
@@ -190,9 +193,9 @@ static uint32_t add_byte_to_crc(uint32_t crc, unsigned char byte)
     return crc;
 }
 
-/* Read a byte of the TLVs, at `at`. Returns the byte as the checksum counts it; -EPROTO if a TLV
- * would end behind the header. */
-static int read_tlv_byte(domi_proxy_header *header, uint32_t at, unsigned char byte)
+/* Read the byte at the offset `at`, which belongs to the TLVs (type, length and value). Returns the
+ * byte as the checksum counts it; -EPROTO if a TLV would end behind the header. */
+static int read_byte_of_tlv(domi_proxy_header *header, uint32_t at, unsigned char byte)
 {
     uint32_t index = at - header->tlv_begin;
     int seen = byte;
@@ -215,23 +218,25 @@ static int read_tlv_byte(domi_proxy_header *header, uint32_t at, unsigned char b
         header->crc_told = header->crc_told << 8 | byte;
         seen = 0;
     }
-    if (header->tlv_end == at + 1) { /* the next TLV begins behind this one */
+    /* the present TLV is complete, and the next one begins behind it */
+    if (header->tlv_end == at + 1) {
         header->tlv_begin = at + 1;
         header->tlv_end = 0;
     }
     return seen;
 }
 
-/* Check the fixed part byte by byte, so that other data is refused with its first bytes. */
+/* Check the fixed part of a PROXY header byte by byte, so that other data is refused with its first
+ * bytes. */
 static bool is_fixed_byte_right(uint32_t at, unsigned char byte)
 {
     if (at < sizeof signature)
         return byte == signature[at];
-    /* byte 12 is the version 2 with the command LOCAL or PROXY */
+    /* byte 12 holds the version, 2, and the command, LOCAL or PROXY */
     return at != 12 || byte == 0x20 || byte == 0x21;
 }
 
-static int read_block_byte(domi_proxy_header *header, unsigned char byte)
+static int read_byte_of_version_2(domi_proxy_header *header, unsigned char byte)
 {
     uint32_t at = header->taken;
     int seen = byte;
@@ -241,18 +246,18 @@ static int read_block_byte(domi_proxy_header *header, unsigned char byte)
     if (at < DOMI_PROXY_KEPT)
         header->bytes[at] = byte;
     if (at >= FIXED_SIZE && at >= header->tlvs)
-        seen = read_tlv_byte(header, at, byte);
+        seen = read_byte_of_tlv(header, at, byte);
     if (seen < 0)
         return seen;
     header->crc = add_byte_to_crc(header->crc, (unsigned char)seen);
     header->taken++;
-    if (header->taken == FIXED_SIZE && read_fixed(header) != 0)
+    if (header->taken == FIXED_SIZE && read_fixed_part_of_version_2(header) != 0)
         return -EPROTO;
     if (header->taken < FIXED_SIZE || header->taken < header->total)
         return 0;
     if (header->has_crc && header->crc_told != ~header->crc)
         return -EPROTO;
-    read_client(header);
+    read_client_from_addresses(header);
     return 1;
 }
 
@@ -267,8 +272,8 @@ int domi_proxy_header_take(domi_proxy_header *header, const void *bytes, size_t 
 
     while (taken < size && result == 0) {
         bool is_line = (header->taken != 0 ? header->bytes[0] : from[0]) == line_begin[0];
-        result =
-            is_line ? read_line_byte(header, from[taken]) : read_block_byte(header, from[taken]);
+        result = is_line ? read_byte_of_line(header, from[taken])
+                         : read_byte_of_version_2(header, from[taken]);
         taken++;
     }
     *ret_taken = taken;

@@ -1,4 +1,5 @@
-/* Checks options by the table of their keys, and makes settings from them. */
+/* Checks options of channels by the table of their keys, and makes settings of channels from
+ * them. */
 #include "io/resources/settings.h"
 
 #include "base/check.h"
@@ -10,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MESSAGE_SIZE 256 /* size in bytes of a message without its path, with its NUL */
+/* size in bytes of an error message without the path of its key, with its NUL */
+#define MESSAGE_SIZE 256
 
 #define OPTION_ROW(name, sort, section_field, field, low, high, value, zero)                       \
     {.path = (name),                                                                               \
@@ -27,8 +29,8 @@ static const domus_config_key keys[] = {DOMI_CHANNEL_KEYS(OPTION_ROW)};
 
 #define KEYS_COUNT (sizeof keys / sizeof keys[0])
 
-/* Returns the value of one key after the defaults are applied. */
-static uint64_t resolve_option(uint64_t option, uint64_t of_section)
+/* Returns the value of one key of a channel's settings after the defaults are applied. */
+static uint64_t resolve_value_of_option(uint64_t option, uint64_t of_section)
 {
     if (option == 0)
         return of_section;
@@ -43,7 +45,7 @@ void domi_settings_resolve(const domus_config *config, const domus_channel_optio
     if (options == NULL)
         options = &none;
 #define RESOLVE_ROW(name, sort, section_field, field, low, high, value, zero)                      \
-    ret_settings->field = resolve_option(options->field, config->section_field);
+    ret_settings->field = resolve_value_of_option(options->field, config->section_field);
     DOMI_CHANNEL_KEYS(RESOLVE_ROW)
     ret_settings->listener = (domus_address){NULL, 0};
     ret_settings->listener_name[0] = '\0';
@@ -93,13 +95,13 @@ domus_channel_options domi_options_for_datagrams(const domus_channel_options *op
     return own;
 }
 
-/* Write that `greater` is less than `lesser` into the error. */
-static void print_relation(const char *lesser, uint64_t least, uint64_t most, char *error,
-                           size_t error_size)
+/* Write into the error that the value of `greater` is less than the value of `lesser`. */
+static void write_error_about_relation(const char *lesser, uint64_t least, uint64_t most,
+                                       char *error, size_t error_size)
 {
     char low[DOMI_KEY_TEXT_SIZE], high[DOMI_KEY_TEXT_SIZE];
 
-    /* all these keys are sizes, so the first one's row prints any of them */
+    /* the row of the first key prints the values of both, because all these keys are sizes */
     domi_key_print_number(&keys[0], least, low);
     domi_key_print_number(&keys[0], most, high);
     snprintf(error, error_size, "must be at least %s (%s), is %s", lesser, low, high);
@@ -112,17 +114,18 @@ int domi_settings_relate(const domus_config *config, const domus_channel_options
 
     if (options->send_low_bytes == 0 && options->send_high_bytes == 0 &&
         options->send_max_bytes == 0)
-        return 0; /* the values of the configuration alone were checked when it was read */
+        /* nothing to check: the values of the configuration alone were checked when it was read */
+        return 0;
     domi_settings_resolve(config, options, &settings);
     if (settings.send_low_bytes > settings.send_high_bytes) {
-        print_relation("channel.sendLow", settings.send_low_bytes, settings.send_high_bytes, error,
-                       error_size);
+        write_error_about_relation("channel.sendLow", settings.send_low_bytes,
+                                   settings.send_high_bytes, error, error_size);
         *ret_path = "sendHigh";
         return -EINVAL;
     }
     if (settings.send_high_bytes > settings.send_max_bytes) {
-        print_relation("channel.sendHigh", settings.send_high_bytes, settings.send_max_bytes, error,
-                       error_size);
+        write_error_about_relation("channel.sendHigh", settings.send_high_bytes,
+                                   settings.send_max_bytes, error, error_size);
         *ret_path = "sendMax";
         return -EINVAL;
     }
@@ -147,8 +150,8 @@ int domi_settings_check(const domus_config *config, const domus_channel_options 
     return result;
 }
 
-/* True if no option is set. */
-static bool are_options_empty(const domus_channel_options *options)
+/* True if no option of the channel is set. */
+static bool is_no_option_set(const domus_channel_options *options)
 {
     for (size_t i = 0; i < KEYS_COUNT; i++)
         if (domi_key_number(&keys[i], options) != 0)
@@ -156,9 +159,10 @@ static bool are_options_empty(const domus_channel_options *options)
     return true;
 }
 
-/* Make new settings for options, which may be NULL. */
-static int make_own_settings(const domus_config *config, const domus_channel_options *options,
-                             domi_channel_settings **ret_settings)
+/* Make new settings for the options of a channel, which may be NULL. */
+static int make_settings_from_options(const domus_config *config,
+                                      const domus_channel_options *options,
+                                      domi_channel_settings **ret_settings)
 {
     int result = options != NULL ? domi_settings_check(config, options, NULL, 0) : 0;
 
@@ -178,11 +182,11 @@ int domi_settings_make(const domus_config *config, domi_channel_settings *fallba
                        const struct domus_pipeline_stage *front,
                        domi_channel_settings **ret_settings)
 {
-    if (front == NULL && (options == NULL || are_options_empty(options))) {
+    if (front == NULL && (options == NULL || is_no_option_set(options))) {
         *ret_settings = domi_settings_use(fallback);
         return 0;
     }
-    int result = make_own_settings(config, options, ret_settings);
+    int result = make_settings_from_options(config, options, ret_settings);
     if (result == 0)
         (*ret_settings)->front = front;
     return result;
@@ -192,7 +196,7 @@ int domi_settings_make_for_listener(const domus_config *config,
                                     const domus_channel_options *options, const char *name,
                                     domi_channel_settings **ret_settings)
 {
-    int result = make_own_settings(config, options, ret_settings);
+    int result = make_settings_from_options(config, options, ret_settings);
 
     if (result == 0)
         domi_settings_set_name(*ret_settings, name != NULL ? name : "");

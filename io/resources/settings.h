@@ -15,43 +15,51 @@
 #include <domus/channel_options.h>
 #include <domus/config.h>
 
-/* value of `users` in settings that are not counted, which any thread may read */
+/* value of `users` in settings whose users are not counted, which any thread may read */
 #define DOMI_SETTINGS_UNCOUNTED UINT32_MAX
 
 /* The settings of a channel. Fields that each message needs come first. Constant, except
  * `users`. */
 typedef struct domi_channel_settings {
-    uint64_t send_high_bytes; /* number of queued bytes above which the channel is not read */
-    /* number of queued bytes from which on, downwards, it is read again */
+    /* number of queued bytes above which the channel's peer is not read */
+    uint64_t send_high_bytes;
+    /* number of queued bytes at which the channel's peer is read again, when they become fewer */
     uint64_t send_low_bytes;
-    uint64_t send_max_bytes;  /* number of queued bytes beyond which a write is refused */
-    uint64_t send_timeout_ns; /* most time for one send in nanoseconds; 0: no bound */
-    /* most time without a byte either way in nanoseconds; 0: no bound */
+    /* number of queued bytes of the channel beyond which a write is refused */
+    uint64_t send_max_bytes;
+    /* most time for one send of the channel in nanoseconds; 0: no bound */
+    uint64_t send_timeout_ns;
+    /* most time without a byte in either direction in nanoseconds; 0: no bound */
     uint64_t idle_timeout_ns;
-    /* most time until the peer's first byte in nanoseconds; 0: no bound */
+    /* most time until the first byte of the channel's peer in nanoseconds; 0: no bound */
     uint64_t first_byte_timeout_ns;
-    /* time for the peer to close after the FIN of this side, in nanoseconds */
+    /* time that the peer has to close after the FIN of this side, in nanoseconds */
     uint64_t linger_ns;
-    /* most time for kept asks after the FIN of the peer in nanoseconds; 0: no bound */
+    /* most time for which actors keep asks after the FIN of the peer, in nanoseconds; 0: no
+     * bound */
     uint64_t half_close_kept_ns;
     /* age at which a channel is closed in nanoseconds; 0: no bound */
     uint64_t age_max_ns;
-    /* percent of `maxAge` by which a channel's age may be longer or shorter */
+    /* percent of `maxAge` by which the age of a channel at its close may be longer or shorter */
     uint64_t age_jitter_percent;
-    /* least rate in bytes/s while a message is under way; 0: no bound */
+    /* least rate of the peer in bytes/s while a message is under way; 0: no bound */
     uint64_t rate_min_bytes;
-    uint64_t rate_grace_ns; /* time over which that rate is measured, in nanoseconds */
-    uint64_t requests_max;  /* most conversations of on_read at the same time; 0: no bound */
-    uint64_t inflight_max;  /* most asks that the peer has at the same time */
-    uint64_t ask_queue_max; /* most asks that wait to be sent */
-    /* most time for the answer to an ask in nanoseconds; 0: no bound */
+    /* span of time over which the rate of the peer is measured, in nanoseconds */
+    uint64_t rate_grace_ns;
+    /* most conversations that on_read has begun at the same time; 0: no bound */
+    uint64_t requests_max;
+    uint64_t inflight_max;  /* most asks that the channel's peer has at the same time */
+    uint64_t ask_queue_max; /* most asks for the channel's peer that wait to be sent */
+    /* most time for the peer's answer to an ask in nanoseconds; 0: no bound */
     uint64_t answer_timeout_ns;
-    /* most time for which the body of an answer is unread in nanoseconds; 0: no bound */
+    /* most time for which nobody reads the body of an answer, in nanoseconds; 0: no bound */
     uint64_t body_timeout_ns;
-    uint64_t head_timeout_ns; /* most time for the head of a message in nanoseconds; 0: no bound */
-    uint64_t body_rate_bytes; /* least rate in bytes/s while a body comes; 0: no bound */
-    uint64_t skip_max_bytes;  /* most bytes of a body that are skipped when nobody reads it */
-    /* Options of sockets (options.c); 0: the kernel's own value. */
+    /* most time for the head of a message of the peer in nanoseconds; 0: no bound */
+    uint64_t head_timeout_ns;
+    /* least rate of the peer in bytes/s while a body comes; 0: no bound */
+    uint64_t body_rate_bytes;
+    uint64_t skip_max_bytes; /* most bytes of a peer's body that are skipped when nobody reads it */
+    /* Options of the channel's sockets (options.c); 0: the kernel's own value. */
     uint64_t keepalive_idle_ns;
     uint64_t keepalive_interval_ns;
     uint64_t keepalive_count;
@@ -62,8 +70,8 @@ typedef struct domi_channel_settings {
     uint64_t no_delay;
     /* address of the actor of the listener that has these settings; NULL: none */
     domus_address listener;
-    char listener_name[64]; /* name of that listener; "": none */
-    /* byte stages that stand before the pipelines of its channels; NULL: none */
+    char listener_name[64]; /* name of the listener that has these settings; "": none */
+    /* byte stages that stand before the pipelines of the listener's channels; NULL: none */
     const struct domus_pipeline_stage *front;
     /* number of listeners and channels that use the settings, or DOMI_SETTINGS_UNCOUNTED */
     uint32_t users;
@@ -124,48 +132,51 @@ typedef struct domi_channel_settings {
         4 * DOMI_KIB, DOMI_GIB, 0, true)                                                           \
     ROW("socket.noDelay", WORD, sockets.no_delay, no_delay, 0, 1, 1, false)
 
-/* Words of a row of this kind. */
+/* The words that a key of the kind `sort` accepts; NULL: the key has other values. */
 #define DOMI_CHANNEL_KEY_WORDS(sort)                                                               \
     (DOMUS_CONFIG_##sort == DOMUS_CONFIG_WORD ? domi_key_switch : NULL)
 
-/* Compute `ret_settings` from the configuration and from `options`, which are valid; NULL: none.
- * The settings are not counted. Any thread. */
+/* Compute all values of the settings `ret_settings` from the configuration and from `options`,
+ * which are valid; NULL: none. The settings are not counted. Any thread. */
 void domi_settings_resolve(const domus_config *config, const domus_channel_options *options,
                            domi_channel_settings *ret_settings);
 
-/* Compute the values of settings anew, which domi_settings_resolve() has made, and nothing else in
- * them. Returns whether a value has changed. Owner thread. */
+/* Compute the values of settings anew that domi_settings_resolve() has made, because the
+ * configuration has changed, and nothing else in them. Returns whether a value has changed. Owner
+ * thread. */
 bool domi_settings_renew(const domus_config *config, const domus_channel_options *options,
                          domi_channel_settings *settings);
 
-/* Returns options for a peer to which this side connects: firstByteTimeout and minRate hold only if
- * `options` (NULL: none) set them, because such a peer may wait for this side. Any thread. */
+/* Returns the options that hold for a peer to which this side connects: firstByteTimeout and
+ * minRate hold only if `options` (NULL: none) set them, because such a peer may wait for this side.
+ * Any thread. */
 domus_channel_options domi_options_for_outbound(const domus_channel_options *options);
 
-/* Returns options for datagrams: firstByteTimeout and minRate do not hold, because they concern
- * connections; idleTimeout and maxAge hold only if `options` (NULL: none) set them. Any thread. */
+/* Returns the options that hold for datagrams: firstByteTimeout and minRate do not hold, because
+ * they concern connections; idleTimeout and maxAge hold only if `options` (NULL: none) set them.
+ * Any thread. */
 domus_channel_options domi_options_for_datagrams(const domus_channel_options *options);
 
-/* Check options, as domus_channel_options_check() does. Any thread. */
+/* Check the options of a channel, as domus_channel_options_check() does. Any thread. */
 int domi_settings_check(const domus_config *config, const domus_channel_options *options,
                         char *error, size_t error_size);
 
-/* Check only the values of options against each other, and against the configuration for those that
- * are not set. Returns 0; -EINVAL, and then `error` says what is wrong without the path, and
- * `ret_path` is the path in the section `channel`. Any thread. */
+/* Check only the values of a channel's options against each other, and against the configuration
+ * for those that are not set. Returns 0; -EINVAL, and then `error` says what is wrong without the
+ * path, and `ret_path` is the path in the section `channel`. Any thread. */
 int domi_settings_relate(const domus_config *config, const domus_channel_options *options,
                          char *error, size_t error_size, const char **ret_path);
 
-/* Make settings with one user, the caller. Without options, or with options that set nothing, and
- * without a `front` this returns `fallback`, with one more user. Returns 0; -EINVAL when the
- * options are wrong; -ENOMEM. */
+/* Make settings of a channel with one user, the caller. Without options, or with options that set
+ * nothing, and without a `front` this returns `fallback`, with one more user. Returns 0; -EINVAL
+ * when the options are wrong; -ENOMEM. */
 int domi_settings_make(const domus_config *config, domi_channel_settings *fallback,
                        const domus_channel_options *options,
                        const struct domus_pipeline_stage *front,
                        domi_channel_settings **ret_settings);
 
-/* Make settings for a listener, which belong to it and its channels alone. `name` may be NULL.
- * Returns as domi_settings_make(). */
+/* Make settings for a listener, which belong to the listener and its channels alone. `name` may be
+ * NULL. Returns as domi_settings_make(). */
 int domi_settings_make_for_listener(const domus_config *config,
                                     const domus_channel_options *options, const char *name,
                                     domi_channel_settings **ret_settings);
@@ -173,7 +184,7 @@ int domi_settings_make_for_listener(const domus_config *config,
 /* Set the name of the listener that has these settings; a longer name is cut. */
 void domi_settings_set_name(domi_channel_settings *settings, const char *name);
 
-/* Add a user to the settings. Returns `settings`, which may be NULL. */
+/* Add a user to the settings of a channel. Returns `settings`, which may be NULL. */
 static inline domi_channel_settings *domi_settings_use(domi_channel_settings *settings)
 {
     if (settings != NULL && settings->users != DOMI_SETTINGS_UNCOUNTED)
@@ -181,7 +192,7 @@ static inline domi_channel_settings *domi_settings_use(domi_channel_settings *se
     return settings;
 }
 
-/* Remove a user of the settings; the last user frees them. NULL is allowed. */
+/* Remove a user of the settings of a channel; the last user frees them. NULL is allowed. */
 void domi_settings_drop(domi_channel_settings *settings);
 
 #endif

@@ -1,12 +1,12 @@
-/* Begins and ends spells (shortage.h). */
+/* Begins and ends spells of shortage (shortage.h). */
 #include "io/resources/shortage.h"
 
-#define SECOND_NS UINT64_C(1000000000) /* nanoseconds in a second */
-/* first quiet time: a spell is over after this time without another refusal */
+#define SECOND_NS UINT64_C(1000000000) /* number of nanoseconds in a second */
+/* first quiet time of a spell, which is over after this time without another refusal */
 #define QUIET_MIN_NS SECOND_NS
-/* longest quiet time; it doubles with spells that follow soon */
+/* longest quiet time of a spell; it doubles with spells that follow soon */
 #define QUIET_MAX_NS (64 * SECOND_NS)
-/* time after the end of a spell within which the next one follows soon */
+/* time after the end of a spell within which the next one counts as following soon */
 #define CALM_NS (64 * SECOND_NS)
 
 bool domi_shortage_note(domi_shortage *shortage, uint64_t now_ns)

@@ -14,18 +14,20 @@
 #include <stdint.h>
 
 typedef struct domi_shortage {
-    uint64_t begun_ns; /* time at which the present spell began; 0: there is none */
+    uint64_t begun_ns; /* time at which the present spell of the shortage began; 0: there is none */
     uint64_t last_ns;  /* time at which the shortage was last recorded */
-    uint64_t ended_ns; /* time at which the last spell was over; 0: there was none */
-    uint64_t quiet_ns; /* quiet time after which the spell is over, in nanoseconds */
-    uint64_t times;    /* number of times that the shortage was recorded since the spell began */
+    /* time at which the last spell of the shortage was over; 0: there was none */
+    uint64_t ended_ns;
+    uint64_t quiet_ns; /* quiet time after which the present spell is over, in nanoseconds */
+    uint64_t times;    /* number of times that the shortage was recorded since its spell began */
 } domi_shortage;
 
-/* Record that something has run out (again). Returns whether a spell begins by that. */
+/* Record that something has run out (again). Returns whether a spell of this shortage begins
+ * now. */
 bool domi_shortage_note(domi_shortage *shortage, uint64_t now_ns);
 
-/* End the present spell, if it has been quiet for long enough. `ret_lasted_ns` gets the time from
- * its start until the shortage was last recorded. Returns whether it ended. */
+/* End the present spell of the shortage, if it has been quiet for long enough. `ret_lasted_ns` gets
+ * the time from its start until the shortage was last recorded. Returns whether it ended. */
 bool domi_shortage_end(domi_shortage *shortage, uint64_t now_ns, uint64_t *ret_lasted_ns);
 
 #endif

@@ -24,8 +24,8 @@ int domi_socket_error(const domi_io *io, int fd)
                : 0;
 }
 
-static bool read_peer_option(const domi_io *io, int fd, struct sockaddr_storage *address,
-                             size_t bytes)
+static bool read_address_of_peer_by_option(const domi_io *io, int fd,
+                                           struct sockaddr_storage *address, size_t bytes)
 {
     socklen_t size = (socklen_t)bytes;
 
@@ -40,10 +40,10 @@ static bool read_peer_option(const domi_io *io, int fd, struct sockaddr_storage 
 void domi_socket_name_peer(const domi_io *io, int fd, struct sockaddr_storage *ret_address)
 {
     *ret_address = (struct sockaddr_storage){.ss_family = AF_UNSPEC};
-    if (!read_peer_option(io, fd, ret_address, sizeof(struct sockaddr_in)))
-        (void)read_peer_option(io, fd, ret_address, sizeof ret_address->ss_family);
+    if (!read_address_of_peer_by_option(io, fd, ret_address, sizeof(struct sockaddr_in)))
+        (void)read_address_of_peer_by_option(io, fd, ret_address, sizeof ret_address->ss_family);
     else if (ret_address->ss_family == AF_INET6)
-        (void)read_peer_option(io, fd, ret_address, sizeof(struct sockaddr_in6));
+        (void)read_address_of_peer_by_option(io, fd, ret_address, sizeof(struct sockaddr_in6));
     if (ret_address->ss_family == AF_UNSPEC) {
         socklen_t size = sizeof *ret_address;
         (void)io->backend->sockets->address(io->ring, fd, true, (struct sockaddr *)ret_address,
@@ -70,7 +70,7 @@ void domi_socket_disconnect(const domi_io *io, int fd)
     const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
 
     (void)io->backend->sockets->connect(io->ring, fd, &nobody, sizeof nobody);
-    /* needed for a Unix socket, which cannot be disconnected */
+    /* a Unix socket needs the shutdown, because connect(2) cannot disconnect it */
     domi_socket_shutdown(io, fd, SHUT_RDWR);
 }
 

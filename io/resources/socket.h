@@ -18,28 +18,29 @@ uint64_t domi_socket_bytes(const domi_io *io, int fd, unsigned long request);
  * tell of a reset. */
 int domi_socket_error(const domi_io *io, int fd);
 
-/* Find the address of a peer. If none is found, the family is AF_UNSPEC. */
+/* Find the address of the peer of a connected socket. If none is found, the family is AF_UNSPEC. */
 void domi_socket_name_peer(const domi_io *io, int fd, struct sockaddr_storage *ret_address);
 
-/* Make the close of `fd` send a reset (RST). */
+/* Let the close of the socket `fd` send a reset (RST) and no FIN. */
 void domi_socket_abort_at_close(const domi_io *io, int fd);
 
 /* Close a connection by a reset (RST), because a FIN would look to the peer like an
  * empty answer. */
 void domi_socket_reset(const domi_io *io, int fd);
 
-/* Take the queued bytes away from the kernel and reset the connection, but keep the descriptor. A
- * failed ring still holds the socket, so a close would leave the connection open; and after a FIN
- * the peer would take half an answer for a whole one. */
+/* Throw away the bytes that the kernel has still to send, and reset the connection, but keep the
+ * descriptor. A failed ring still holds the socket, so a close would leave the connection open; and
+ * after a FIN the peer would take half an answer for a whole one. */
 void domi_socket_disconnect(const domi_io *io, int fd);
 
-/* Send FIN with SHUT_WR; with SHUT_RDWR also end the operations in flight on the socket. */
+/* End a connection without closing its descriptor: SHUT_WR sends FIN; SHUT_RDWR also ends the
+ * operations in flight on the socket. */
 void domi_socket_shutdown(const domi_io *io, int fd, int how);
 
-/* Close a descriptor that was never used in a ring, or whose ring has ended. */
+/* Close a socket that was never used in a ring, or whose ring has ended. */
 void domi_socket_close(const domi_io *io, int fd);
 
-/* Close a descriptor on which operations of this io's ring were begun. Owner thread. */
+/* Close a socket on which operations of this io's ring were begun. Owner thread. */
 void domi_socket_close_used(const domi_io *io, int fd);
 
 #endif

@@ -1,4 +1,4 @@
-/* Counts and logs spells (spells.h). */
+/* Counts and logs spells of shortage (spells.h). */
 #include "io/resources/spells.h"
 
 #include <domus/text.h>
@@ -7,8 +7,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define SECOND_NS     UINT64_C(1000000000)
-#define LOOK_EVERY_NS SECOND_NS /* time between two checks of spells that last, in nanoseconds */
+#define SECOND_NS UINT64_C(1000000000)
+/* time between two checks of spells of shortage that last, in nanoseconds */
+#define LOOK_EVERY_NS SECOND_NS
 
 bool domi_spell_record(domi_io *io, domi_shortage *shortage, domi_counter *spells)
 {
@@ -71,7 +72,8 @@ void domi_shortage_record_buffers(domi_io *io)
 
 bool domi_shortage_continue_buffers(domi_io *io)
 {
-    /* a starved channel does not record the shortage again, so this does */
+    /* while a channel starves it records the shortage of buffers only once, so this check records
+     * it again */
     if (io->starved.head != NULL)
         io->buffers_shortage.last_ns = io->manager->now_ns;
     return domi_spell_continue(io, NULL, &io->buffers_shortage, "there are receive buffers again");
@@ -132,9 +134,9 @@ bool domi_spell_continue_conversations(domi_io *io)
                                "no actor comes to scheduler.conversationsMax any more");
 }
 
-/* Returns a number for a failure; different failures nearly always have different numbers
- * (FNV-1a). */
-static uint64_t number_failure(const char *behaviour, const char *what, int error)
+/* Returns a number that stands for a failed request's fault; different faults nearly always have
+ * different numbers (FNV-1a). */
+static uint64_t hash_failure_to_number(const char *behaviour, const char *what, int error)
 {
     uint64_t number = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)(unsigned)error;
 
@@ -145,9 +147,9 @@ static uint64_t number_failure(const char *behaviour, const char *what, int erro
     return number;
 }
 
-/* Record that a failure is logged. Returns false if it was logged in this spell already, or if too
- * many were. */
-static bool is_new_failure(domi_io *io, uint64_t number)
+/* Record that the fault of a failed request is logged. Returns false if it was logged in this spell
+ * already, or if too many were. */
+static bool record_failure_if_new(domi_io *io, uint64_t number)
 {
     for (uint32_t i = 0; i < io->failures_told_count; i++)
         if (io->failures_told[i] == number)
@@ -162,7 +164,7 @@ void domi_spell_record_failure(domi_io *io, const char *behaviour, const char *w
 {
     if (domi_spell_record(io, &io->failures_shortage, NULL))
         io->failures_told_count = 0;
-    if (is_new_failure(io, number_failure(behaviour, what, error)))
+    if (record_failure_if_new(io, hash_failure_to_number(behaviour, what, error)))
         domi_io_log_about_listener(io, DOMUS_LOG_WARNING, NULL,
                                    "a request has failed: %s of actors %s: %s (%d)", what,
                                    behaviour, domus_error_name(error), error);

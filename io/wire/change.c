@@ -13,27 +13,29 @@
 
 #include <errno.h>
 
-static bool are_stages_equal(const domus_pipeline_stage *one, const domus_pipeline_stage *other)
+static bool are_rows_of_stages_equal(const domus_pipeline_stage *one,
+                                     const domus_pipeline_stage *other)
 {
     return one->stage == other->stage && one->options == other->options;
 }
 
-/* Returns the number of stages that are skipped in the next pipeline: as many as now, if it begins
- * with them. */
-static uint32_t count_skipped_stages(const domus_wire *wire, const domus_pipeline *next)
+/* Returns the number of stages that stay skipped in the next pipeline (those that the outer channel
+ * has): as many as now, if the next pipeline begins with them. */
+static uint32_t count_skipped_stages_of_next(const domus_wire *wire, const domus_pipeline *next)
 {
     for (uint32_t i = 0; i < wire->skipped; i++) {
         const domus_pipeline_stage *before = &wire->pipeline->stages[i];
         const domus_pipeline_stage *behind = &next->stages[i];
-        if (!are_stages_equal(before, behind))
+        if (!are_rows_of_stages_equal(before, behind))
             return 0;
     }
     return wire->skipped;
 }
 
-/* Returns the number of byte stages with which both pipelines begin, including the front. */
-static uint32_t count_kept_stages(const domus_wire *wire, const domus_pipeline *next,
-                                  uint32_t skipped)
+/* Returns the number of byte stages with which both the present and the next pipeline begin,
+ * including the front. */
+static uint32_t count_kept_byte_stages(const domus_wire *wire, const domus_pipeline *next,
+                                       uint32_t skipped)
 {
     uint32_t count = wire->fronts + domi_pipeline_count(next) - skipped;
     uint32_t most = (count < wire->count ? count : wire->count) - 1;
@@ -43,7 +45,7 @@ static uint32_t count_kept_stages(const domus_wire *wire, const domus_pipeline *
         const domus_pipeline_stage *before =
             domi_wire_row(wire, wire->pipeline, wire->skipped, kept);
         const domus_pipeline_stage *behind = domi_wire_row(wire, next, skipped, kept);
-        if (!are_stages_equal(before, behind))
+        if (!are_rows_of_stages_equal(before, behind))
             break;
     }
     return kept;
@@ -51,7 +53,7 @@ static uint32_t count_kept_stages(const domus_wire *wire, const domus_pipeline *
 
 /* Gather the bytes that the stages from `from` on have not used, in the order of the wire: bytes in
  * windows nearer to the messages came first. */
-static int gather_unused_bytes(const domus_wire *wire, uint32_t from, domi_window *to)
+static int gather_unused_bytes_of_stages(const domus_wire *wire, uint32_t from, domi_window *to)
 {
     uint64_t size = 0;
 
@@ -74,8 +76,8 @@ static int gather_unused_bytes(const domus_wire *wire, uint32_t from, domi_windo
 
 int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
 {
-    uint32_t skipped = count_skipped_stages(wire, next);
-    uint32_t kept = count_kept_stages(wire, next, skipped);
+    uint32_t skipped = count_skipped_stages_of_next(wire, next);
+    uint32_t kept = count_kept_byte_stages(wire, next, skipped);
     uint32_t count = wire->fronts + domi_pipeline_count(next) - skipped;
     domi_wire_stage *made = domi_memory_new(count * sizeof *made);
     domi_window left = {0};
@@ -83,7 +85,7 @@ int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
     DOMI_CHECK(!wire->made.any && wire->taken == 0 && wire->failed == 0);
     int error = made == NULL ? -ENOMEM : wire->broken;
     if (error == 0)
-        error = gather_unused_bytes(wire, kept, &left);
+        error = gather_unused_bytes_of_stages(wire, kept, &left);
     if (error == 0)
         error = domi_wire_make_stages(wire, next, skipped, kept, count, made);
     if (error != 0) {

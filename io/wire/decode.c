@@ -12,7 +12,7 @@
 
 #include <errno.h>
 
-/* least number of bytes that are copied behind those of an incomplete message */
+/* least number of bytes that are copied at a time behind the bytes of an incomplete message */
 #define KEEP_LEAST 256u
 
 /* Most calls of stages, and most bytes that they pass on, without a message, after which control
@@ -21,17 +21,18 @@
 #define CALLS_MOST  64u
 #define PASSED_MOST (2 * DOMUS_WINDOW_MAX)
 
-/* New bytes, which lie in the memory of the caller. */
+/* The new bytes of a call of domi_wire_decode(), which lie in the memory of the caller. */
 typedef struct input {
-    const char *start; /* the first byte that this call was given */
-    const char *bytes; /* the next byte to be decoded */
+    const char *start; /* the first of the new bytes that this call was given */
+    const char *bytes; /* the first of the new bytes that is not decoded yet */
     size_t size;
 } input;
 
 /* --- slices of the bytes ---------------------------------------------------------------------- */
 
-/* Make the page that lends the bytes to slices, for the message stage that will get these bytes. */
-static int lend_page(domus_wire *wire, const char *bytes, size_t size)
+/* Make the page by which slices can borrow the new bytes, for the message stage that will get these
+ * bytes. */
+static int make_page_of_new_bytes(domus_wire *wire, const char *bytes, size_t size)
 {
     if (wire->page == NULL) {
         wire->page = domi_page_borrower();
@@ -45,16 +46,16 @@ static int lend_page(domus_wire *wire, const char *bytes, size_t size)
     return 0;
 }
 
-/* Narrow the page after the stage has seen its bytes: if the message is copied now, only the bytes
- * in slices are needed. */
-static void narrow_page(domus_wire *wire)
+/* Narrow the page of borrowed bytes after the stage has seen them: if the message is copied now,
+ * only the bytes in slices are needed. */
+static void narrow_page_to_slices(domus_wire *wire)
 {
     wire->shown = NULL;
     wire->page->size = wire->sliced;
 }
 
-/* Give the page a copy of its bytes, if slices are left that own it, because the bytes themselves
- * will be freed. */
+/* Give the page of borrowed bytes a copy of them, if slices are left that own it, because the bytes
+ * themselves will be freed. */
 static int copy_bytes_of_shared_page(domus_wire *wire)
 {
     domi_page *page = wire->page;
@@ -69,7 +70,8 @@ static int copy_bytes_of_shared_page(domus_wire *wire)
     return 0;
 }
 
-/* Return the page to the thread, which has few pages at a time, because no slice is left. */
+/* Return a page of borrowed bytes to the thread, which has few pages at a time, because no slice of
+ * it is left. */
 static void return_page_to_thread(domus_wire *wire)
 {
     domi_page *page = wire->page;
@@ -82,19 +84,19 @@ static void return_page_to_thread(domus_wire *wire)
 
 /* --- one stage -------------------------------------------------------------------------------- */
 
-/* Let the stage `index` decode. Returns the number of bytes that it used; 0: it needs more, unless
- * it has to be called `again`; or an error. */
-static int call_decode(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
+/* Let the stage at `index` decode. Returns the number of bytes that it used; 0: it needs more,
+ * unless it has to be called `again`; or an error. */
+static int call_decode_of_stage(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
     domi_wire_stage *at = &wire->stages[index];
     domi_mark begun = domi_wire_begin_out(wire, index);
 
     at->again = at->passed = false;
     int used = at->stage->decode(wire, at->state, bytes, size);
-    /* a message of no bytes would be made again and again */
+    /* a message of no bytes is refused, because it would be made again and again */
     if (used > 0 ? (size_t)used > size : used == 0 && wire->made.any)
         used = -EPROTO;
-    /* a call that moved nothing would be repeated for ever */
+    /* a call that moved no bytes is refused, because it would be repeated for ever */
     if (DOMI_UNLIKELY(at->again) && (used < 0 || (used == 0 && !at->passed)))
         at->again = false;
     if (used == 0 && !at->again && !wire->leaves && !at->passes &&
@@ -103,9 +105,9 @@ static int call_decode(domus_wire *wire, uint32_t index, const char *bytes, size
     return domi_wire_end_out(wire, index, begun, used);
 }
 
-/* Record whether a message has begun and is not complete. Called when the message stage has got
- * bytes. */
-static void record_progress(domus_wire *wire)
+/* Record whether a message of the peer has begun and is not complete. Called when the message stage
+ * has got bytes. */
+static void record_progress_of_message(domus_wire *wire)
 {
     if (wire->made.any)
         wire->progress = DOMI_MESSAGE_NONE;
@@ -113,32 +115,35 @@ static void record_progress(domus_wire *wire)
         wire->progress = DOMI_MESSAGE_BEGUN;
 }
 
-/* Let bytes pass by a stage that has left. Returns their number; -ENOMEM. */
-static int pass_bytes_by_stage(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
+/* Let bytes pass by a stage that has left the pipeline (domus_wire_leave()). Returns their number;
+ * -ENOMEM. */
+static int pass_bytes_by_left_stage(domus_wire *wire, uint32_t index, const char *bytes,
+                                    size_t size)
 {
     wire->current = index;
-    /* the next window has room whenever a stage is called */
+    /* this append cannot fail, because the next window has room whenever a stage is called */
     int error = domus_wire_pass(wire, bytes, size);
     return error != 0 ? error : (int)size;
 }
 
-/* Let a byte stage decode. If it does not say any more that it waits for its handshake, messages
- * begin. */
-static int call_byte_stage(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
+/* Let a byte stage decode. If the stage does not say any more that it waits for its handshake,
+ * messages of the peer begin. */
+static int call_decode_of_byte_stage(domus_wire *wire, uint32_t index, const char *bytes,
+                                     size_t size)
 {
     domi_wire_stage *at = &wire->stages[index];
     bool expected = at->expects;
 
     at->expects = false;
-    int used = at->passes ? 0 : call_decode(wire, index, bytes, size);
+    int used = at->passes ? 0 : call_decode_of_stage(wire, index, bytes, size);
     if (expected && !at->expects)
         wire->progress = DOMI_MESSAGE_NONE;
     if (used == 0 && at->passes)
-        used = pass_bytes_by_stage(wire, index, bytes, size);
+        used = pass_bytes_by_left_stage(wire, index, bytes, size);
     return used;
 }
 
-/* Give bytes to the stage `index`, as many as it may see. Returns as call_decode(). */
+/* Give bytes to the stage at `index`, as many as it may see. Returns as call_decode_of_stage(). */
 static int show_bytes_to_stage(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
     bool is_last = index + 1 == wire->count;
@@ -146,19 +151,19 @@ static int show_bytes_to_stage(domus_wire *wire, uint32_t index, const char *byt
     if (size > DOMUS_WINDOW_MAX)
         size = DOMUS_WINDOW_MAX;
     if (!is_last)
-        return call_byte_stage(wire, index, bytes, size);
-    int error = lend_page(wire, bytes, size);
+        return call_decode_of_byte_stage(wire, index, bytes, size);
+    int error = make_page_of_new_bytes(wire, bytes, size);
     if (error != 0)
         return error;
-    int used = call_decode(wire, index, bytes, size);
-    narrow_page(wire);
-    record_progress(wire);
+    int used = call_decode_of_stage(wire, index, bytes, size);
+    narrow_page_to_slices(wire);
+    record_progress_of_message(wire);
     error = wire->made.any ? 0 : copy_bytes_of_shared_page(wire);
     return error != 0 ? error : used;
 }
 
-/* Copy up to `size` of the new bytes into a window. Returns 0; -ENOMEM. */
-static int keep_new_bytes(domi_window *window, input *fresh, size_t size)
+/* Copy up to `size` of the new bytes into the window of a stage. Returns 0; -ENOMEM. */
+static int copy_new_bytes_to_window(domi_window *window, input *fresh, size_t size)
 {
     if (size > DOMUS_WINDOW_MAX - window->size)
         size = DOMUS_WINDOW_MAX - window->size;
@@ -172,17 +177,17 @@ static int keep_new_bytes(domi_window *window, input *fresh, size_t size)
     return error;
 }
 
-/* Returns the number of further bytes to copy for a stage that needs more. */
-static uint32_t get_size_to_copy(const domi_window *window)
+/* Returns the number of further bytes to copy into the window of a stage that needs more. */
+static uint32_t get_size_to_copy_to_window(const domi_window *window)
 {
     if (window->need > window->size)
         return window->need - window->size;
     return window->size > KEEP_LEAST ? window->size : KEEP_LEAST;
 }
 
-/* Let a stage with an empty window use new bytes. Bytes of an incomplete message go into the
- * window. Returns as advance_stage(). */
-static int use_new_bytes(domus_wire *wire, uint32_t index, input *fresh)
+/* Let a stage with an empty window use new bytes where they lie. Bytes of an incomplete message go
+ * into the window. Returns as let_stage_use_bytes(). */
+static int let_stage_use_new_bytes(domus_wire *wire, uint32_t index, input *fresh)
 {
     domi_window *window = &wire->stages[index].window;
 
@@ -198,15 +203,17 @@ static int use_new_bytes(domus_wire *wire, uint32_t index, input *fresh)
         if (DOMI_UNLIKELY(wire->stages[index].again))
             return 1;
     }
-    int error = keep_new_bytes(window, fresh, fresh->size);
+    int error = copy_new_bytes_to_window(window, fresh, fresh->size);
     window->stuck = error == 0;
     return error;
 }
 
-/* Remove `used` bytes, which a stage has used, from its window, and give back the bytes behind them
- * that came with this call. The end of a window is a copy of the bytes before the next new one. The
- * slices of a message show the window, so its bytes are removed when the message is done. */
-static void use_window(domus_wire *wire, domi_window *window, uint32_t used, input *fresh)
+/* Remove the `used` bytes that a stage has used from its window, and give back the bytes behind
+ * them that came with this call. The end of a window is a copy of the bytes before the next new
+ * one. The slices of a message show the window, so its bytes are removed when the message is
+ * done. */
+static void remove_used_bytes_of_window(domus_wire *wire, domi_window *window, uint32_t used,
+                                        input *fresh)
 {
     uint32_t rest = window->size - used;
 
@@ -223,9 +230,9 @@ static void use_window(domus_wire *wire, domi_window *window, uint32_t used, inp
     }
 }
 
-/* Call a stage that has more to pass on, with its unused bytes, if any. Returns as
- * advance_stage(). */
-static int call_stage_again(domus_wire *wire, uint32_t index, input *fresh)
+/* Call a stage that has more bytes to pass on, with its unused bytes, if any. Returns as
+ * let_stage_use_bytes(). */
+static int call_stage_to_pass_on_more(domus_wire *wire, uint32_t index, input *fresh)
 {
     domi_wire_stage *at = &wire->stages[index];
     domi_window *window = &at->window;
@@ -233,32 +240,32 @@ static int call_stage_again(domus_wire *wire, uint32_t index, input *fresh)
                                    window->size);
 
     if (used > 0)
-        use_window(wire, window, (uint32_t)used, fresh);
+        remove_used_bytes_of_window(wire, window, (uint32_t)used, fresh);
     if (used == 0)
         window->stuck = window->size != 0;
     return used == 0 && at->passed ? 1 : used;
 }
 
-/* Let the stage `index` use some of its bytes. Returns 1 or more if it did something; 0: it needs
- * more bytes; or an error. */
-static int advance_stage(domus_wire *wire, uint32_t index, input *fresh)
+/* Let the stage at `index` use some of its bytes. Returns 1 or more if it did something; 0: it
+ * needs more bytes; or an error. */
+static int let_stage_use_bytes(domus_wire *wire, uint32_t index, input *fresh)
 {
     domi_window *window = &wire->stages[index].window;
 
     if (DOMI_UNLIKELY(wire->stages[index].again)) {
-        int used = call_stage_again(wire, index, fresh);
+        int used = call_stage_to_pass_on_more(wire, index, fresh);
         if (used != 0)
             return used;
     }
     if (window->need > DOMUS_WINDOW_MAX)
         return -EMSGSIZE;
     if (window->size == 0)
-        return fresh->size != 0 ? use_new_bytes(wire, index, fresh) : 0;
+        return fresh->size != 0 ? let_stage_use_new_bytes(wire, index, fresh) : 0;
     for (;;) {
         if (!window->stuck && window->size >= window->need) {
             int used = show_bytes_to_stage(wire, index, domi_window_bytes(window), window->size);
             if (used > 0)
-                use_window(wire, window, (uint32_t)used, fresh);
+                remove_used_bytes_of_window(wire, window, (uint32_t)used, fresh);
             if (used != 0)
                 return used;
             window->stuck = true;
@@ -267,7 +274,7 @@ static int advance_stage(domus_wire *wire, uint32_t index, input *fresh)
         }
         if (fresh->size == 0)
             return 0;
-        int error = keep_new_bytes(window, fresh, get_size_to_copy(window));
+        int error = copy_new_bytes_to_window(window, fresh, get_size_to_copy_to_window(window));
         if (error != 0)
             return error;
     }
@@ -275,9 +282,9 @@ static int advance_stage(domus_wire *wire, uint32_t index, input *fresh)
 
 /* --- all stages ------------------------------------------------------------------------------- */
 
-/* Call `end` of a stage whose peer has finished: once, or until it has passed on all it had.
- * Returns 0, or its error. */
-static int end_stage(domus_wire *wire, uint32_t index)
+/* Call `end` of a stage whose peer has finished sending: once, or until it has passed on all the
+ * bytes that it had. Returns 0, or its error. */
+static int call_end_of_stage(domus_wire *wire, uint32_t index)
 {
     domi_wire_stage *at = &wire->stages[index];
     uint32_t left = at->window.size;
@@ -296,14 +303,14 @@ static int end_stage(domus_wire *wire, uint32_t index)
     return error;
 }
 
-/* Call `end` of the next stage that was not told of the end. Returns 1 if there was one; 0; or an
- * error. */
-static int end_next_stage(domus_wire *wire)
+/* Call `end` of the next stage that was not told of the peer's end. Returns 1 if there was one; 0;
+ * or an error. */
+static int call_end_of_next_stage(domus_wire *wire)
 {
     for (uint32_t i = wire->closed; i < wire->count; i++) {
         if (wire->stages[i].ended)
             continue;
-        int error = end_stage(wire, i);
+        int error = call_end_of_stage(wire, i);
         if (error < 0)
             wire->byte_failed = i + 1 < wire->count;
         return error < 0 ? error : 1;
@@ -313,22 +320,22 @@ static int end_next_stage(domus_wire *wire)
 
 /* End a wire on which the peer has ended by the rules of a byte stage, when all stages behind it
  * were told so: the last message was the last one of the peer. Bytes behind it mean nothing. */
-static void end_closed_wire(domus_wire *wire, input *fresh)
+static void end_wire_closed_by_protocol(domus_wire *wire, input *fresh)
 {
-    if (fresh->size != 0) /* without new bytes the pointer may be NULL */
+    if (fresh->size != 0) /* the pointer to the new bytes may be NULL if there are none */
         fresh->bytes += fresh->size;
     fresh->size = 0;
     *wire->last = true;
     wire->last_decoded = false;
 }
 
-/* Let the last stage that has bytes use some. Returns 1 if one has used some or has ended; 0; or an
- * error. */
-static int advance_last_stage(domus_wire *wire, input *fresh)
+/* Let the last stage that has bytes use some of them. Returns 1 if one has used some or has ended;
+ * 0; or an error. */
+static int let_last_stage_use_bytes(domus_wire *wire, input *fresh)
 {
     for (uint32_t i = wire->count; i-- > wire->closed;) {
         input none = {NULL, NULL, 0};
-        int used = advance_stage(wire, i, i == 0 ? fresh : &none);
+        int used = let_stage_use_bytes(wire, i, i == 0 ? fresh : &none);
         if (used < 0)
             wire->byte_failed = i + 1 < wire->count;
         if (used != 0)
@@ -338,9 +345,9 @@ static int advance_last_stage(domus_wire *wire, input *fresh)
         int error = domi_wire_take_out(wire);
         return error != 0 ? error : 1;
     }
-    int result = wire->finished || wire->closed != 0 ? end_next_stage(wire) : 0;
+    int result = wire->finished || wire->closed != 0 ? call_end_of_next_stage(wire) : 0;
     if (result == 0 && wire->closed != 0)
-        end_closed_wire(wire, fresh);
+        end_wire_closed_by_protocol(wire, fresh);
     return result;
 }
 
@@ -356,7 +363,7 @@ int domi_wire_decode(domus_wire *wire, const char **bytes, size_t *size)
     wire->passed = 0;
     wire->yields = false;
     do
-        result = advance_last_stage(wire, &fresh);
+        result = let_last_stage_use_bytes(wire, &fresh);
     while (result > 0 && !wire->made.any && --calls != 0 && wire->passed < PASSED_MOST &&
            !wire->yields);
     if (DOMI_UNLIKELY(result > 0 && !wire->made.any))

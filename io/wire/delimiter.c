@@ -11,10 +11,10 @@
 typedef struct delimiter_state {
     const domus_delimiter_options *options;
     uint32_t size_max;
-    uint32_t looked; /* number of searched bytes of the packet, which have no end in them */
+    uint32_t looked; /* number of bytes of the packet that were searched, and hold no end */
 } delimiter_state;
 
-static int check_delimiter(const void *options_)
+static int check_options_of_delimiter(const void *options_)
 {
     const domus_delimiter_options *options = options_;
 
@@ -23,7 +23,7 @@ static int check_delimiter(const void *options_)
                : 0;
 }
 
-static int open_delimiter(domus_wire *wire, void *state_, const void *options)
+static int open_stage_of_delimiter(domus_wire *wire, void *state_, const void *options)
 {
     delimiter_state *state = state_;
 
@@ -33,7 +33,8 @@ static int open_delimiter(domus_wire *wire, void *state_, const void *options)
     return 0;
 }
 
-static int decode_delimiter(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_packet_to_delimiter(domus_wire *wire, void *state_, const char *bytes,
+                                      size_t size)
 {
     delimiter_state *state = state_;
     const char *end =
@@ -51,8 +52,8 @@ static int decode_delimiter(domus_wire *wire, void *state_, const char *bytes, s
     return error != 0 ? error : (int)length + 1;
 }
 
-static int encode_delimiter(domus_wire *wire, void *state_, uint64_t id, const domus_type *type,
-                            const void *payload)
+static int encode_packet_and_delimiter(domus_wire *wire, void *state_, uint64_t id,
+                                       const domus_type *type, const void *payload)
 {
     const delimiter_state *state = state_;
     const domus_packet *packet = payload;
@@ -70,8 +71,8 @@ static int encode_delimiter(domus_wire *wire, void *state_, uint64_t id, const d
 const domus_stage domus_delimiter_stage = {
     .name = "delimiter",
     .state_size = sizeof(delimiter_state),
-    .check = check_delimiter,
-    .open = open_delimiter,
-    .decode = decode_delimiter,
-    .encode = encode_delimiter,
+    .check = check_options_of_delimiter,
+    .open = open_stage_of_delimiter,
+    .decode = decode_packet_to_delimiter,
+    .encode = encode_packet_and_delimiter,
 };

@@ -1,5 +1,5 @@
-/* The stage of packets of one size (domus/pipeline.h). It says how many bytes it needs, so it is
- * called twice for a packet that comes byte by byte. */
+/* The stage of packets that all have the same size (domus/pipeline.h). It says how many bytes it
+ * needs, so it is called twice for a packet that comes byte by byte. */
 #include "io/wire/packet.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@ typedef struct fixed_state {
     const domus_fixed_options *options;
 } fixed_state;
 
-static int check_fixed(const void *options_)
+static int check_options_of_fixed_size(const void *options_)
 {
     const domus_fixed_options *options = options_;
 
@@ -18,7 +18,7 @@ static int check_fixed(const void *options_)
                : 0;
 }
 
-static int open_fixed(domus_wire *wire, void *state_, const void *options)
+static int open_stage_of_fixed_size(domus_wire *wire, void *state_, const void *options)
 {
     fixed_state *state = state_;
 
@@ -27,7 +27,8 @@ static int open_fixed(domus_wire *wire, void *state_, const void *options)
     return 0;
 }
 
-static int decode_fixed(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_packet_of_fixed_size(domus_wire *wire, void *state_, const char *bytes,
+                                       size_t size)
 {
     const domus_fixed_options *options = ((fixed_state *)state_)->options;
 
@@ -39,8 +40,8 @@ static int decode_fixed(domus_wire *wire, void *state_, const char *bytes, size_
     return error != 0 ? error : (int)options->size;
 }
 
-static int encode_fixed(domus_wire *wire, void *state_, uint64_t id, const domus_type *type,
-                        const void *payload)
+static int encode_packet_of_fixed_size(domus_wire *wire, void *state_, uint64_t id,
+                                       const domus_type *type, const void *payload)
 {
     const domus_fixed_options *options = ((fixed_state *)state_)->options;
     const domus_packet *packet = payload;
@@ -56,8 +57,8 @@ static int encode_fixed(domus_wire *wire, void *state_, uint64_t id, const domus
 const domus_stage domus_fixed_stage = {
     .name = "fixed",
     .state_size = sizeof(fixed_state),
-    .check = check_fixed,
-    .open = open_fixed,
-    .decode = decode_fixed,
-    .encode = encode_fixed,
+    .check = check_options_of_fixed_size,
+    .open = open_stage_of_fixed_size,
+    .decode = decode_packet_of_fixed_size,
+    .encode = encode_packet_of_fixed_size,
 };

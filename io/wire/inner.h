@@ -6,7 +6,7 @@
 
 #include <domus/lend.h>
 
-/* The functions of domus/inner.h that act on one inner channel. */
+/* The functions of domus/inner.h by which a stage acts on one inner channel. */
 typedef struct domi_inner_ways {
     void (*drop)(domus_inner *inner, int error);
     domus_inner_state (*look)(const domus_inner *inner, int *ret_error);
@@ -20,26 +20,28 @@ typedef struct domi_inner_ways {
     void (*fail)(domus_inner *inner, int error);
     bool (*has_ask)(const domus_inner *inner);
     bool (*is_broken)(const domus_inner *inner);
-    /* Returns the address of the channel; nobody's, if it has ended. */
+    /* Returns the address of the inner channel; nobody's address, if it has ended. */
     domus_address (*address)(const domus_inner *inner);
 } domi_inner_ways;
 
-/* The part of an inner channel that the wire sees. */
+/* The part of an inner channel that the wire of its outer channel sees. */
 struct domus_inner {
     const domi_inner_ways *ways;
-    void *data; /* a pointer that belongs to the stage */
+    void *data; /* a pointer of the stage that has opened the inner channel */
 };
 
-/* The functions that the owner of a wire provides for its stages. */
+/* The functions for inner channels that the owner of a wire provides for its stages. */
 typedef struct domi_inners {
-    /* Open an inner channel whose pipeline begins behind the first `skipped` stages. */
+    /* Open an inner channel whose pipeline is that of the outer one without the first `skipped`
+     * stages. */
     int (*open)(domus_wire *wire, uint32_t skipped, void *data, domus_inner **ret_inner);
     domus_inner *(*next)(domus_wire *wire);
     void (*set_carried)(domus_wire *wire, uint32_t count);
     bool (*is_full)(const domus_wire *wire);
     bool (*is_draining)(const domus_wire *wire);
     bool (*is_inner)(const domus_wire *wire);
-    void (*note_left)(domus_wire *wire); /* record that a stage was removed */
+    /* record that a stage has left the pipeline (domus_wire_leave()) */
+    void (*note_left)(domus_wire *wire);
     void (*lend)(domus_wire *wire, uint32_t most);
 } domi_inners;
 

@@ -1,5 +1,5 @@
-/* The kit of domus/stage_kit.h, and the inner channels that it may have (domus/inner_kit.h). One
- * thread at a time. */
+/* The kit of domus/stage_kit.h, by which tests call stages, and the inner channels that it may have
+ * (domus/inner_kit.h). One thread at a time. */
 #ifndef DOMI_IO_WIRE_KIT_H
 #define DOMI_IO_WIRE_KIT_H
 
@@ -11,23 +11,24 @@ struct domus_stage_kit {
     domus_wire *wire;
     domi_out out;
     domi_out aside;
-    uint64_t wake_ns; /* delay of the last domus_wire_wake(), in nanoseconds */
-    bool last;        /* domus_wire_last() was called */
-    bool drains;      /* domus_stage_kit_drain() was called */
-    char *fed;        /* the bytes that were fed, in a block of exactly their size */
+    /* delay of the last domus_wire_wake() of a stage in the kit, in nanoseconds */
+    uint64_t wake_ns;
+    bool last;   /* a stage of the kit has called domus_wire_last() */
+    bool drains; /* the test has called domus_stage_kit_drain() */
+    char *fed;   /* the bytes that the test has fed to the kit, in a block of exactly their size */
     const char *left;
     size_t left_size;
-    char *joined;  /* the output in one piece; NULL: nobody has asked for it */
-    void *payload; /* the payload of the last message */
+    char *joined;  /* the output of the kit's stages in one piece; NULL: nobody has asked for it */
+    void *payload; /* the payload of the last message that the kit's stages have made */
     const domus_type *type;
     struct domi_kit_inners *inners; /* the inner channels of the kit; NULL: it has none */
 };
 
-/* Free the inner channels of a kit, whose stages are closed (kit_inner.c). */
+/* Free the inner channels of a kit whose stages are closed (kit_inner.c). */
 void domi_kit_free_inners(domus_stage_kit *kit);
 
-/* Let the stages be called, because they have to be told of something besides news of inner
- * channels. */
+/* Make the stages of the kit due to be called, because they have to be told of something besides
+ * news of inner channels. */
 void domi_kit_note_carry(const domus_stage_kit *kit);
 
 #endif

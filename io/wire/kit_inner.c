@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Waiting bytes, from `at` to `size`. */
+/* Waiting bytes of an inner channel, from the offset `at` to the offset `size`. */
 typedef struct bytes {
     char *data;
     size_t at;
@@ -22,44 +22,44 @@ struct domus_kit_inner {
     domus_stage_kit *kit;
     bytes in;
     bytes out;
-    int error; /* the error with which the channel has ended, or was dropped */
+    int error; /* the error with which the inner channel has ended, or was dropped */
     bool has_end;
     bool rests;
     bool is_finished;
     bool is_closed;
     bool is_dropped;
     bool has_news;
-    domus_kit_inner *next; /* the inner channel that was opened after this one */
+    domus_kit_inner *next; /* the inner channel of the kit that was opened after this one */
     domus_kit_inner *next_news;
 };
 
 struct domi_kit_inners {
     uint32_t most;
-    uint32_t there; /* number of inner channels that have not ended */
+    uint32_t there; /* number of inner channels of the kit that have not ended */
     uint32_t carried;
     bool is_full;
-    bool is_due; /* the stages have to be called, also without news */
+    bool is_due; /* the stages of the kit have to be called, also without news of inner channels */
     domus_kit_inner *first;
     domus_kit_inner *last;
     domus_kit_inner *news;
     domus_kit_inner *last_news;
 };
 
-static domus_kit_inner *inner_of(const domus_inner *base)
+static domus_kit_inner *get_inner_of_base(const domus_inner *base)
 {
     return (domus_kit_inner *)(void *)((char *)(uintptr_t)base - offsetof(domus_kit_inner, base));
 }
 
-static domus_stage_kit *kit_of(const domus_wire *wire)
+static domus_stage_kit *get_kit_of_wire(const domus_wire *wire)
 {
     return wire->owner;
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-/* Append bytes to those that wait, in a block of exactly their size, so that a sanitizer sees a
- * read beyond them. Returns 0; -ENOMEM. */
-static int append_bytes(bytes *to, const void *data, size_t size)
+/* Append bytes to those that wait in an inner channel, in a block of exactly their size, so that a
+ * sanitizer sees a read beyond them. Returns 0; -ENOMEM. */
+static int append_waiting_bytes(bytes *to, const void *data, size_t size)
 {
     size_t before = to->size - to->at;
     char *grown = domi_memory_new_bytes(before + size);
@@ -74,23 +74,23 @@ static int append_bytes(bytes *to, const void *data, size_t size)
     return 0;
 }
 
-static void free_bytes(bytes *of)
+static void free_waiting_bytes(bytes *of)
 {
     domi_memory_free(of->data);
     *of = (bytes){NULL, 0, 0};
 }
 
-static void drop_read_bytes(bytes *from, size_t size)
+static void drop_first_waiting_bytes(bytes *from, size_t size)
 {
     DOMI_CHECK(size <= from->size - from->at);
     from->at += size;
     if (from->at == from->size)
-        free_bytes(from);
+        free_waiting_bytes(from);
 }
 
 /* --- news ------------------------------------------------------------------------------------- */
 
-static void note_news(domus_kit_inner *inner)
+static void add_inner_to_news(domus_kit_inner *inner)
 {
     struct domi_kit_inners *inners = inner->kit->inners;
 
@@ -105,7 +105,7 @@ static void note_news(domus_kit_inner *inner)
     inners->last_news = inner;
 }
 
-static void forget_news(const domus_kit_inner *inner)
+static void remove_inner_from_news(const domus_kit_inner *inner)
 {
     struct domi_kit_inners *inners = inner->kit->inners;
     domus_kit_inner **link = &inners->news;
@@ -120,34 +120,34 @@ static void forget_news(const domus_kit_inner *inner)
         inners->last_news = before;
 }
 
-/* End the channel with `error`. */
-static void end_channel(domus_kit_inner *inner, int error)
+/* End the inner channel with `error`. */
+static void end_inner_channel(domus_kit_inner *inner, int error)
 {
     if (inner->is_closed)
         return;
     inner->is_closed = true;
     inner->error = error;
     inner->kit->inners->there--;
-    free_bytes(&inner->in);
-    free_bytes(&inner->out);
+    free_waiting_bytes(&inner->in);
+    free_waiting_bytes(&inner->out);
 }
 
 /* --- what a stage does with one --------------------------------------------------------------- */
 
-static void drop_inner(domus_inner *base, int error)
+static void drop_inner_channel(domus_inner *base, int error)
 {
-    domus_kit_inner *inner = inner_of(base);
+    domus_kit_inner *inner = get_inner_of_base(base);
 
     DOMI_CHECK(!inner->is_dropped);
-    forget_news(inner);
+    remove_inner_from_news(inner);
     inner->has_news = false;
-    end_channel(inner, error);
+    end_inner_channel(inner, error);
     inner->is_dropped = true;
 }
 
-static domus_inner_state get_inner_state(const domus_inner *base, int *ret_error)
+static domus_inner_state get_state_of_inner_channel(const domus_inner *base, int *ret_error)
 {
-    const domus_kit_inner *inner = inner_of(base);
+    const domus_kit_inner *inner = get_inner_of_base(base);
 
     if (!inner->is_closed)
         return inner->is_finished ? DOMUS_INNER_FINISHED : DOMUS_INNER_OPEN;
@@ -155,93 +155,94 @@ static domus_inner_state get_inner_state(const domus_inner *base, int *ret_error
     return DOMUS_INNER_CLOSED;
 }
 
-static int pass_bytes_in(domus_inner *base, const void *data, size_t size)
+static int pass_bytes_to_inner_channel(domus_inner *base, const void *data, size_t size)
 {
-    domus_kit_inner *inner = inner_of(base);
+    domus_kit_inner *inner = get_inner_of_base(base);
 
     if (inner->is_closed || inner->has_end)
         return -EPIPE;
     inner->rests = false;
-    return append_bytes(&inner->in, data, size);
+    return append_waiting_bytes(&inner->in, data, size);
 }
 
-static void end_input(domus_inner *base)
+static void end_input_of_inner_channel(domus_inner *base)
 {
-    inner_of(base)->has_end = true;
+    get_inner_of_base(base)->has_end = true;
 }
 
-static void let_inner_rest(domus_inner *base)
+static void let_inner_channel_rest(domus_inner *base)
 {
-    inner_of(base)->rests = true;
+    get_inner_of_base(base)->rests = true;
 }
 
-static uint64_t count_unused(const domus_inner *base)
+static uint64_t count_unused_bytes_of_inner(const domus_inner *base)
 {
-    const bytes *in = &inner_of(base)->in;
+    const bytes *in = &get_inner_of_base(base)->in;
 
     return in->size - in->at;
 }
 
-static const char *get_next_bytes(const domus_inner *base, size_t *ret_size)
+static const char *get_next_bytes_to_send(const domus_inner *base, size_t *ret_size)
 {
-    const bytes *out = &inner_of(base)->out;
+    const bytes *out = &get_inner_of_base(base)->out;
 
     *ret_size = out->size - out->at;
     return *ret_size != 0 ? out->data + out->at : NULL;
 }
 
-static void note_bytes_taken(domus_inner *base, size_t size)
+static void note_bytes_taken_from_inner(domus_inner *base, size_t size)
 {
     if (size != 0)
-        drop_read_bytes(&inner_of(base)->out, size);
+        drop_first_waiting_bytes(&get_inner_of_base(base)->out, size);
 }
 
-static void refuse_inner(domus_inner *inner)
+static void end_inner_with_refused_ask(domus_inner *inner)
 {
-    drop_inner(inner, -ECONNREFUSED);
+    drop_inner_channel(inner, -ECONNREFUSED);
 }
 
-static bool has_ask(const domus_inner *inner)
+static bool has_kit_inner_ask(const domus_inner *inner)
 {
-    (void)inner; /* a kit has no asks */
+    (void)inner; /* an inner channel of a kit has no ask */
     return false;
 }
 
-/* False: no message stage of a kit cuts a request. */
-static bool is_request_broken(const domus_inner *inner)
+/* Returns false, because no message stage of a kit cuts a request. */
+static bool is_kit_request_broken(const domus_inner *inner)
 {
     (void)inner;
     return false;
 }
 
 /* Returns nobody's address, because a kit has no actors. */
-static domus_address get_no_address(const domus_inner *inner)
+static domus_address get_address_of_nobody(const domus_inner *inner)
 {
     (void)inner;
     return (domus_address){NULL, 0};
 }
 
 static const domi_inner_ways ways = {
-    .drop = drop_inner,
-    .refuse = refuse_inner,
-    .fail = drop_inner,
-    .has_ask = has_ask,
-    .is_broken = is_request_broken,
-    .address = get_no_address,
-    .look = get_inner_state,
-    .pass = pass_bytes_in,
-    .end = end_input,
-    .rest = let_inner_rest,
-    .unused = count_unused,
-    .bytes = get_next_bytes,
-    .took = note_bytes_taken,
+    .drop = drop_inner_channel,
+    .refuse = end_inner_with_refused_ask,
+    .fail = drop_inner_channel,
+    .has_ask = has_kit_inner_ask,
+    .is_broken = is_kit_request_broken,
+    .address = get_address_of_nobody,
+    .look = get_state_of_inner_channel,
+    .pass = pass_bytes_to_inner_channel,
+    .end = end_input_of_inner_channel,
+    .rest = let_inner_channel_rest,
+    .unused = count_unused_bytes_of_inner,
+    .bytes = get_next_bytes_to_send,
+    .took = note_bytes_taken_from_inner,
 };
 
 /* --- what a stage asks of the kit ------------------------------------------------------------- */
 
-static int open_inner(domus_wire *wire, uint32_t skipped, void *data, domus_inner **ret_inner)
+static int open_inner_channel(domus_wire *wire, uint32_t skipped, void *data,
+                              domus_inner **ret_inner)
 {
-    domus_stage_kit *kit = kit_of(wire);
+    domus_stage_kit *kit = get_kit_of_wire(wire);
     struct domi_kit_inners *inners = kit->inners;
 
     (void)skipped;
@@ -263,9 +264,9 @@ static int open_inner(domus_wire *wire, uint32_t skipped, void *data, domus_inne
     return 0;
 }
 
-static domus_inner *next_inner(domus_wire *wire)
+static domus_inner *take_next_inner_with_news(domus_wire *wire)
 {
-    struct domi_kit_inners *inners = kit_of(wire)->inners;
+    struct domi_kit_inners *inners = get_kit_of_wire(wire)->inners;
     domus_kit_inner *inner = inners->news;
 
     if (inner == NULL)
@@ -275,19 +276,19 @@ static domus_inner *next_inner(domus_wire *wire)
     return &inner->base;
 }
 
-static void set_carried(domus_wire *wire, uint32_t count)
+static void set_carried_of_kit(domus_wire *wire, uint32_t count)
 {
-    kit_of(wire)->inners->carried = count;
+    get_kit_of_wire(wire)->inners->carried = count;
 }
 
-static bool is_outer_full(const domus_wire *wire)
+static bool is_kit_output_full(const domus_wire *wire)
 {
-    return wire->output_ended || kit_of(wire)->inners->is_full;
+    return wire->output_ended || get_kit_of_wire(wire)->inners->is_full;
 }
 
-static bool is_draining(const domus_wire *wire)
+static bool is_kit_draining(const domus_wire *wire)
 {
-    return kit_of(wire)->drains;
+    return get_kit_of_wire(wire)->drains;
 }
 
 static void ignore_stage_left(domus_wire *wire)
@@ -295,14 +296,14 @@ static void ignore_stage_left(domus_wire *wire)
     (void)wire;
 }
 
-/* Do nothing: a kit has no asks to lend to. */
+/* Do nothing, because a kit has no asks to which an inner channel could be lent. */
 static void ignore_lending(domus_wire *wire, uint32_t most)
 {
     (void)wire, (void)most;
 }
 
-/* False: the wire of a kit is that of a connection. */
-static bool is_inner(const domus_wire *wire)
+/* Returns false, because the wire of a kit is that of a connection, and not of an inner channel. */
+static bool is_kit_wire_inner(const domus_wire *wire)
 {
     (void)wire;
     return false;
@@ -310,12 +311,12 @@ static bool is_inner(const domus_wire *wire)
 
 static const domi_inners inners_of_kits = {
     .lend = ignore_lending,
-    .is_inner = is_inner,
-    .open = open_inner,
-    .next = next_inner,
-    .set_carried = set_carried,
-    .is_full = is_outer_full,
-    .is_draining = is_draining,
+    .is_inner = is_kit_wire_inner,
+    .open = open_inner_channel,
+    .next = take_next_inner_with_news,
+    .set_carried = set_carried_of_kit,
+    .is_full = is_kit_output_full,
+    .is_draining = is_kit_draining,
     .note_left = ignore_stage_left,
 };
 
@@ -372,8 +373,8 @@ void domus_kit_inner_use(domus_kit_inner *inner, size_t size)
 {
     if (size == 0)
         return;
-    drop_read_bytes(&inner->in, size);
-    note_news(inner);
+    drop_first_waiting_bytes(&inner->in, size);
+    add_inner_to_news(inner);
 }
 
 bool domus_kit_inner_has_end(const domus_kit_inner *inner)
@@ -392,9 +393,9 @@ int domus_kit_inner_send(domus_kit_inner *inner, const void *data, size_t size)
 
     if (inner->is_closed || inner->is_finished)
         return -EPIPE;
-    int error = size != 0 ? append_bytes(&inner->out, data, size) : 0;
+    int error = size != 0 ? append_waiting_bytes(&inner->out, data, size) : 0;
     if (error == 0 && size != 0 && was_empty)
-        note_news(inner);
+        add_inner_to_news(inner);
     return error;
 }
 
@@ -408,15 +409,15 @@ void domus_kit_inner_finish(domus_kit_inner *inner)
     if (inner->is_closed || inner->is_finished)
         return;
     inner->is_finished = true;
-    note_news(inner);
+    add_inner_to_news(inner);
 }
 
 void domus_kit_inner_close(domus_kit_inner *inner, int error)
 {
     if (inner->is_closed)
         return;
-    end_channel(inner, error);
-    note_news(inner);
+    end_inner_channel(inner, error);
+    add_inner_to_news(inner);
 }
 
 bool domus_kit_inner_is_dropped(const domus_kit_inner *inner, int *ret_error)
@@ -441,8 +442,8 @@ void domi_kit_free_inners(domus_stage_kit *kit)
     while (kit->inners->first != NULL) {
         domus_kit_inner *inner = kit->inners->first;
         kit->inners->first = inner->next;
-        free_bytes(&inner->in);
-        free_bytes(&inner->out);
+        free_waiting_bytes(&inner->in);
+        free_waiting_bytes(&inner->out);
         domi_memory_free(inner);
     }
     domi_memory_free(kit->inners);

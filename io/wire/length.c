@@ -13,7 +13,7 @@ typedef struct length_state {
     uint32_t size_max;
 } length_state;
 
-static int check_length(const void *options_)
+static int check_options_of_length(const void *options_)
 {
     const domus_length_options *options = options_;
 
@@ -30,7 +30,7 @@ static int check_length(const void *options_)
     }
 }
 
-static int open_length(domus_wire *wire, void *state_, const void *options)
+static int open_stage_of_length(domus_wire *wire, void *state_, const void *options)
 {
     length_state *state = state_;
 
@@ -40,7 +40,7 @@ static int open_length(domus_wire *wire, void *state_, const void *options)
     return 0;
 }
 
-static uint64_t read_number(const domus_length_options *options, const char *bytes)
+static uint64_t read_length_of_packet(const domus_length_options *options, const char *bytes)
 {
     uint64_t number = 0;
 
@@ -51,7 +51,8 @@ static uint64_t read_number(const domus_length_options *options, const char *byt
     return number;
 }
 
-static void write_number(const domus_length_options *options, uint64_t number, char *bytes)
+static void write_length_of_packet(const domus_length_options *options, uint64_t number,
+                                   char *bytes)
 {
     for (uint32_t i = 0; i < options->width; i++) {
         uint32_t at = options->little_endian ? i : options->width - 1u - i;
@@ -60,7 +61,7 @@ static void write_number(const domus_length_options *options, uint64_t number, c
     }
 }
 
-static int decode_length(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_packet_with_length(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     const length_state *state = state_;
     uint32_t width = state->options->width;
@@ -69,7 +70,7 @@ static int decode_length(domus_wire *wire, void *state_, const char *bytes, size
         domus_wire_need(wire, width);
         return 0;
     }
-    uint64_t length = read_number(state->options, bytes);
+    uint64_t length = read_length_of_packet(state->options, bytes);
     if (state->options->counts_itself) {
         if (length < width)
             return -EBADMSG;
@@ -85,8 +86,8 @@ static int decode_length(domus_wire *wire, void *state_, const char *bytes, size
     return error != 0 ? error : (int)(width + length);
 }
 
-static int encode_length(domus_wire *wire, void *state_, uint64_t id, const domus_type *type,
-                         const void *payload)
+static int encode_packet_with_length(domus_wire *wire, void *state_, uint64_t id,
+                                     const domus_type *type, const void *payload)
 {
     const length_state *state = state_;
     const domus_packet *packet = payload;
@@ -100,7 +101,7 @@ static int encode_length(domus_wire *wire, void *state_, uint64_t id, const domu
     uint64_t length = (uint64_t)packet->bytes.size + (state->options->counts_itself ? width : 0u);
     if (length > most)
         return -EMSGSIZE;
-    write_number(state->options, length, bytes);
+    write_length_of_packet(state->options, length, bytes);
     int error = domus_wire_append(wire, bytes, width);
     return error != 0 ? error : domus_wire_append_slice(wire, packet->bytes);
 }
@@ -108,8 +109,8 @@ static int encode_length(domus_wire *wire, void *state_, uint64_t id, const domu
 const domus_stage domus_length_stage = {
     .name = "length",
     .state_size = sizeof(length_state),
-    .check = check_length,
-    .open = open_length,
-    .decode = decode_length,
-    .encode = encode_length,
+    .check = check_options_of_length,
+    .open = open_stage_of_length,
+    .decode = decode_packet_with_length,
+    .encode = encode_packet_with_length,
 };

@@ -11,12 +11,12 @@
 typedef struct line_state {
     const domus_line_options *options;
     uint32_t size_max;
-    uint32_t looked; /* number of searched bytes of the line, which have no end in them */
+    uint32_t looked; /* number of bytes of the line that were searched, and hold no end */
 } line_state;
 
 static const domus_line_options defaults = {.role = DOMUS_ROLE_SERVER};
 
-static int check_line(const void *options_)
+static int check_options_of_line(const void *options_)
 {
     const domus_line_options *options = options_;
 
@@ -25,7 +25,7 @@ static int check_line(const void *options_)
                : 0;
 }
 
-static int open_line(domus_wire *wire, void *state_, const void *options)
+static int open_stage_of_line(domus_wire *wire, void *state_, const void *options)
 {
     line_state *state = state_;
 
@@ -35,14 +35,15 @@ static int open_line(domus_wire *wire, void *state_, const void *options)
     return 0;
 }
 
-static int decode_line(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_packet_to_end_of_line(domus_wire *wire, void *state_, const char *bytes,
+                                        size_t size)
 {
     line_state *state = state_;
     const char *end = memchr(bytes + state->looked, '\n', size - state->looked);
 
     if (end == NULL) {
         state->looked = (uint32_t)size;
-        /* the byte beyond the bound may be the "\r" of the end */
+        /* the byte beyond the bound may be the "\r" of the line's end */
         return size > state->size_max + 1 ? -EMSGSIZE : 0;
     }
     size_t length = (size_t)(end - bytes);
@@ -55,13 +56,13 @@ static int decode_line(domus_wire *wire, void *state_, const char *bytes, size_t
     return error != 0 ? error : (int)(end - bytes) + 1;
 }
 
-static bool ends_with_cr(domus_slice line)
+static bool ends_with_carriage_return(domus_slice line)
 {
     return line.size != 0 && domus_slice_data(line)[line.size - 1] == '\r';
 }
 
-static int encode_line(domus_wire *wire, void *state_, uint64_t id, const domus_type *type,
-                       const void *payload)
+static int encode_packet_as_line(domus_wire *wire, void *state_, uint64_t id,
+                                 const domus_type *type, const void *payload)
 {
     const line_state *state = state_;
     const domus_packet *packet = payload;
@@ -74,13 +75,15 @@ static int encode_line(domus_wire *wire, void *state_, uint64_t id, const domus_
     int error = domus_wire_append_slice(wire, packet->bytes);
     if (error != 0)
         return error;
-    /* behind a "\r" that belongs to the line, "\n" alone would be read as "\r\n" */
-    return state->options->crlf || ends_with_cr(packet->bytes) ? domus_wire_append(wire, "\r\n", 2)
-                                                               : domus_wire_append(wire, "\n", 1);
+    /* a line whose own last byte is "\r" gets the end "\r\n": with "\n" alone, its "\r" would be
+     * read as a part of the end */
+    return state->options->crlf || ends_with_carriage_return(packet->bytes)
+               ? domus_wire_append(wire, "\r\n", 2)
+               : domus_wire_append(wire, "\n", 1);
 }
 
-static int fail_line(domus_wire *wire, void *state_, uint64_t id, const domus_type *request,
-                     int error)
+static int encode_error_as_line(domus_wire *wire, void *state_, uint64_t id,
+                                const domus_type *request, int error)
 {
     const line_state *state = state_;
     const char *end = state->options->crlf ? "\r\n" : "\n";
@@ -98,9 +101,9 @@ static int fail_line(domus_wire *wire, void *state_, uint64_t id, const domus_ty
 const domus_stage domus_line_stage = {
     .name = "line",
     .state_size = sizeof(line_state),
-    .check = check_line,
-    .open = open_line,
-    .decode = decode_line,
-    .encode = encode_line,
-    .fail = fail_line,
+    .check = check_options_of_line,
+    .open = open_stage_of_line,
+    .decode = decode_packet_to_end_of_line,
+    .encode = encode_packet_as_line,
+    .fail = encode_error_as_line,
 };

@@ -1,4 +1,5 @@
-/* Gathers bytes in a block that doubles, and keeps the slices that are too long to be copied. */
+/* Gathers the output of stages in a block that doubles, and keeps the slices that are too long to
+ * be copied. */
 #include "io/wire/out.h"
 
 #include "base/check.h"
@@ -8,12 +9,13 @@
 #include <errno.h>
 #include <string.h>
 
-#define ROOM_LEAST 1024u        /* size of the first block in bytes */
-#define ROOM_KEPT  (64u * 1024) /* size in bytes above which an empty block is freed */
-/* size in bytes from which on a slice that owns its bytes is not copied */
+#define ROOM_LEAST 1024u /* size of the first block of an output in bytes */
+/* size in bytes above which the empty block of an output is freed */
+#define ROOM_KEPT (64u * 1024)
+/* size in bytes from which on a slice that owns its bytes is kept, and not copied */
 #define SLICE_LEAST 2048u
 
-static int grow_out(domi_out *out, size_t size)
+static int grow_block_of_output(domi_out *out, size_t size)
 {
     size_t room = out->room == 0 ? ROOM_LEAST : 2 * (size_t)out->room;
 
@@ -36,8 +38,8 @@ static int grow_out(domi_out *out, size_t size)
 
 char *domi_out_room(domi_out *out, size_t size)
 {
-    /* >= and not >, so that there is a block also for no bytes */
-    if (DOMI_UNLIKELY(size >= out->room - out->size) && grow_out(out, size) != 0)
+    /* the comparison is >= and not >, so that there is a block also for no bytes */
+    if (DOMI_UNLIKELY(size >= out->room - out->size) && grow_block_of_output(out, size) != 0)
         return NULL;
     return out->bytes + out->size;
 }
@@ -54,7 +56,7 @@ int domi_out_append(domi_out *out, const void *data, size_t size)
     return 0;
 }
 
-static int grow_pieces(domi_out *out)
+static int grow_pieces_of_output(domi_out *out)
 {
     uint32_t room = out->pieces_room == 0 ? 4 : 2 * out->pieces_room;
     domi_out_piece *pieces = domi_memory_new(room * sizeof *pieces);
@@ -73,11 +75,11 @@ int domi_out_append_slice(domi_out *out, domus_slice slice)
 {
     domus_slice kept;
 
-    /* a slice of borrowed bytes would have to be copied to be kept */
+    /* a slice of borrowed bytes is copied, because it could not be kept without a copy */
     if (slice.size < SLICE_LEAST || domi_page_of(slice)->borrowed ||
         domi_page_is_mostly_others(slice))
         return domi_out_append(out, domus_slice_data(slice), slice.size);
-    if (out->pieces_count == out->pieces_room && grow_pieces(out) != 0)
+    if (out->pieces_count == out->pieces_room && grow_pieces_of_output(out) != 0)
         return -ENOMEM;
     int error = domus_slice_keep(slice, &kept);
     if (error == 0)

@@ -1,4 +1,5 @@
-/* The kit of domus/stage_kit.h: a wire whose bytes come from memory of exactly their size. */
+/* The kit of domus/stage_kit.h, by which tests call stages: a wire whose bytes come from memory of
+ * exactly their size. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/pipeline.h"
@@ -7,7 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
-static void *make_payload(domus_wire *wire, domus_stage_kind kind, const domus_type *type)
+static void *make_payload_of_message(domus_wire *wire, domus_stage_kind kind,
+                                     const domus_type *type)
 {
     domus_stage_kit *kit = wire->owner;
 
@@ -17,23 +19,23 @@ static void *make_payload(domus_wire *wire, domus_stage_kind kind, const domus_t
     return kit->payload;
 }
 
-static void note_wake(domus_wire *wire, uint64_t delay_ns)
+static void record_delay_of_wake(domus_wire *wire, uint64_t delay_ns)
 {
     domus_stage_kit *kit = wire->owner;
 
     kit->wake_ns = delay_ns;
 }
 
-static bool is_closing(const domus_wire *wire)
+static bool is_kit_closing(const domus_wire *wire)
 {
     const domus_stage_kit *kit = wire->owner;
 
     return kit->drains;
 }
 
-/* Finish the last message. Returns 0; -ENOMEM when a stage has slices of it that cannot be
- * copied. */
-static int end_message(domus_stage_kit *kit)
+/* Finish the last message of the kit. Returns 0; -ENOMEM when a stage has slices of it that cannot
+ * be copied. */
+static int finish_last_message(domus_stage_kit *kit)
 {
     if (kit->payload != NULL && kit->type->release != NULL)
         kit->type->release(kit->payload);
@@ -43,7 +45,7 @@ static int end_message(domus_stage_kit *kit)
 }
 
 static const domi_wire_services services = {
-    .make = make_payload, .wake = note_wake, .is_closing = is_closing};
+    .make = make_payload_of_message, .wake = record_delay_of_wake, .is_closing = is_kit_closing};
 
 int domus_stage_kit_new(const domus_pipeline *pipeline, domus_stage_kit **ret_kit)
 {
@@ -85,7 +87,7 @@ void domus_stage_kit_free(domus_stage_kit *kit)
 {
     if (kit == NULL)
         return;
-    (void)end_message(kit);
+    (void)finish_last_message(kit);
     domi_wire_free(kit->wire);
     domi_kit_free_inners(kit);
     domi_out_clear(&kit->out, true);
@@ -98,7 +100,7 @@ void domus_stage_kit_free(domus_stage_kit *kit)
 int domus_stage_kit_feed(domus_stage_kit *kit, const void *bytes, size_t size)
 {
     char *fed;
-    int error = end_message(kit);
+    int error = finish_last_message(kit);
 
     if (error != 0 || size == 0)
         return error;
@@ -122,7 +124,7 @@ void domus_stage_kit_finish(domus_stage_kit *kit)
 
 int domus_stage_kit_next(domus_stage_kit *kit, domus_stage_message *ret_message)
 {
-    int result = end_message(kit);
+    int result = finish_last_message(kit);
 
     if (result != 0) {
         kit->wire->failed = result;
@@ -201,7 +203,7 @@ int domus_stage_kit_change(domus_stage_kit *kit, const domus_pipeline *next, uin
     int error = domi_pipeline_check(next);
     if (error != 0 || kit->wire->failed != 0)
         return error != 0 ? error : kit->wire->failed;
-    error = end_message(kit);
+    error = finish_last_message(kit);
     if (error != 0)
         return error;
     if (clean && (kit->left_size != 0 || !domi_wire_is_empty(kit->wire)))

@@ -7,12 +7,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define TEXT_MAX 4096 /* most bytes of one appended text */
+#define TEXT_MAX 4096 /* most bytes of a text that is appended at once */
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-static bool make_message(domus_wire *wire, domus_stage_kind kind, const domus_type *type,
-                         uint64_t id, int error)
+static bool make_message_of_stage(domus_wire *wire, domus_stage_kind kind, const domus_type *type,
+                                  uint64_t id, int error)
 {
     if (wire->made.any || wire->current + 1 != wire->count ||
         wire->in_body != (kind == DOMUS_STAGE_PIECE))
@@ -27,22 +27,25 @@ static bool make_message(domus_wire *wire, domus_stage_kind kind, const domus_ty
 
 void *domus_wire_request(domus_wire *wire, const domus_type *type, uint64_t id)
 {
-    return make_message(wire, DOMUS_STAGE_REQUEST, type, id, 0) ? wire->made.payload : NULL;
+    return make_message_of_stage(wire, DOMUS_STAGE_REQUEST, type, id, 0) ? wire->made.payload
+                                                                         : NULL;
 }
 
 void *domus_wire_notice(domus_wire *wire, const domus_type *type)
 {
-    return make_message(wire, DOMUS_STAGE_NOTICE, type, DOMUS_NO_ID, 0) ? wire->made.payload : NULL;
+    return make_message_of_stage(wire, DOMUS_STAGE_NOTICE, type, DOMUS_NO_ID, 0)
+               ? wire->made.payload
+               : NULL;
 }
 
 void *domus_wire_answer(domus_wire *wire, const domus_type *type, uint64_t id)
 {
-    return make_message(wire, DOMUS_STAGE_ANSWER, type, id, 0) ? wire->made.payload : NULL;
+    return make_message_of_stage(wire, DOMUS_STAGE_ANSWER, type, id, 0) ? wire->made.payload : NULL;
 }
 
 bool domus_wire_answer_error(domus_wire *wire, uint64_t id, int error)
 {
-    return make_message(wire, DOMUS_STAGE_ANSWER, NULL, id, error < 0 ? error : -EINVAL);
+    return make_message_of_stage(wire, DOMUS_STAGE_ANSWER, NULL, id, error < 0 ? error : -EINVAL);
 }
 
 /* --- bodies and streams ----------------------------------------------------------------------- */
@@ -55,9 +58,9 @@ static void release_piece(void *payload)
 const domus_type domus_piece_type = {
     .name = "piece", .size = sizeof(domus_piece), .release = release_piece};
 
-static uint32_t next_body(domus_wire *wire)
+static uint32_t get_number_of_next_body(domus_wire *wire)
 {
-    if (++wire->bodies == 0) /* the number 0 stands for no body */
+    if (++wire->bodies == 0) /* the number 0 is skipped, because it stands for no body */
         wire->bodies = 1;
     return wire->bodies;
 }
@@ -72,7 +75,7 @@ domus_body domus_wire_body(domus_wire *wire)
     if (!may)
         return (domus_body){{NULL, 0}, 0};
     wire->made.has_body = wire->in_body = true;
-    return (domus_body){wire->self, next_body(wire)};
+    return (domus_body){wire->self, get_number_of_next_body(wire)};
 }
 
 domus_body domus_wire_rest(domus_wire *wire)
@@ -88,12 +91,12 @@ uint32_t domi_wire_open_rest(domus_wire *wire)
     if (wire->in_body || !wire->stages[wire->count - 1].stage->has_bodies)
         return 0;
     wire->in_body = true;
-    return next_body(wire);
+    return get_number_of_next_body(wire);
 }
 
 bool domus_wire_piece(domus_wire *wire, const char *from, size_t size, bool is_last)
 {
-    if (!make_message(wire, DOMUS_STAGE_PIECE, &domus_piece_type, DOMUS_NO_ID, 0))
+    if (!make_message_of_stage(wire, DOMUS_STAGE_PIECE, &domus_piece_type, DOMUS_NO_ID, 0))
         return false;
     domus_piece *piece = wire->made.payload;
     *piece = (domus_piece){domus_wire_slice(wire, from, size), is_last};
@@ -104,7 +107,7 @@ bool domus_wire_piece(domus_wire *wire, const char *from, size_t size, bool is_l
 
 void *domus_wire_trailer(domus_wire *wire, const domus_type *type)
 {
-    if (!make_message(wire, DOMUS_STAGE_PIECE, type, DOMUS_NO_ID, 0))
+    if (!make_message_of_stage(wire, DOMUS_STAGE_PIECE, type, DOMUS_NO_ID, 0))
         return NULL;
     wire->made.last = true;
     wire->in_body = false;
@@ -113,7 +116,8 @@ void *domus_wire_trailer(domus_wire *wire, const domus_type *type)
 
 void domus_wire_last(domus_wire *wire)
 {
-    if (wire->current + 1 < wire->count) { /* the stages behind are told of it first */
+    /* the stages behind this byte stage are told of the end first */
+    if (wire->current + 1 < wire->count) {
         wire->closed = wire->current + 1;
         return;
     }
@@ -126,8 +130,9 @@ bool domus_wire_is_closing(const domus_wire *wire)
     return wire->services->is_closing != NULL && wire->services->is_closing(wire);
 }
 
-/* Record that the peer has to send the rest of this part, which may be another one than before. */
-static void expect_part(domus_wire *wire, domi_progress part)
+/* Record that the peer has to send the rest of this part (head or body) of a message, which may be
+ * another part than before. */
+static void expect_rest_of_part(domus_wire *wire, domi_progress part)
 {
     bool is_of_bytes = wire->current + 1 != wire->count;
 
@@ -140,12 +145,12 @@ static void expect_part(domus_wire *wire, domi_progress part)
 
 void domus_wire_expect_head(domus_wire *wire)
 {
-    expect_part(wire, DOMI_MESSAGE_IN_HEAD);
+    expect_rest_of_part(wire, DOMI_MESSAGE_IN_HEAD);
 }
 
 void domus_wire_expect_body(domus_wire *wire)
 {
-    expect_part(wire, DOMI_MESSAGE_IN_BODY);
+    expect_rest_of_part(wire, DOMI_MESSAGE_IN_BODY);
 }
 
 uint64_t *domus_wire_stream(domus_wire *wire)
@@ -170,7 +175,8 @@ char *domus_wire_edit(domus_wire *wire, const char *from, size_t size)
 {
     DOMI_CHECK(wire->shown != NULL && from >= wire->shown && size <= wire->shown_size &&
                (size_t)(from - wire->shown) <= wire->shown_size - size);
-    /* received buffers and windows are memory of this side, which only stages see as const */
+    /* this cast is right, because received buffers and windows are memory of this side, which only
+     * stages see as const */
     return (char *)(uintptr_t)from;
 }
 

@@ -12,14 +12,15 @@
 #include <errno.h>
 #include <string.h>
 
-#define ROOM_LEAST   256u  /* least size of the memory in bytes */
-#define SHRINK_LEAST 4096u /* size in bytes from which on the memory is made smaller */
+#define ROOM_LEAST 256u /* least size of the memory of a window in bytes */
+/* size in bytes from which on the memory of a window is made smaller */
+#define SHRINK_LEAST 4096u
 
 static_assert(DOMI_WINDOW_ROOM == 2 * DOMUS_WINDOW_MAX, "what domi_window_space() relies on");
 static_assert(DOMI_WINDOW_ROOM % ROOM_LEAST == 0, "the room doubles up to the limit");
 
-/* Let AddressSanitizer report code that reads behind the bytes. */
-static void poison_behind_bytes(const domi_window *window)
+/* Let AddressSanitizer report code that reads behind the bytes of a window. */
+static void poison_memory_behind_bytes(const domi_window *window)
 {
     char *end = window->memory + window->begin + window->size;
 
@@ -27,8 +28,8 @@ static void poison_behind_bytes(const domi_window *window)
     DOMI_POISON(end, (size_t)(window->memory + window->room - end));
 }
 
-/* Move the bytes to memory with room for at least `size` bytes. */
-static int move_to_larger_memory(domi_window *window, uint32_t size)
+/* Move the bytes of a window to memory with room for at least `size` bytes. */
+static int move_window_to_larger_memory(domi_window *window, uint32_t size)
 {
     uint32_t room = ROOM_LEAST;
 
@@ -43,14 +44,14 @@ static int move_to_larger_memory(domi_window *window, uint32_t size)
     window->memory = memory;
     window->begin = 0;
     window->room = room;
-    poison_behind_bytes(window);
+    poison_memory_behind_bytes(window);
     return 0;
 }
 
-/* True if the end of the memory is reached before half as many bytes were taken as have to be
- * moved. Then the window gets more room, so that a stage that takes byte by byte does not cause a
- * move for each. */
-static bool is_more_room_worth_it(const domi_window *window)
+/* True if the end of a window's memory is reached before half as many bytes were taken as have to
+ * be moved. Then the window gets more room, so that a stage that takes byte by byte does not cause
+ * a move for each byte. */
+static bool needs_window_more_room(const domi_window *window)
 {
     return window->begin < window->size / 2 && window->room < DOMI_WINDOW_ROOM;
 }
@@ -61,8 +62,9 @@ char *domi_window_space(domi_window *window, size_t size)
 
     DOMI_CHECK(size != 0 && size <= DOMI_WINDOW_ROOM && all <= DOMI_WINDOW_ROOM);
     if (all > window->room ||
-        (window->begin + all > window->room && is_more_room_worth_it(window))) {
-        int error = move_to_larger_memory(window, all > window->room ? all : 2 * window->room);
+        (window->begin + all > window->room && needs_window_more_room(window))) {
+        int error =
+            move_window_to_larger_memory(window, all > window->room ? all : 2 * window->room);
         if (error != 0)
             return NULL;
     }
@@ -79,7 +81,7 @@ void domi_window_fill(domi_window *window, size_t size)
     DOMI_CHECK(size <= window->room - window->begin - window->size);
     window->size += (uint32_t)size;
     window->stuck = false;
-    poison_behind_bytes(window);
+    poison_memory_behind_bytes(window);
 }
 
 int domi_window_put(domi_window *window, const char *bytes, size_t size)
@@ -110,7 +112,7 @@ void domi_window_cut(domi_window *window, uint32_t size)
     DOMI_CHECK(size <= window->size);
     window->size -= size;
     if (window->memory != NULL)
-        poison_behind_bytes(window);
+        poison_memory_behind_bytes(window);
 }
 
 void domi_window_shrink(domi_window *window)
@@ -118,7 +120,7 @@ void domi_window_shrink(domi_window *window)
     if (window->size == 0)
         domi_window_clear(window);
     else if (window->room > SHRINK_LEAST && window->size <= window->room / 8)
-        (void)move_to_larger_memory(window, window->size);
+        (void)move_window_to_larger_memory(window, window->size);
 }
 
 char *domi_window_give(domi_window *window)

@@ -15,12 +15,13 @@
 #define DOMI_WINDOW_ROOM 131072u
 
 typedef struct domi_window {
-    char *memory;   /* the memory; NULL: the window has no bytes */
-    uint32_t begin; /* offset of the window's first byte in `memory` */
-    uint32_t size;  /* number of bytes in the window */
-    uint32_t room;  /* size of `memory` in bytes */
-    uint32_t need;  /* number of bytes before which `decode` is not called again */
-    bool stuck;     /* `decode` has seen all bytes, and is not called before more come */
+    char *memory;   /* the memory of the window; NULL: the window has no bytes */
+    uint32_t begin; /* offset in `memory` of the first byte that the window holds */
+    uint32_t size;  /* number of bytes that the window holds */
+    uint32_t room;  /* size of the window's `memory` in bytes */
+    /* number of bytes that have to be in the window before `decode` is called again */
+    uint32_t need;
+    bool stuck; /* `decode` has seen all bytes of the window, and is not called before more come */
 } domi_window;
 
 static inline const char *domi_window_bytes(const domi_window *window)
@@ -28,30 +29,31 @@ static inline const char *domi_window_bytes(const domi_window *window)
     return window->memory + window->begin;
 }
 
-/* Append a copy of `size` bytes to those in the window; together they are at most DOMI_WINDOW_ROOM.
+/* Append a copy of `size` bytes to those in the window; all together are at most DOMI_WINDOW_ROOM.
  * Returns 0; -ENOMEM. */
 int domi_window_put(domi_window *window, const char *bytes, size_t size);
 
-/* Make space for `size` bytes (at least 1) behind those in the window, with the same bound. The
- * caller writes there, and then adds at most so many bytes to the window with domi_window_fill().
- * Returns NULL without memory. */
+/* Make space for `size` bytes (at least 1) behind those in the window; all together are at most
+ * DOMI_WINDOW_ROOM. The caller writes there, and then adds at most so many bytes to the window with
+ * domi_window_fill(). Returns NULL without memory. */
 char *domi_window_space(domi_window *window, size_t size);
 void domi_window_fill(domi_window *window, size_t size);
 
 /* Remove `size` bytes from the front of the window, because a stage has used them. */
 void domi_window_take(domi_window *window, uint32_t size);
 
-/* Remove `size` bytes from the end of the window. */
+/* Remove `size` bytes from the end of the window, because they were not used. */
 void domi_window_cut(domi_window *window, uint32_t size);
 
-/* Free the memory if the window has no bytes, and move them to less memory if they have far too
- * much, because nothing more comes for a while. Without memory for that they stay. */
+/* Free the memory of the window if it has no bytes, and move its bytes to less memory if they have
+ * far too much, because nothing more comes for a while. Without memory for that they stay. */
 void domi_window_shrink(domi_window *window);
 
-/* Return the memory, which then belongs to the caller; no byte is in the window any more. */
+/* Return the memory of the window, which then belongs to the caller; no byte is in the window any
+ * more. */
 char *domi_window_give(domi_window *window);
 
-/* Free the memory. */
+/* Free the memory of the window, with its bytes. */
 void domi_window_clear(domi_window *window);
 
 #endif

@@ -1,4 +1,4 @@
-/* Makes and frees the wire of a channel, and encodes output. */
+/* Makes and frees the wire of a channel, opens its stages, and encodes output. */
 #include "io/wire/wire.h"
 
 #include "base/memory.h"
@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-static void free_states(domi_wire_stage *stages, uint32_t count)
+static void free_states_of_stages(domi_wire_stage *stages, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         domi_memory_free(stages[i].state);
@@ -23,7 +23,7 @@ int domi_wire_make_stages(const domus_wire *wire, const domus_pipeline *pipeline
             continue;
         stages[i].state = domi_memory_new(stage->state_size);
         if (stages[i].state == NULL) {
-            free_states(stages + from, i - from);
+            free_states_of_stages(stages + from, i - from);
             return -ENOMEM;
         }
     }
@@ -86,7 +86,7 @@ void domi_wire_free(domus_wire *wire)
     domi_memory_free(wire);
 }
 
-static int open_stage(domus_wire *wire, uint32_t index)
+static int open_stage_of_wire(domus_wire *wire, uint32_t index)
 {
     domi_wire_stage *at = &wire->stages[index];
 
@@ -101,7 +101,7 @@ static int open_stage(domus_wire *wire, uint32_t index)
 int domi_wire_open(domus_wire *wire)
 {
     for (uint32_t i = 0; i < wire->count; i++) {
-        int error = wire->stages[i].opened ? 0 : open_stage(wire, i);
+        int error = wire->stages[i].opened ? 0 : open_stage_of_wire(wire, i);
         if (error < 0)
             return error;
         wire->stages[i].opened = true;
@@ -122,9 +122,9 @@ int domi_wire_encode(domus_wire *wire, uint64_t id, const domus_type *type, cons
     return error < 0 ? error : 0;
 }
 
-/* True if the bytes were wrong for a byte stage that has a `finish`: there it can append what tells
- * the peer, so the channel is closed and not reset. */
-static bool may_tell_error_to_peer(const domus_wire *wire)
+/* True if the peer's bytes were wrong for a byte stage that has a `finish`: that stage can append
+ * what tells the peer, so the channel is closed and not reset. */
+static bool may_byte_stage_tell_error(const domus_wire *wire)
 {
     bool may = false;
 
@@ -147,7 +147,7 @@ int domi_wire_fail(domus_wire *wire, uint64_t id, const domus_type *request, int
         result = domi_wire_end_out(wire, last, begun, result);
     }
     wire->plain = false;
-    return result < 0 && !(request == NULL && may_tell_error_to_peer(wire)) ? result : 0;
+    return result < 0 && !(request == NULL && may_byte_stage_tell_error(wire)) ? result : 0;
 }
 
 int domi_wire_wanted(domus_wire *wire)
@@ -236,8 +236,9 @@ bool domi_wire_has_end_of_output(const domus_wire *wire)
     return false;
 }
 
-/* Wrap bytes of the owner, which stand in the place of those of the message stage. */
-static int wrap_put_bytes(domus_wire *wire, domi_mark begun, int error)
+/* Let the byte stages wrap bytes of the wire's owner, which stand in the place of those of the
+ * message stage. */
+static int wrap_bytes_of_owner(domus_wire *wire, domi_mark begun, int error)
 {
     int result = domi_wire_end_out(wire, wire->count - 1, begun, error);
 
@@ -249,7 +250,7 @@ int domi_wire_put(domus_wire *wire, const void *data, size_t size)
     if (wire->broken != 0)
         return wire->broken;
     domi_mark begun = domi_wire_begin_out(wire, wire->count - 1);
-    return wrap_put_bytes(wire, begun, domi_out_append(wire->out, data, size));
+    return wrap_bytes_of_owner(wire, begun, domi_out_append(wire->out, data, size));
 }
 
 int domi_wire_put_slice(domus_wire *wire, domus_slice slice)
@@ -257,7 +258,7 @@ int domi_wire_put_slice(domus_wire *wire, domus_slice slice)
     if (wire->broken != 0)
         return wire->broken;
     domi_mark begun = domi_wire_begin_out(wire, wire->count - 1);
-    return wrap_put_bytes(wire, begun, domi_out_append_slice(wire->out, slice));
+    return wrap_bytes_of_owner(wire, begun, domi_out_append_slice(wire->out, slice));
 }
 
 int domi_wire_end_output(domus_wire *wire)

@@ -16,14 +16,14 @@
 
 #include <domus/inner.h>
 
-/* Make the wire of a checked pipeline without its first `skipped` stages. The byte stages of a
- * listener (NULL: none) stand before it, and stay when the pipeline is changed. The wire has no
- * `out` yet. Returns NULL without memory. */
+/* Make the wire of a checked pipeline without its first `skipped` stages. The byte stages of the
+ * listener's front (NULL: none) stand before the pipeline, and stay when it is changed. The wire
+ * has no `out` yet. Returns NULL without memory. */
 domus_wire *domi_wire_new(const domus_pipeline *pipeline, const domus_pipeline_stage *front,
                           uint32_t skipped);
 
-/* Returns the row of stage `index` for a wire with this checked pipeline without its first
- * `skipped` stages: the rows of the front come first. */
+/* Returns the row of the stage at `index` for a wire that has this checked pipeline without its
+ * first `skipped` stages: the rows of the front come first. */
 static inline const domus_pipeline_stage *domi_wire_row(const domus_wire *wire,
                                                         const domus_pipeline *pipeline,
                                                         uint32_t skipped, uint32_t index)
@@ -41,55 +41,60 @@ int domi_wire_make_stages(const domus_wire *wire, const domus_pipeline *pipeline
 /* Open those stages of the wire that are not open yet. Returns 0, or the error of a stage. */
 int domi_wire_open(domus_wire *wire);
 
-/* Change to another checked pipeline, behind the last message, which is done. Byte stages with
- * which both begin (with the same options) go on as they are; the others are closed, and the new
- * ones are opened and get the unused bytes. Returns 0; -ENOMEM; -EPROTO when a stage that is
- * removed has bytes inside that it has not passed on; -EMSGSIZE when the unused bytes do not fit
- * into one window: with these errors nothing is changed; or the error of a stage's `open`. */
+/* Change the wire to another checked pipeline, behind the last message, which is done. Byte
+ * stages with which both pipelines begin (with the same options) go on as they are; the others
+ * are closed, and the new ones are opened and get the unused bytes. Returns 0; -ENOMEM; -EPROTO
+ * when a stage that is removed has bytes inside that it has not passed on; -EMSGSIZE when the
+ * unused bytes do not fit into one window: with these errors nothing is changed; or the error of
+ * a stage's `open`. */
 int domi_wire_change(domus_wire *wire, const domus_pipeline *next);
 
-/* Remove the stage that leaves (domus_wire_leave()), and give its bytes to the next one. Returns 0;
- * -ENOMEM. */
+/* Remove the stage that leaves the pipeline (domus_wire_leave()), and give its bytes to the next
+ * stage. Returns 0; -ENOMEM. */
 int domi_wire_take_out(domus_wire *wire);
 
-/* Returns the state of an open stage; NULL: it is not open, or there is no such stage. */
+/* Returns the state of an open stage of the wire; NULL: it is not open, or there is no such
+ * stage. */
 void *domi_wire_state_of(const domus_wire *wire, const domus_stage *stage);
 
-/* Close a stage, if it is open, and free all that it has. */
+/* Close a stage of the wire, if it is open, and free all that it has. */
 void domi_wire_close_stage(domus_wire *wire, uint32_t index);
 
-/* Close all stages of the wire and free it. NULL is allowed. */
+/* Close all stages of the wire and free it. A `wire` of NULL is allowed. */
 void domi_wire_free(domus_wire *wire);
 
 /* Result of domi_wire_decode(): the stages have done much without making a message, or one has said
  * that it took long (`yields`). It has to be called again, with the bytes that it has not taken. */
 #define DOMI_WIRE_BUSY 2
 
-/* Decode further, with the bytes that were kept and then with `*size` new ones at `*bytes`; both
- * are moved behind the bytes that were taken. Returns 1 when there is a message (`made`); 0 when
- * all bytes were taken and more are needed, or after domi_wire_finish() nothing is left;
- * DOMI_WIRE_BUSY; or a negative errno, which is returned from then on. If an error comes after a
- * message was begun, `made.any` is true, and the caller releases its payload. */
+/* Decode up to the next message, with the bytes that were kept and then with `*size` new ones at
+ * `*bytes`; `*bytes` and `*size` are moved behind the bytes that were taken. Returns 1 when there
+ * is a message (`made`); 0 when all bytes were taken and more are needed, or after
+ * domi_wire_finish() nothing is left; DOMI_WIRE_BUSY; or a negative errno, which is returned from
+ * then on. If an error comes after a message was begun, `made.any` is true, and the caller releases
+ * its payload. */
 int domi_wire_decode(domus_wire *wire, const char **bytes, size_t *size);
 
-/* Let the message stage make pieces of the bytes that follow, as behind domus_wire_rest(). Returns
- * the number of that body; 0 when one is open already, or the stage cannot do that. */
+/* Let the message stage make pieces of a body of the bytes that follow, as it does after
+ * domus_wire_rest(). Returns the number of that body; 0 when one is open already, or the stage
+ * cannot do that. */
 uint32_t domi_wire_open_rest(domus_wire *wire);
 
-/* Record that the peer has finished sending: domi_wire_decode() ends with `end` of the stages. */
+/* Record that the peer of the wire has finished sending: at its end domi_wire_decode() calls `end`
+ * of the stages. */
 void domi_wire_finish(domus_wire *wire);
 
-/* Prepare for the next message, because the last one was handled, and its slices are free or
- * copied. Returns 0; -ENOMEM when bytes that are still in use could not be copied: then they have
- * to stay where they are, and this is called again before the next domi_wire_decode(). */
+/* Prepare the wire for the next message, because the last one was handled, and its slices are free
+ * or copied. Returns 0; -ENOMEM when bytes that are still in use could not be copied: then they
+ * have to stay where they are, and this is called again before the next domi_wire_decode(). */
 int domi_wire_done(domus_wire *wire);
 
-/* Let an idle wire keep no memory for bytes, because all that came were used. Returns true if no
- * stage has bytes, so domi_wire_decode() would find nothing; false if it has to be called. */
+/* Let an idle wire keep no memory for bytes, because all bytes that came were used. Returns true if
+ * no stage has bytes, so domi_wire_decode() would find nothing; false if it has to be called. */
 bool domi_wire_rest(domus_wire *wire);
 
-/* Copy the bytes of the message's slices, if it has any, because the message lives on. Returns 0;
- * -ENOMEM. */
+/* Copy the bytes that slices of the last message show, if it has any slices, because the message
+ * lives on. Returns 0; -ENOMEM. */
 int domi_wire_own(domus_wire *wire);
 
 /* Let the page of the message's slices keep the memory in which their bytes lie, because the
@@ -105,7 +110,8 @@ static inline bool domi_wire_has_last_message(const domus_wire *wire)
     return wire->last_decoded && wire->failed == 0;
 }
 
-/* True if a byte stage has not finished the handshake with which its protocol begins. */
+/* True if a byte stage of the wire has not finished the handshake with which its protocol
+ * begins. */
 static inline bool domi_wire_is_shaking(const domus_wire *wire)
 {
     for (uint32_t i = 0; i + 1 < wire->count; i++) {
@@ -115,13 +121,13 @@ static inline bool domi_wire_is_shaking(const domus_wire *wire)
     return false;
 }
 
-/* True if no byte waits to be decoded, or in a stage to be passed on. Bytes of a message that is
- * not done do not count. */
+/* True if no byte of the peer waits in the wire to be decoded, or in a stage to be passed on. Bytes
+ * of a message that is not done do not count. */
 bool domi_wire_is_empty(const domus_wire *wire);
 
-/* Encode a message, or a failure, into `out`. Returns 0; or a negative errno, and `out` is as it
- * was. If `broken` is set then, byte stages can encode nothing more, and the channel has to be
- * reset. */
+/* Encode a message, or the failure of a request, into `out`. Returns 0; or a negative errno, and
+ * `out` is as it was. If `broken` is set then, byte stages can encode nothing more, and the channel
+ * has to be reset. */
 int domi_wire_encode(domus_wire *wire, uint64_t id, const domus_type *type, const void *payload);
 int domi_wire_fail(domus_wire *wire, uint64_t id, const domus_type *request, int error);
 
@@ -131,8 +137,8 @@ int domi_wire_fail(domus_wire *wire, uint64_t id, const domus_type *request, int
 int domi_wire_wanted(domus_wire *wire);
 int domi_wire_cut(domus_wire *wire, uint64_t id, int error);
 
-/* Append bytes of the owner to `out`, after the byte stages have wrapped them. The slice stays the
- * caller's. Returns 0; a negative errno, and `out` is as it was. */
+/* Append bytes of the wire's owner to `out`, after the byte stages have wrapped them. The slice
+ * stays the caller's. Returns 0; a negative errno, and `out` is as it was. */
 int domi_wire_put(domus_wire *wire, const void *data, size_t size);
 int domi_wire_put_slice(domus_wire *wire, domus_slice slice);
 
@@ -148,14 +154,14 @@ int domi_wire_carry(domus_wire *wire);
  * domi_wire_wake(); -EOPNOTSUPP if there is no such stage. */
 int domi_wire_lend(domus_wire *wire, domus_inner **ret_inner);
 
-/* True if a stage carries inner channels. */
+/* True if a stage of the wire carries inner channels. */
 bool domi_wire_carries(const domus_wire *wire);
 
-/* True if a stage appends bytes at the end of the output. */
+/* True if a stage of the wire appends bytes at the end of the output. */
 bool domi_wire_has_end_of_output(const domus_wire *wire);
 
-/* Call `finish` of the stages once, which append what ends their output, because nothing more will
- * be sent. Returns 0; or the error of a stage, and then the caller resets the channel. */
+/* Call `finish` of each stage once, because nothing more will be sent: it appends what ends the
+ * stage's output. Returns 0; or the error of a stage, and then the caller resets the channel. */
 int domi_wire_end_output(domus_wire *wire);
 
 #endif

@@ -6,8 +6,8 @@
  * wrapped, and no state of a byte stage changes, before the stage that appended has succeeded. */
 #include "io/wire/wrap.h"
 
-/* Let the stage `index` wrap `size` bytes, in pieces that fit into its window at the peer. */
-static int wrap_bytes(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
+/* Let the stage at `index` wrap `size` bytes, in pieces that fit into its window at the peer. */
+static int wrap_bytes_by_stage(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
     const domi_wire_stage *at = &wire->stages[index];
 
@@ -22,8 +22,10 @@ static int wrap_bytes(domus_wire *wire, uint32_t index, const char *bytes, size_
     return 0;
 }
 
-/* Let the stage `index` wrap all bytes and slices of `from`, in their order, into `to`. */
-static int wrap_all_bytes(domus_wire *wire, uint32_t index, const domi_out *from, domi_out *to)
+/* Let the stage at `index` wrap all bytes and slices of the output `from`, in their order, into the
+ * output `to`. */
+static int wrap_output_by_stage(domus_wire *wire, uint32_t index, const domi_out *from,
+                                domi_out *to)
 {
     domi_out_cursor cursor = {0};
     domi_out_part part;
@@ -32,13 +34,13 @@ static int wrap_all_bytes(domus_wire *wire, uint32_t index, const domi_out *from
     wire->current = index;
     wire->out = to;
     while (error == 0 && domi_out_next(from, &cursor, &part))
-        error = wrap_bytes(wire, index, part.bytes, part.size);
+        error = wrap_bytes_by_stage(wire, index, part.bytes, part.size);
     return error;
 }
 
-/* Let the stages before `index` wrap the contents of `aside`, into `out`. A stage that has left,
- * which is never the first, wraps nothing. */
-static int wrap_by_each(domus_wire *wire, uint32_t index, domi_out *out)
+/* Let the stages before the one at `index` wrap the contents of `aside`, into `out`. A stage that
+ * has left the pipeline, which is never the first, wraps nothing. */
+static int wrap_by_stages_before(domus_wire *wire, uint32_t index, domi_out *out)
 {
     domi_out between = {0};
     domi_out *from = wire->aside;
@@ -49,7 +51,7 @@ static int wrap_by_each(domus_wire *wire, uint32_t index, domi_out *out)
         if (wire->stages[index].passes)
             continue;
         domi_out *to = index == 0 ? out : other;
-        error = wrap_all_bytes(wire, index, from, to);
+        error = wrap_output_by_stage(wire, index, from, to);
         domi_out_clear(from, false);
         other = from;
         from = to;
@@ -61,7 +63,7 @@ static int wrap_by_each(domus_wire *wire, uint32_t index, domi_out *out)
 int domi_wire_wrap(domus_wire *wire, uint32_t index, domi_mark begun, int result)
 {
     if (index != 0 && !wire->plain) {
-        int error = result < 0 ? 0 : wrap_by_each(wire, index, begun.out);
+        int error = result < 0 ? 0 : wrap_by_stages_before(wire, index, begun.out);
         domi_out_clear(wire->aside, false);
         wire->out = begun.out;
         if (error != 0)

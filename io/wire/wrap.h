@@ -5,14 +5,14 @@
 
 #include "io/wire/state.h"
 
-/* A place in an output, to which it is cut back if a stage fails. */
+/* A place in an output, to which the output is cut back if a stage fails. */
 typedef struct domi_mark {
     domi_out *out;
     uint32_t size, pieces;
 } domi_mark;
 
-/* Prepare a call of the stage `index`: the bytes that it appends go to `out`, or to `aside` if they
- * have to be wrapped. */
+/* Prepare a call of the stage at `index`: the bytes that it appends go to `out`, or to `aside` if
+ * they have to be wrapped. */
 static inline domi_mark domi_wire_begin_out(domus_wire *wire, uint32_t index)
 {
     domi_mark begun = {wire->out, wire->out->size, wire->out->pieces_count};
@@ -23,8 +23,8 @@ static inline domi_mark domi_wire_begin_out(domus_wire *wire, uint32_t index)
     return begun;
 }
 
-/* Let the stages before stage `index` wrap the bytes that it appended, or drop these bytes if its
- * `result` is an error. Returns `result`, or the error of a stage that wraps. */
+/* Let the stages before the one at `index` wrap the bytes that it appended, or drop these bytes if
+ * its `result` is an error. Returns `result`, or the error of a stage that wraps. */
 int domi_wire_wrap(domus_wire *wire, uint32_t index, domi_mark begun, int result);
 
 static inline int domi_wire_end_out(domus_wire *wire, uint32_t index, domi_mark begun, int result)

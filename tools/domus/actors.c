@@ -15,23 +15,23 @@
 #define LIMIT      1000L
 #define LIMIT_MAX  100000L
 
-/* A search: which actors are wanted, and those that were found. */
+/* A search of domus actors: which actors are wanted, and those that were found. */
 typedef struct search {
-    const char *behaviour, *state; /* the wanted behaviour and state; NULL: any */
-    bool is_full;                  /* print the dump's text of each actor */
+    const char *behaviour, *state; /* behaviour and state of the wanted actors; NULL: any */
+    bool is_full;                  /* print the text that the dump has for each actor found */
     size_t limit;
     size_t count, room;
     actor *each;
-    bool is_cut; /* more actors were found than the limit allows */
+    bool is_cut; /* more actors were found than the limit of the search allows */
 } search;
 
-static bool is_wanted(const search *wanted, const actor *one)
+static bool is_actor_wanted(const search *wanted, const actor *one)
 {
     return wanted->state == NULL || strcasecmp(wanted->state, one->state) == 0;
 }
 
-/* Keep an actor. Returns false without memory. */
-static bool keep_actor(search *found, const actor *one)
+/* Keep an actor that the search has found. Returns false without memory. */
+static bool keep_found_actor(search *found, const actor *one)
 {
     if (found->count == found->room) {
         size_t room = found->room * 2 + 64;
@@ -45,8 +45,8 @@ static bool keep_actor(search *found, const actor *one)
     return true;
 }
 
-/* Read the actors of a page. Returns how many there are; -1 without memory. */
-static long read_page(search *found, const char *page)
+/* Read the actors of one page of the dump. Returns how many there are; -1 without memory. */
+static long read_page_of_dump(search *found, const char *page)
 {
     const char *text;
     size_t size;
@@ -54,7 +54,7 @@ static long read_page(search *found, const char *page)
     actor one;
 
     for (; dump_next(&page, &one, &text, &size); count++) {
-        if (!is_wanted(found, &one))
+        if (!is_actor_wanted(found, &one))
             continue;
         if (found->count == found->limit) {
             found->is_cut = true;
@@ -62,7 +62,7 @@ static long read_page(search *found, const char *page)
         }
         if (found->is_full)
             say_text(stdout, text, size);
-        if (!keep_actor(found, &one))
+        if (!keep_found_actor(found, &one))
             return -1;
     }
     return count;
@@ -79,8 +79,9 @@ static void print_stuck_threads(const char *page)
     }
 }
 
-/* Get all pages of the dump. A page that is cut is requested again with fewer actors. */
-static int search_pages(port *at, search *found)
+/* Get all pages of the dump from the program. A page that is cut is requested again with fewer
+ * actors. */
+static int search_all_pages_of_dump(port *at, search *found)
 {
     char path[512], name[3 * DUMP_NAME + 1] = "";
     unsigned from = 0, count = PAGE_COUNT;
@@ -104,7 +105,7 @@ static int search_pages(port *at, search *found)
         }
         if (page == 0 || from == 0)
             print_stuck_threads(answer.at);
-        long taken = read_page(found, answer.at);
+        long taken = read_page_of_dump(found, answer.at);
         free(answer.at);
         if (taken < 0) {
             say_error("no memory");
@@ -119,7 +120,7 @@ static int search_pages(port *at, search *found)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-static int compare_actors(const void *one_, const void *other_)
+static int compare_actors_by_waiting_time(const void *one_, const void *other_)
 {
     const actor *one = one_, *other = other_;
     int order = strcmp(one->behaviour, other->behaviour);
@@ -131,7 +132,7 @@ static int compare_actors(const void *one_, const void *other_)
     return order != 0 ? order : strcmp(one->id, other->id);
 }
 
-static void print_actors(const search *found)
+static void print_table_of_actors(const search *found)
 {
     if (found->count > 0)
         (void)printf("%-12s %-20s %-10s %6s %5s %9s  %s\n", "ACTOR", "BEHAVIOUR", "STATE", "MAIL",
@@ -150,7 +151,7 @@ static void print_actors(const search *found)
 }
 
 /* Print how many actors of each behaviour are in each state. */
-static void print_counts(const search *found)
+static void print_counts_of_behaviours(const search *found)
 {
     if (found->count > 0)
         (void)printf("%-20s %-10s %8s %8s %9s\n", "BEHAVIOUR", "STATE", "ACTORS", "MAIL", "SINCE");
@@ -174,16 +175,16 @@ static void print_counts(const search *found)
 
 static int search_actors(port *at, search *found, bool is_counted)
 {
-    int status = search_pages(at, found);
+    int status = search_all_pages_of_dump(at, found);
 
     if (status != STATUS_OK)
         return status;
     if (found->count > 0)
-        qsort(found->each, found->count, sizeof *found->each, compare_actors);
+        qsort(found->each, found->count, sizeof *found->each, compare_actors_by_waiting_time);
     if (is_counted)
-        print_counts(found);
+        print_counts_of_behaviours(found);
     else if (!found->is_full)
-        print_actors(found);
+        print_table_of_actors(found);
     if (found->is_cut)
         say_error("there are more actors than the %zu that were looked at (-n)", found->limit);
     return STATUS_OK;
@@ -191,7 +192,7 @@ static int search_actors(port *at, search *found, bool is_counted)
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-static bool is_state(const char *text)
+static bool is_name_of_state(const char *text)
 {
     static const char *const states[] = {"CREATED", "MOUNTING",  "WAITING",
                                          "READY",   "SCHEDULED", "RUNNING"};
@@ -230,7 +231,7 @@ static int run_actors(const command *self, int argc, char **argv)
         return all.status;
     if (optind < argc)
         return options_wrong(&all, "takes no '%s'", argv[optind]);
-    if (found.state != NULL && !is_state(found.state))
+    if (found.state != NULL && !is_name_of_state(found.state))
         return options_wrong(&all, "'%s' is no state of an actor", found.state);
     if (is_counted && found.is_full)
         return options_wrong(&all, "--count and --full are two forms of the same");

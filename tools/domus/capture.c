@@ -1,4 +1,5 @@
-/* domus trace and domus flame: what a program does for some seconds, as a file. */
+/* domus trace and domus flame: save a trace or a CPU profile of some seconds of a running program
+ * in a file. */
 #include "tools/domus/options.h"
 #include "tools/domus/output.h"
 #include "tools/domus/say.h"
@@ -7,21 +8,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EXTRA_MS    30000L /* ms for the work of the program after the time that was asked for */
+#define EXTRA_MS    30000L /* ms that the program may work after the time for which it was asked */
 #define TRACE_MS    2000L
 #define FLAME_MS    10000L
 #define SECONDS_MAX 60000L
 #define HERTZ_MAX   1000L
-#define BYTES_MAX   (256u << 20) /* bytes of a file, at most; a port sends less */
+#define BYTES_MAX   (256u << 20) /* most bytes of a captured file; a port sends less */
 
-/* A file that is being written. */
+/* The file to which the answer of the port is written. */
 typedef struct filling {
     output to;
     bool is_too_long;
 } filling;
 
-/* Write a piece of an answer; this function is a sink of a port. */
-static bool write_piece(void *file_, const char *bytes, size_t size)
+/* Write a piece of the port's answer to the file; this function is a sink of a port. */
+static bool write_piece_to_file(void *file_, const char *bytes, size_t size)
 {
     filling *file = file_;
 
@@ -29,7 +30,7 @@ static bool write_piece(void *file_, const char *bytes, size_t size)
     return !file->is_too_long && output_write(&file->to, bytes, size);
 }
 
-/* Save the answer to a path in a file. */
+/* Save the port's answer to a request of `path` in a file. */
 static int save_path_to_file(const options *all, const char *path, long ms, const char *name)
 {
     filling file = {.is_too_long = false};
@@ -38,7 +39,7 @@ static int save_path_to_file(const options *all, const char *path, long ms, cons
 
     if (options_open(all, &at) && output_begin(&file.to, name)) {
         say_note_signals();
-        bool is_whole = port_stream(&at, path, ms + EXTRA_MS, write_piece, &file);
+        bool is_whole = port_stream(&at, path, ms + EXTRA_MS, write_piece_to_file, &file);
         int number = say_noted_signal();
         if (!is_whole)
             say_error("%s", number != 0 ? "interrupted" : at.error);
@@ -53,8 +54,9 @@ static int save_path_to_file(const options *all, const char *path, long ms, cons
     return status;
 }
 
-/* Returns whether a file is named, or stdout may get the bytes; otherwise the error was printed. */
-static bool has_place(const options *all, const char *name)
+/* Returns whether a file is named, or stdout may get the bytes of a capture; otherwise the error
+ * was printed. */
+static bool check_file_or_stdout_is_usable(const options *all, const char *name)
 {
     if (name != NULL && (strcmp(name, "-") != 0 || !isatty(STDOUT_FILENO)))
         return true;
@@ -85,7 +87,7 @@ static int run_trace(const command *self, int argc, char **argv)
         return all.status;
     if (optind < argc)
         return options_wrong(&all, "takes no '%s'", argv[optind]);
-    if (!has_place(&all, name))
+    if (!check_file_or_stdout_is_usable(&all, name))
         return STATUS_USAGE;
     if (ms % 1000 != 0)
         return options_wrong(&all, "the port counts whole seconds");
@@ -93,7 +95,7 @@ static int run_trace(const command *self, int argc, char **argv)
     return save_path_to_file(&all, path, ms, name != NULL ? name : "-");
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool ends_with_suffix(const char *text, const char *end)
 {
     size_t length = strlen(text), part = strlen(end);
 
@@ -126,7 +128,7 @@ static int run_flame(const command *self, int argc, char **argv)
     if (ms % 1000 != 0)
         return options_wrong(&all, "the port counts whole seconds");
     snprintf(path, sizeof path, "/profile?cpu=%lds&hz=%ld&format=%s", ms / 1000, hertz,
-             ends_with(name, ".svg") ? "svg" : "folded");
+             ends_with_suffix(name, ".svg") ? "svg" : "folded");
     return save_path_to_file(&all, path, ms, name);
 }
 

@@ -22,46 +22,46 @@
 
 typedef char cell[CELL_SIZE];
 
-/* A table as it is printed: its cells, row by row. */
+/* A table of the answer as it is printed: its cells, row by row. */
 typedef struct table {
     size_t columns, rows;
     cell titles[COLUMNS_MAX];
     bool is_number[COLUMNS_MAX];
-    bool has_labels; /* the rows of the table have names */
+    bool has_labels; /* the rows of the printed table have names */
     cell *cells;
 } table;
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static void read_text(const json_t *object, const char *name, cell ret_text)
+static void read_text_of_member(const json_t *object, const char *name, cell ret_text)
 {
     const json_t *value = json_object_get(object, name);
 
     escape_name(json_string_value(value), json_string_length(value), ret_text, CELL_SIZE);
 }
 
-static void read_columns(const json_t *list, table *to)
+static void read_columns_of_table(const json_t *list, table *to)
 {
     size_t count = json_array_size(list);
 
     to->columns = count < COLUMNS_MAX ? count : COLUMNS_MAX;
     for (size_t i = 0; i < to->columns; i++) {
         cell kind;
-        read_text(json_array_get(list, i), "title", to->titles[i]);
-        read_text(json_array_get(list, i), "kind", kind);
+        read_text_of_member(json_array_get(list, i), "title", to->titles[i]);
+        read_text_of_member(json_array_get(list, i), "kind", kind);
         to->has_labels = to->has_labels || strcmp(kind, "label") == 0;
         to->is_number[i] =
             strcmp(kind, "label") != 0 && strcmp(kind, "text") != 0 && strcmp(kind, "state") != 0;
     }
 }
 
-static void read_cell(const json_t *row, const json_t *column, cell ret_text)
+static void read_cell_of_table(const json_t *row, const json_t *column, cell ret_text)
 {
     const char *name = json_string_value(json_object_get(column, "name"));
     const json_t *value = name != NULL ? json_object_get(row, name) : NULL;
     cell kind;
 
-    read_text(column, "kind", kind);
+    read_text_of_member(column, "kind", kind);
     if (json_is_string(value))
         escape_name(json_string_value(value), json_string_length(value), ret_text, CELL_SIZE);
     else if (json_is_integer(value) && strcmp(kind, "time") == 0)
@@ -72,30 +72,30 @@ static void read_cell(const json_t *row, const json_t *column, cell ret_text)
         ret_text[0] = '\0';
 }
 
-/* Read a table with at most `most` rows. Returns false without memory. */
-static bool read_table(const json_t *from, size_t most, table *ret_table)
+/* Read a table of the answer with at most `most` rows. Returns false without memory. */
+static bool read_table_of_answer(const json_t *from, size_t most, table *ret_table)
 {
     const json_t *columns = json_object_get(from, "columns");
     const json_t *rows = json_object_get(from, "rows");
 
     memset(ret_table, 0, sizeof *ret_table);
-    read_columns(columns, ret_table);
+    read_columns_of_table(columns, ret_table);
     ret_table->rows = json_array_size(rows) < most ? json_array_size(rows) : most;
     ret_table->cells = calloc(ret_table->rows * ret_table->columns + 1, sizeof(cell));
     if (ret_table->cells == NULL)
         return false;
     for (size_t i = 0; i < ret_table->rows; i++) {
         for (size_t k = 0; k < ret_table->columns; k++)
-            read_cell(json_array_get(rows, i), json_array_get(columns, k),
-                      ret_table->cells[i * ret_table->columns + k]);
+            read_cell_of_table(json_array_get(rows, i), json_array_get(columns, k),
+                               ret_table->cells[i * ret_table->columns + k]);
     }
     return true;
 }
 
 /* --- printing --------------------------------------------------------------------------------- */
 
-/* Print a row, or the titles, in columns of these widths, without blanks at its end. */
-static void print_row(const table *shown, cell *cells, const size_t *widths, bool is_head)
+/* Print a row of a table, or its titles, in columns of these widths, without blanks at its end. */
+static void print_row_of_table(const table *shown, cell *cells, const size_t *widths, bool is_head)
 {
     size_t last = shown->columns;
     size_t blanks = 0;
@@ -113,7 +113,7 @@ static void print_row(const table *shown, cell *cells, const size_t *widths, boo
     (void)putchar('\n');
 }
 
-static void print_rows(table *shown)
+static void print_rows_of_table(table *shown)
 {
     size_t widths[COLUMNS_MAX];
 
@@ -124,20 +124,20 @@ static void print_rows(table *shown)
             widths[k] = length > widths[k] ? length : widths[k];
         }
     }
-    print_row(shown, shown->titles, widths, true);
+    print_row_of_table(shown, shown->titles, widths, true);
     for (size_t i = 0; i < shown->rows; i++)
-        print_row(shown, shown->cells + i * shown->columns, widths, false);
+        print_row_of_table(shown, shown->cells + i * shown->columns, widths, false);
 }
 
-/* Print the one row of a table whose rows have no names, as "title value, ...". */
-static void print_line(const table *shown)
+/* Print the only row of a table whose rows have no names, as "title value, ...". */
+static void print_only_row_as_line(const table *shown)
 {
     for (size_t k = 0; k < shown->columns; k++)
         (void)printf("%s%s %s", k == 0 ? "" : ", ", shown->titles[k], shown->cells[k]);
     (void)putchar('\n');
 }
 
-static bool print_table(const json_t *from, size_t most)
+static bool print_table_or_line(const json_t *from, size_t most)
 {
     const json_t *all = json_object_get(from, "total");
     size_t total =
@@ -145,15 +145,15 @@ static bool print_table(const json_t *from, size_t most)
     table shown;
     cell title;
 
-    read_text(from, "title", title);
-    if (!read_table(from, most, &shown))
+    read_text_of_member(from, "title", title);
+    if (!read_table_of_answer(from, most, &shown))
         return false;
     if (!shown.has_labels && shown.rows > 0) {
         (void)printf("%s: ", title);
-        print_line(&shown);
+        print_only_row_as_line(&shown);
     } else if (shown.rows > 0) {
         (void)putchar('\n');
-        print_rows(&shown);
+        print_rows_of_table(&shown);
         if (total > shown.rows)
             (void)printf("and %zu more\n", total - shown.rows);
     }
@@ -163,7 +163,7 @@ static bool print_table(const json_t *from, size_t most)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static int print_nodes(const json_t *all, bool as_json, size_t most)
+static int print_nodes_of_cluster(const json_t *all, bool as_json, size_t most)
 {
     const json_t *tables = json_object_get(all, "tables");
     bool is_done = true;
@@ -176,14 +176,14 @@ static int print_nodes(const json_t *all, bool as_json, size_t most)
         free(text);
     } else {
         for (size_t i = 0; is_done && i < json_array_size(tables); i++)
-            is_done = print_table(json_array_get(tables, i), most);
+            is_done = print_table_or_line(json_array_get(tables, i), most);
     }
     if (!is_done)
         say_error("there is no memory");
     return is_done ? STATUS_OK : STATUS_FAILED;
 }
 
-static int print_cluster(port *at, bool as_json, long most)
+static int print_tables_of_cluster(port *at, bool as_json, long most)
 {
     json_error_t error;
     port_text answer;
@@ -202,7 +202,7 @@ static int print_cluster(port *at, bool as_json, long most)
     free(answer.at);
     int status = STATUS_FAILED;
     if (json_is_array(json_object_get(all, "tables")))
-        status = print_nodes(all, as_json, (size_t)most);
+        status = print_nodes_of_cluster(all, as_json, (size_t)most);
     else
         say_error("%s: what it says of its cluster is not to be read", endpoint);
     json_decref(all);
@@ -229,7 +229,7 @@ static int run_cluster(const command *self, int argc, char **argv)
     if (optind < argc)
         return options_wrong(&all, "takes no '%s'", argv[optind]);
     if (options_open(&all, &at))
-        status = print_cluster(&at, as_json, most);
+        status = print_tables_of_cluster(&at, as_json, most);
     port_close(&at);
     return status;
 }

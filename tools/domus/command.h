@@ -4,9 +4,9 @@
 
 typedef struct command {
     const char *name;
-    const char *summary; /* its line in `domus --help` */
-    const char *help;    /* the text of `domus NAME --help` */
-    /* runs the command, whose name is argv[0]; returns the exit status */
+    const char *summary; /* line of the command in `domus --help` */
+    const char *help;    /* text that `domus NAME --help` prints for the command */
+    /* runs the command, whose name is argv[0]; returns the exit status of domus */
     int (*run)(const struct command *self, int argc, char **argv);
 } command;
 

@@ -1,4 +1,4 @@
-/* domus config: its verbs and options. */
+/* domus config: reads its verb and options, and runs the verb. */
 #include "tools/domus/config.h"
 
 #include "tools/domus/say.h"
@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SET 1000 /* value of getopt_long() for --set */
+#define SET 1000 /* value of getopt_long() for the option --set */
 
 static const struct verb {
     const char *name;
     int (*run)(const config_words *given);
-    size_t least, most;  /* words that must, and may, follow the verb */
-    const char *wants;   /* text for the error when there are other words */
-    const char *options; /* letters of its options; 'S' is --set */
+    size_t least, most;  /* numbers of words that must, and may, follow the verb of domus config */
+    const char *wants;   /* text for the error when other words follow the verb */
+    const char *options; /* letters of the verb's options; 'S' is --set */
 } verbs[] = {
     {"check", config_check, 1, SIZE_MAX, "FILE...", "xS"},
     {"show", config_show, 0, SIZE_MAX, "[FILE...]", "xScjps"},
@@ -24,7 +24,7 @@ static const struct verb {
 };
 #define VERBS (sizeof verbs / sizeof verbs[0])
 
-static const struct verb *find_subcommand(const char *name)
+static const struct verb *find_verb_of_config(const char *name)
 {
     for (size_t i = 0; i < VERBS; i++) {
         if (strcmp(verbs[i].name, name) == 0)
@@ -33,8 +33,9 @@ static const struct verb *find_subcommand(const char *name)
     return NULL;
 }
 
-/* Returns the letter of an option that was given but that the verb does not have; 0: none. */
-static char find_unknown_option(const struct verb *verb, const config_words *given)
+/* Returns the letter of an option that was given but that the verb of domus config does not have;
+ * 0: none. */
+static char find_option_not_of_verb(const struct verb *verb, const config_words *given)
 {
     const struct {
         char letter;
@@ -50,9 +51,9 @@ static char find_unknown_option(const struct verb *verb, const config_words *giv
     return 0;
 }
 
-static int run_verb(const struct verb *verb, config_words *given)
+static int run_verb_of_config(const struct verb *verb, config_words *given)
 {
-    char strange = find_unknown_option(verb, given);
+    char strange = find_option_not_of_verb(verb, given);
 
     if (strange == 'S')
         return options_wrong(&given->all, "%s has no option '--set'", verb->name);
@@ -63,8 +64,9 @@ static int run_verb(const struct verb *verb, config_words *given)
     return verb->run(given);
 }
 
-/* Read the options, and find the verb. Returns it; NULL with the exit status of the command. */
-static const struct verb *read_words(int argc, char **argv, config_words *given)
+/* Read the options of domus config, and find the verb. Returns it; NULL with the exit status of the
+ * command. */
+static const struct verb *read_words_and_options(int argc, char **argv, config_words *given)
 {
     static const struct option longs[] = {{"exec", required_argument, NULL, 'x'},
                                           {"set", required_argument, NULL, SET},
@@ -85,7 +87,7 @@ static const struct verb *read_words(int argc, char **argv, config_words *given)
     }
     if (option == OPTIONS_STOP)
         return NULL;
-    const struct verb *verb = optind < argc ? find_subcommand(argv[optind]) : NULL;
+    const struct verb *verb = optind < argc ? find_verb_of_config(argv[optind]) : NULL;
     if (verb == NULL)
         given->all.status =
             options_wrong(&given->all, "the first word is check, show, diff, explain or schema");
@@ -102,8 +104,8 @@ static int run_config(const command *self, int argc, char **argv)
         say_error("no memory");
         return STATUS_FAILED;
     }
-    const struct verb *verb = read_words(argc, argv, &given);
-    int status = verb != NULL ? run_verb(verb, &given) : given.all.status;
+    const struct verb *verb = read_words_and_options(argc, argv, &given);
+    int status = verb != NULL ? run_verb_of_config(verb, &given) : given.all.status;
     free(given.sets);
     return status;
 }

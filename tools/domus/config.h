@@ -8,19 +8,19 @@
 
 #include "tools/domus/options.h"
 
-/* The command line behind the verb. */
+/* The command line behind the verb of domus config. */
 typedef struct config_words {
     options all;
-    const char *exec; /* path of a program's file; NULL: domus-keys */
+    const char *exec; /* path of the program that is asked; NULL: domus-keys */
     const char **sets;
     size_t set_count;
-    char **words; /* the words that are no options */
+    char **words; /* the words behind the verb that are no options */
     size_t count;
     bool is_json;
-    bool is_changed; /* show only keys that were set */
+    bool is_changed; /* the verb shows only keys that were set */
 } config_words;
 
-/* The verbs. Each returns an exit status. */
+/* The verbs of domus config. Each returns an exit status. */
 int config_check(const config_words *given);
 int config_show(const config_words *given);
 int config_diff(const config_words *given);

@@ -22,16 +22,17 @@
 
 #define LIMIT_MS   30000
 #define LOOK_MS    10
-#define OUTPUT_MAX (16u << 20) /* bytes of one output, at most */
+#define OUTPUT_MAX (16u << 20) /* most bytes that are read of one output of the child */
 #define NAME_SHOWN 256
-#define NOT_RUN    127 /* exit status of a child that could not execute the program */
+/* exit status by which the child says that it could not execute the program */
+#define NOT_RUN 127
 
 enum { OUT, ERR, ENDS };
 
-/* One of the two outputs of the child. */
+/* One of the two outputs (stdout and stderr) of the child. */
 typedef struct ask_output {
-    int fd;     /* reading end of the pipe; -1: the output has ended */
-    char *text; /* the text so far, with a zero at its end */
+    int fd;     /* reading end of the output's pipe; -1: the output has ended */
+    char *text; /* the text of the output so far, with a zero at its end */
     size_t size;
 } ask_output;
 
@@ -39,14 +40,15 @@ typedef struct child {
     const char *path;
     pid_t pid;
     ask_output outputs[ENDS];
-    int status;          /* status of the child, from waitpid() */
-    const char *trouble; /* reason why there is no answer; NULL: there is one */
+    int status;          /* wait status of the child, as waitpid() has told it */
+    const char *trouble; /* reason why the child has given no answer; NULL: there is one */
 } child;
 
 /* --- finding the program ---------------------------------------------------------------------- */
 
-/* Find domus-keys, beside this program or where it was installed. Returns whether it exists. */
-static bool find_keys(char path[PATH_MAX])
+/* Find the program domus-keys, beside this program or where it was installed. Returns whether it
+ * exists. */
+static bool find_program_domus_keys(char path[PATH_MAX])
 {
     static const char *const ways[] = {"", DOMUS_TOOL_KEYS_WAY};
     char self[PATH_MAX];
@@ -66,8 +68,8 @@ static bool find_keys(char path[PATH_MAX])
     return false;
 }
 
-/* Make the arguments of the child. Returns NULL without memory. */
-static const char **make_arguments(const config_question *question, const char *path)
+/* Make the arguments of the child's command line. Returns NULL without memory. */
+static const char **make_arguments_of_child(const config_question *question, const char *path)
 {
     const char **all = calloc(2 * (question->file_count + question->set_count) + 4, sizeof *all);
     size_t count = 0;
@@ -90,11 +92,11 @@ static const char **make_arguments(const config_question *question, const char *
 
 /* --- running the program ---------------------------------------------------------------------- */
 
-/* Execute the program, in a process group of its own, so that all processes which it starts can be
- * ended with it. Its input is empty, so it cannot wait for input. The path is not searched in
- * $PATH. */
-static void become_program(const char *path, const char **arguments, const int ends[ENDS],
-                           pid_t parent)
+/* Execute the program in the child, in a process group of its own, so that all processes which it
+ * starts can be ended with it. Its input is empty, so it cannot wait for input. The path is not
+ * searched in $PATH. */
+static void execute_program_in_child(const char *path, const char **arguments, const int ends[ENDS],
+                                     pid_t parent)
 {
     int null = open("/dev/null", O_RDONLY);
 
@@ -109,14 +111,14 @@ static void become_program(const char *path, const char **arguments, const int e
     _exit(NOT_RUN);
 }
 
-static void close_pair(const int pair[2])
+static void close_pipe(const int pair[2])
 {
     (void)close(pair[0]);
     (void)close(pair[1]);
 }
 
-/* Start the child. Returns false on failure. */
-static bool start_child(child *one, const char **arguments)
+/* Start the child that runs the program. Returns false on failure. */
+static bool start_child_process(child *one, const char **arguments)
 {
     pid_t parent = getpid();
     int out[2], err[2];
@@ -124,18 +126,19 @@ static bool start_child(child *one, const char **arguments)
     if (pipe2(out, O_CLOEXEC) != 0)
         return false;
     if (pipe2(err, O_CLOEXEC) != 0) {
-        close_pair(out);
+        close_pipe(out);
         return false;
     }
     one->pid = fork();
     if (one->pid == 0)
-        become_program(one->path, arguments, (const int[ENDS]){out[1], err[1]}, parent);
+        execute_program_in_child(one->path, arguments, (const int[ENDS]){out[1], err[1]}, parent);
     if (one->pid < 0) {
-        close_pair(out);
-        close_pair(err);
+        close_pipe(out);
+        close_pipe(err);
         return false;
     }
-    (void)setpgid(one->pid, one->pid); /* the child does the same, because either may be first */
+    /* the child sets its group, too, because either process may be first */
+    (void)setpgid(one->pid, one->pid);
     (void)close(out[1]);
     (void)close(err[1]);
     one->outputs[OUT].fd = out[0];
@@ -143,8 +146,8 @@ static bool start_child(child *one, const char **arguments)
     return true;
 }
 
-/* Add bytes to an output. Returns the reason why that is not possible, or NULL. */
-static const char *append_output(ask_output *output, const char *bytes, size_t size)
+/* Append bytes to the text of an output. Returns the reason why that is not possible, or NULL. */
+static const char *append_bytes_to_output(ask_output *output, const char *bytes, size_t size)
 {
     if (output->size + size > OUTPUT_MAX)
         return "it says too much";
@@ -158,22 +161,22 @@ static const char *append_output(ask_output *output, const char *bytes, size_t s
     return NULL;
 }
 
-static void end_output(ask_output *output)
+static void close_ended_output(ask_output *output)
 {
     (void)close(output->fd);
     output->fd = -1;
 }
 
-/* Read the bytes of an output that have come. */
-static void read_output(child *one, ask_output *output)
+/* Read the bytes of an output of the child that have come. */
+static void read_bytes_of_output(child *one, ask_output *output)
 {
     char bytes[65536];
     ssize_t size = read(output->fd, bytes, sizeof bytes);
 
     if (size > 0)
-        one->trouble = append_output(output, bytes, (size_t)size);
+        one->trouble = append_bytes_to_output(output, bytes, (size_t)size);
     else if (size == 0 || errno != EINTR)
-        end_output(output);
+        close_ended_output(output);
 }
 
 static int64_t now_ms(void)
@@ -184,8 +187,8 @@ static int64_t now_ms(void)
     return now.tv_sec * (int64_t)1000 + now.tv_nsec / 1000000;
 }
 
-/* Read both outputs to their ends. */
-static void read_outputs(child *one, int64_t end_ms)
+/* Read both outputs of the child to their ends. */
+static void read_outputs_of_child(child *one, int64_t end_ms)
 {
     ask_output *const outputs = one->outputs;
 
@@ -205,15 +208,15 @@ static void read_outputs(child *one, int64_t end_ms)
             continue;
         for (int i = 0; i < ENDS && one->trouble == NULL; i++) {
             if (ready[i].revents != 0)
-                read_output(one, &outputs[i]);
+                read_bytes_of_output(one, &outputs[i]);
         }
     }
 }
 
-/* Wait until the child has ended, and end it if it goes on without outputs. Its process group is
- * ended in any case, before the child is waited for, because the child's pid is the number of the
- * group. */
-static void wait_for_child(child *one, int64_t end_ms)
+/* Wait until the child has ended, and end it if it goes on after its outputs have ended. Its
+ * process group is ended in any case, before the child is waited for, because the child's pid is
+ * the number of the group. */
+static void wait_for_child_to_end(child *one, int64_t end_ms)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
     siginfo_t ended = {.si_pid = 0};
@@ -233,31 +236,32 @@ static void wait_for_child(child *one, int64_t end_ms)
         ;
 }
 
-/* Run the child to its end. */
-static void run_child(child *one, const char **arguments)
+/* Run the child to its end, or until its time is over. */
+static void run_child_to_end(child *one, const char **arguments)
 {
     const int64_t end_ms = now_ms() + LIMIT_MS;
 
-    /* Ctrl-C does not reach the child, so its signal is noted and ends it here */
+    /* Ctrl-C does not reach the child's process group, so the signal is noted and ends the child
+     * here */
     say_note_signals();
     for (int i = 0; i < ENDS; i++)
         one->outputs[i].fd = -1;
-    if (!start_child(one, arguments)) {
+    if (!start_child_process(one, arguments)) {
         one->trouble = strerror(errno);
         return;
     }
-    read_outputs(one, end_ms);
-    wait_for_child(one, end_ms);
+    read_outputs_of_child(one, end_ms);
+    wait_for_child_to_end(one, end_ms);
     for (int i = 0; i < ENDS; i++) {
         if (one->outputs[i].fd >= 0)
-            end_output(&one->outputs[i]);
+            close_ended_output(&one->outputs[i]);
     }
 }
 
 /* --- the answer of the program ---------------------------------------------------------------- */
 
-/* Print why there is no answer: the reason, or the first line of the program's error output. */
-static void report_failure(const child *one)
+/* Print why the program has given no answer: the reason, or the first line of its error output. */
+static void print_why_no_answer(const child *one)
 {
     const ask_output *said = &one->outputs[ERR];
     const char *line = said->text != NULL ? said->text : "it says nothing";
@@ -274,8 +278,8 @@ static void report_failure(const child *one)
                   name, shown);
 }
 
-/* Print the faults of a configuration, as the program has reported them. */
-static void print_faults(const child *one, bool is_own)
+/* Print the faults that the program has found in a configuration. */
+static void print_faults_of_configuration(const child *one, bool is_own)
 {
     const ask_output *said = &one->outputs[ERR];
 
@@ -286,9 +290,9 @@ static void print_faults(const child *one, bool is_own)
         say_error("keys of a program's own are known with -x PROGRAM");
 }
 
-/* Read the answer. Returns NULL if there is none, which is printed, or if it reports that the
- * configuration is wrong. */
-static json_t *read_answer(const child *one, const config_question *question)
+/* Read the answer of the program. Returns NULL if there is none, which is printed, or if it reports
+ * that the configuration is wrong. */
+static json_t *read_answer_of_program(const child *one, const config_question *question)
 {
     const ask_output *said = &one->outputs[OUT];
     json_t *answer = one->trouble == NULL && said->text != NULL
@@ -298,9 +302,9 @@ static json_t *read_answer(const child *one, const config_question *question)
     const json_t *right = json_object_get(answer, "right");
 
     if (tell == NULL || strcmp(tell, question->tell) != 0) {
-        report_failure(one);
+        print_why_no_answer(one);
     } else if (json_is_false(right)) {
-        print_faults(one, question->exec != NULL);
+        print_faults_of_configuration(one, question->exec != NULL);
     } else {
         return answer;
     }
@@ -314,16 +318,16 @@ json_t *config_ask(const config_question *question)
     child one = {.path = question->exec};
     json_t *answer = NULL;
 
-    if (one.path == NULL && !find_keys(keys)) {
+    if (one.path == NULL && !find_program_domus_keys(keys)) {
         say_error("the program domus-keys is not beside this one: name your program by -x");
         return NULL;
     }
     if (one.path == NULL)
         one.path = keys;
-    const char **arguments = make_arguments(question, one.path);
+    const char **arguments = make_arguments_of_child(question, one.path);
     if (arguments != NULL) {
-        run_child(&one, arguments);
-        answer = read_answer(&one, question);
+        run_child_to_end(&one, arguments);
+        answer = read_answer_of_program(&one, question);
     }
     free(arguments);
     free(one.outputs[OUT].text);

@@ -14,18 +14,19 @@
 
 #define PATH_SIZE 512
 #define CHANNEL   ".channel."
-#define ABSENT    "-" /* stands for the value of a missing key */
+#define ABSENT    "-" /* text that stands for the value of a missing key */
 
-/* The comparison. */
+/* The comparison of two configurations. */
 typedef struct comparing {
     const json_t *keys;
     const json_t *before, *now;
-    bool is_running; /* `before` comes from a running program */
-    json_t *rows;    /* rows for the keys that differ */
+    bool is_running; /* the configuration `before` comes from a running program */
+    json_t *rows;    /* rows of the printed table: the keys that differ */
 } comparing;
 
-/* Get the value of a key, or the value that applies where the key is left out. */
-static config_value find_value(const json_t *rows, const char *key)
+/* Get the value of a key in a configuration, or the value that applies where the key is left
+ * out. */
+static config_value find_value_of_key(const json_t *rows, const char *key)
 {
     config_value found;
     const char *channel = strstr(key, CHANNEL);
@@ -41,26 +42,28 @@ static config_value find_value(const json_t *rows, const char *key)
     return (config_value){key, ABSENT, ""};
 }
 
-static bool is_absent(const config_value *one)
+static bool is_value_absent(const config_value *one)
 {
     return one->origin[0] == '\0' && strcmp(one->value, ABSENT) == 0;
 }
 
-/* Returns how the new value of a key takes effect. A key that is missing on one side belongs to a
+/* Returns when the new value of a key takes effect. A key that is missing on one side belongs to a
  * listener or pool that is added or removed. */
-static const char *change_of(const comparing *all, const char *path, const config_value *before,
-                             const config_value *now)
+static const char *get_time_of_effect(const comparing *all, const char *path,
+                                      const config_value *before, const config_value *now)
 {
     const json_t *key = config_keys_of_row(all->keys, path);
 
     if (key == NULL)
         return "unknown";
-    bool is_live = config_key_has(key, "live") && !is_absent(before) && !is_absent(now);
+    bool is_live = config_key_has(key, "live") && !is_value_absent(before) && !is_value_absent(now);
     return is_live ? "live" : "restart";
 }
 
-/* Returns whether a running program has computed its value from a word in the file. */
-static bool is_made_of(const comparing *all, const config_value *before, const config_value *now)
+/* Returns whether a running program has computed its value of the key from the word that stands in
+ * the file. */
+static bool is_value_computed_from_word(const comparing *all, const config_value *before,
+                                        const config_value *now)
 {
     const json_t *key = config_keys_of_row(all->keys, now->key);
     const char *special = key != NULL ? config_key_text(key, "special") : "";
@@ -71,28 +74,29 @@ static bool is_made_of(const comparing *all, const config_value *before, const c
            strcmp(now->value, special) == 0;
 }
 
-static void compare_key(const comparing *all, const char *key)
+static void compare_values_of_key(const comparing *all, const char *key)
 {
-    config_value before = find_value(all->before, key), now = find_value(all->now, key);
+    config_value before = find_value_of_key(all->before, key),
+                 now = find_value_of_key(all->now, key);
 
-    if (strcmp(before.value, now.value) == 0 || is_made_of(all, &before, &now))
+    if (strcmp(before.value, now.value) == 0 || is_value_computed_from_word(all, &before, &now))
         return;
     (void)json_array_append_new(
         all->rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "key", key, "before", before.value,
                              "before_origin", before.origin, "after", now.value, "after_origin",
-                             now.origin, "change", change_of(all, key, &before, &now)));
+                             now.origin, "change", get_time_of_effect(all, key, &before, &now)));
 }
 
-static void compare_keys(const comparing *all)
+static void compare_all_keys(const comparing *all)
 {
     config_value other;
 
     for (size_t i = 0; i < json_array_size(all->before); i++)
-        compare_key(all, config_values_get(all->before, i).key);
+        compare_values_of_key(all, config_values_get(all->before, i).key);
     for (size_t i = 0; i < json_array_size(all->now); i++) {
         const char *key = config_values_get(all->now, i).key;
         if (!config_values_find(all->before, key, &other))
-            compare_key(all, key);
+            compare_values_of_key(all, key);
     }
 }
 
@@ -103,7 +107,7 @@ static const char *const titles[] = {"KEY", "BEFORE", "AFTER", "CHANGE"};
 #define COLUMNS   4
 #define WIDTH_MAX 40
 
-static void read_cell(const json_t *row, int column, char cell[PATH_SIZE])
+static void read_cell_of_row(const json_t *row, int column, char cell[PATH_SIZE])
 {
     const char *text = json_string_value(json_object_get(row, columns[column]));
 
@@ -114,37 +118,37 @@ static void read_cell(const json_t *row, int column, char cell[PATH_SIZE])
         memcpy(cell, "\"\"", 3);
 }
 
-static int width_of(const json_t *rows, int column)
+static int get_width_of_column(const json_t *rows, int column)
 {
     int width = (int)strlen(titles[column]);
 
     for (size_t i = 0; i < json_array_size(rows); i++) {
         char cell[PATH_SIZE];
-        read_cell(json_array_get(rows, i), column, cell);
+        read_cell_of_row(json_array_get(rows, i), column, cell);
         int length = (int)strlen(cell);
         width = length > width ? length : width;
     }
     return width < WIDTH_MAX ? width : WIDTH_MAX;
 }
 
-static void print_table(const json_t *rows)
+static void print_table_of_differences(const json_t *rows)
 {
     int widths[COLUMNS];
 
     for (int i = 0; i < COLUMNS; i++) {
-        widths[i] = i + 1 < COLUMNS ? width_of(rows, i) : 0;
+        widths[i] = i + 1 < COLUMNS ? get_width_of_column(rows, i) : 0;
         (void)printf("%-*s%s", widths[i], titles[i], i + 1 < COLUMNS ? "  " : "\n");
     }
     for (size_t row = 0; row < json_array_size(rows); row++) {
         for (int i = 0; i < COLUMNS; i++) {
             char cell[PATH_SIZE];
-            read_cell(json_array_get(rows, row), i, cell);
+            read_cell_of_row(json_array_get(rows, row), i, cell);
             (void)printf("%-*s%s", widths[i], cell, i + 1 < COLUMNS ? "  " : "\n");
         }
     }
 }
 
-static bool needs_restart(const json_t *rows)
+static bool needs_change_restart(const json_t *rows)
 {
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const char *change = json_string_value(json_object_get(json_array_get(rows, i), "change"));
@@ -154,7 +158,7 @@ static bool needs_restart(const json_t *rows)
     return false;
 }
 
-/* Print the differences. Returns the exit status. */
+/* Print the keys that differ between the two configurations. Returns the exit status. */
 static int print_differences(const comparing *all, bool is_json)
 {
     size_t count = json_array_size(all->rows);
@@ -166,8 +170,8 @@ static int print_differences(const comparing *all, bool is_json)
         (void)putchar('\n');
         json_decref(answer);
     } else if (count > 0) {
-        print_table(all->rows);
-        if (all->is_running && needs_restart(all->rows))
+        print_table_of_differences(all->rows);
+        if (all->is_running && needs_change_restart(all->rows))
             (void)puts("\nA reload takes none of these values, because some need a restart.");
     }
     return count == 0 && printed == 0 ? STATUS_OK : STATUS_FAILED;
@@ -194,7 +198,7 @@ int config_diff(const config_words *given)
                                .now = now,
                                .is_running = is_running,
                                .rows = json_array()};
-        compare_keys(&all);
+        compare_all_keys(&all);
         status = print_differences(&all, given->is_json);
         json_decref(all.rows);
     }

@@ -12,15 +12,15 @@
 
 #define LINE_MAX_COLUMNS 78
 #define INDENT           4
-#define BEGIN_COLUMNS    60 /* bytes of a text's beginning that fit into a line */
-#define NEAR_MAX         8  /* similar keys that are named when a key is unknown, at most */
+#define BEGIN_COLUMNS    60 /* most columns for the beginning of a key's text in a line */
+#define NEAR_MAX         8  /* most similar keys that are named when a key is unknown */
 #define TEXT_SIZE        512
 #define SHOWN_SIZE       128
 
 static const char *const tables[] = {"keys", "listeners", "pools"};
 #define TABLES (sizeof tables / sizeof tables[0])
 
-/* A key, and the table that contains it. */
+/* A key of the configuration, and the table that contains it. */
 typedef struct found {
     const json_t *key;
     size_t table;
@@ -29,7 +29,7 @@ typedef struct found {
 /* --- facts about a key ------------------------------------------------------------------------ */
 
 /* Write the name of a key in the form that users write. */
-static void write_name(const found *one, char name[TEXT_SIZE])
+static void write_name_of_key(const found *one, char name[TEXT_SIZE])
 {
     bool is_listed = one->table != 0;
 
@@ -37,13 +37,13 @@ static void write_name(const found *one, char name[TEXT_SIZE])
              is_listed ? ".NAME." : "", config_key_text(one->key, "key"));
 }
 
-static const char *comment_of(const json_t *texts, const found *one)
+static const char *get_comment_of_key(const json_t *texts, const found *one)
 {
     return config_texts_of(texts, one->table != 0 ? tables[one->table] : "",
                            config_key_text(one->key, "key"));
 }
 
-static const char *type_of(const json_t *key)
+static const char *describe_type_of_values(const json_t *key)
 {
     static const char *const types[][2] = {
         {"count", "a number, such as 8"},
@@ -66,20 +66,20 @@ static const char *type_of(const json_t *key)
     return "a text";
 }
 
-static bool is_number(const json_t *key)
+static bool is_number_key(const json_t *key)
 {
     return json_object_get(key, "least") != NULL && json_object_get(key, "words") == NULL;
 }
 
-/* Append to a text in a buffer of TEXT_SIZE bytes. */
-static void add_text(char text[TEXT_SIZE], const char *before, const char *more)
+/* Append words to the text in a buffer of TEXT_SIZE bytes. */
+static void append_text_to_buffer(char text[TEXT_SIZE], const char *before, const char *more)
 {
     size_t used = strlen(text);
 
     snprintf(text + used, TEXT_SIZE - used, "%s%s", used > 0 ? before : "", more);
 }
 
-static void add_range(const json_t *key, char text[TEXT_SIZE])
+static void append_range_to_buffer(const json_t *key, char text[TEXT_SIZE])
 {
     char part[TEXT_SIZE];
 
@@ -87,37 +87,38 @@ static void add_range(const json_t *key, char text[TEXT_SIZE])
         const json_t *words = json_object_get(key, "words");
         for (size_t i = 0; i < json_array_size(words); i++) {
             const char *word = json_string_value(json_array_get(words, i));
-            add_text(text, ", ", word != NULL ? word : "");
+            append_text_to_buffer(text, ", ", word != NULL ? word : "");
         }
         return;
     }
-    if (!is_number(key)) {
+    if (!is_number_key(key)) {
         const char *least = config_key_text(key, "minimum");
         bool is_open = strcmp(least, "0") == 0;
         snprintf(part, sizeof part, "%s%s%s bytes", is_open ? "up to " : least, is_open ? "" : "..",
                  config_key_text(key, "maximum"));
-        add_text(text, " or ", part);
+        append_text_to_buffer(text, " or ", part);
         return;
     }
     if (config_key_has(key, "zero") && strcmp(config_key_text(key, "minimum"), "0") != 0)
-        add_text(text, " or ", "0");
+        append_text_to_buffer(text, " or ", "0");
     snprintf(part, sizeof part, "%s..%s%s", config_key_text(key, "least"),
              config_key_text(key, "most"),
              config_key_has(key, "power_of_two") ? ", a power of two" : "");
-    add_text(text, " or ", part);
+    append_text_to_buffer(text, " or ", part);
 }
 
-/* Write the values that a key accepts; `second` is its second row, or NULL. */
-static void write_range(const json_t *key, const json_t *second, char text[TEXT_SIZE])
+/* Write the values that a key accepts; `second` is the second row of the key in the table, or
+ * NULL. */
+static void write_values_of_key(const json_t *key, const json_t *second, char text[TEXT_SIZE])
 {
     text[0] = '\0';
-    add_text(text, "", config_key_text(key, "special"));
-    add_range(key, text);
+    append_text_to_buffer(text, "", config_key_text(key, "special"));
+    append_range_to_buffer(key, text);
     if (second != NULL)
-        add_range(second, text);
+        append_range_to_buffer(second, text);
 }
 
-static const char *default_of(const json_t *key)
+static const char *get_default_of_key(const json_t *key)
 {
     const char *text = json_string_value(json_object_get(key, "default"));
 
@@ -127,7 +128,7 @@ static const char *default_of(const json_t *key)
                                            : "none: it has to be given";
 }
 
-static const char *change_of(const json_t *key)
+static const char *get_time_of_effect(const json_t *key)
 {
     return config_key_has(key, "live")
                ? "live: a program that runs takes a new value, by SIGHUP or over its port"
@@ -136,8 +137,8 @@ static const char *change_of(const json_t *key)
 
 /* --- printing a key --------------------------------------------------------------------------- */
 
-/* Print words in lines of bounded length. */
-static void print_wrapped(const char *text)
+/* Print words, wrapped into lines of bounded length. */
+static void print_wrapped_text(const char *text)
 {
     size_t column = 0;
 
@@ -156,73 +157,74 @@ static void print_wrapped(const char *text)
     (void)putchar('\n');
 }
 
-static void print_fact(const char *name, const char *value)
+static void print_fact_of_key(const char *name, const char *value)
 {
     (void)printf("%*s%-8s ", INDENT, "", name);
     say_text(stdout, value, strlen(value));
     (void)putchar('\n');
 }
 
-/* Print the doctor's rules that name a key. For a key of a listener's channel, rules for the
- * section `channel` are printed. */
-static void print_rules(const json_t *key)
+/* Print the doctor's rules that name a key of the configuration. For a key of a listener's channel,
+ * rules for the section `channel` are printed. */
+static void print_rules_that_name_key(const json_t *key)
 {
     char text[TEXT_SIZE] = "";
     const char *rule;
 
     for (size_t at = 0; (rule = key_rules_next(config_key_text(key, "key"), &at)) != NULL;)
-        add_text(text, ", ", rule);
+        append_text_to_buffer(text, ", ", rule);
     if (text[0] != '\0')
-        print_fact("doctor", text);
+        print_fact_of_key("doctor", text);
 }
 
-static void print_key(const json_t *keys, const json_t *texts, const found *one)
+static void print_all_about_key(const json_t *keys, const json_t *texts, const found *one)
 {
-    const char *comment = comment_of(texts, one);
+    const char *comment = get_comment_of_key(texts, one);
     char text[TEXT_SIZE];
 
-    write_name(one, text);
+    write_name_of_key(one, text);
     say_text(stdout, text, strlen(text));
     (void)putchar('\n');
     if (comment[0] != '\0')
-        print_wrapped(comment);
-    print_fact("type", type_of(one->key));
-    write_range(one->key, config_keys_second(keys, one->key), text);
-    print_fact("values", text);
-    print_fact("default", default_of(one->key));
-    print_fact("change", change_of(one->key));
+        print_wrapped_text(comment);
+    print_fact_of_key("type", describe_type_of_values(one->key));
+    write_values_of_key(one->key, config_keys_second(keys, one->key), text);
+    print_fact_of_key("values", text);
+    print_fact_of_key("default", get_default_of_key(one->key));
+    print_fact_of_key("change", get_time_of_effect(one->key));
     if (json_object_get(one->key, "field") != NULL)
-        print_fact("in C", config_key_text(one->key, "field"));
+        print_fact_of_key("in C", config_key_text(one->key, "field"));
     if (config_key_has(one->key, "secret"))
-        print_fact("secret", "nobody is shown it");
-    print_rules(one->key);
+        print_fact_of_key("secret", "nobody is shown it");
+    print_rules_that_name_key(one->key);
 }
 
-/* Returns a key as JSON: its facts, its text, and the rules that name it. */
-static json_t *json_of(const json_t *texts, const found *one)
+/* Returns the JSON object of a key: its facts, its text, and the rules that name it. */
+static json_t *make_json_of_key(const json_t *texts, const found *one)
 {
     json_t *all = json_deep_copy(one->key), *rules = json_array();
     const char *rule;
     char name[TEXT_SIZE];
 
-    write_name(one, name);
+    write_name_of_key(one, name);
     for (size_t at = 0; (rule = key_rules_next(config_key_text(one->key, "key"), &at)) != NULL;)
         (void)json_array_append_new(rules, json_string(rule));
     (void)json_object_set_new(all, "key", json_string(name));
-    (void)json_object_set_new(all, "text", json_string(comment_of(texts, one)));
+    (void)json_object_set_new(all, "text", json_string(get_comment_of_key(texts, one)));
     (void)json_object_set_new(all, "rules", rules);
     return all;
 }
 
-/* Print a key in one line: its default, and the beginning of its text. */
-static void print_line(const json_t *texts, const found *one)
+/* Print a key of the configuration in one line: its default, and the beginning of its text. */
+static void print_key_in_one_line(const json_t *texts, const found *one)
 {
-    const char *comment = comment_of(texts, one), *end = strstr(comment, ". ");
+    const char *comment = get_comment_of_key(texts, one), *end = strstr(comment, ". ");
     char text[TEXT_SIZE];
-    const char *preset = json_object_get(one->key, "default") != NULL ? default_of(one->key) : "-";
+    const char *preset =
+        json_object_get(one->key, "default") != NULL ? get_default_of_key(one->key) : "-";
     int length = end != NULL ? (int)(end - comment) : (int)strlen(comment);
 
-    write_name(one, text);
+    write_name_of_key(one, text);
     (void)printf("%-42s  %-10s  ", text, preset);
     (void)printf("%.*s%s\n", length < BEGIN_COLUMNS ? length : BEGIN_COLUMNS, comment,
                  length < BEGIN_COLUMNS ? "" : "...");
@@ -230,18 +232,18 @@ static void print_line(const json_t *texts, const found *one)
 
 /* --- finding keys ----------------------------------------------------------------------------- */
 
-/* A function that tells whether the key with a name is wanted. */
+/* A function that tells whether the key with this name is wanted. */
 typedef bool wanted(const char *name, const char *word);
 
-static bool is_below(const char *name, const char *word)
+static bool is_key_below_section(const char *name, const char *word)
 {
     size_t length = strlen(word);
 
     return length == 0 || (strncmp(name, word, length) == 0 && name[length] == '.');
 }
 
-/* Returns whether a name ends with the word, before which a dot stands. */
-static bool is_end(const char *name, const char *word)
+/* Returns whether the name of a key ends with the word, before which a dot stands. */
+static bool is_end_of_name(const char *name, const char *word)
 {
     size_t length = strlen(word), size = strlen(name);
 
@@ -249,17 +251,17 @@ static bool is_end(const char *name, const char *word)
            strcasecmp(name + size - length, word) == 0;
 }
 
-static bool is_end_of_section(const char *name, const char *word)
+static bool is_end_of_section_of_key(const char *name, const char *word)
 {
-    return strstr(name, ".NAME.") == NULL && is_end(name, word);
+    return strstr(name, ".NAME.") == NULL && is_end_of_name(name, word);
 }
 
-static bool has_part(const char *name, const char *word)
+static bool has_name_part(const char *name, const char *word)
 {
     return strcasestr(name, word) != NULL;
 }
 
-/* Call a function once for each wanted key. Returns how many there are. */
+/* Call a function once for each key that is wanted. Returns how many there are. */
 static size_t call_for_wanted_keys(const json_t *keys, const char *word, wanted *is_wanted,
                                    void (*call)(void *context, const found *one), void *context)
 {
@@ -271,7 +273,7 @@ static size_t call_for_wanted_keys(const json_t *keys, const char *word, wanted 
         for (size_t i = 0; i < json_array_size(rows); i++) {
             const found one = {json_array_get(rows, i), table};
             char name[TEXT_SIZE];
-            write_name(&one, name);
+            write_name_of_key(&one, name);
             bool is_second = strcmp(before, config_key_text(one.key, "key")) == 0;
             before = config_key_text(one.key, "key");
             if (is_second || !is_wanted(name, word))
@@ -283,18 +285,18 @@ static size_t call_for_wanted_keys(const json_t *keys, const char *word, wanted 
     return count;
 }
 
-static void keep_found_key(void *kept, const found *one)
+static void store_found_key(void *kept, const found *one)
 {
     *(found *)kept = *one;
 }
 
-static void print_similar_name(void *names_, const found *one)
+static void print_name_of_similar_key(void *names_, const found *one)
 {
     char *names = names_, name[TEXT_SIZE];
 
-    write_name(one, name);
+    write_name_of_key(one, name);
     if (strlen(names) + strlen(name) < TEXT_SIZE - 8)
-        add_text(names, ", ", name);
+        append_text_to_buffer(names, ", ", name);
 }
 
 static void print_similar_keys(const json_t *keys, const char *word)
@@ -302,7 +304,7 @@ static void print_similar_keys(const json_t *keys, const char *word)
     char names[TEXT_SIZE] = "", shown[SHOWN_SIZE];
     const char *last = strrchr(word, '.');
     size_t count = call_for_wanted_keys(keys, last != NULL && last[1] != '\0' ? last + 1 : word,
-                                        has_part, print_similar_name, names);
+                                        has_name_part, print_name_of_similar_key, names);
 
     escape_name(word, strlen(word), shown, sizeof shown);
     if (count > 0 && count <= NEAR_MAX)
@@ -311,32 +313,32 @@ static void print_similar_keys(const json_t *keys, const char *word)
         say_error("there is no key '%s' (domus config explain names all)", shown);
 }
 
-/* The output for a list of keys. */
+/* The output of domus config explain for a list of keys. */
 typedef struct printing {
     const json_t *texts;
-    json_t *list; /* list of the keys as JSON; NULL: they are printed as lines */
+    json_t *list; /* JSON list to which the keys are added; NULL: they are printed as lines */
 } printing;
 
-static void print_one_of_many(void *printing_, const found *one)
+static void add_key_to_printed_list(void *printing_, const found *one)
 {
     const printing *to = printing_;
 
     if (to->list != NULL)
-        (void)json_array_append_new(to->list, json_of(to->texts, one));
+        (void)json_array_append_new(to->list, make_json_of_key(to->texts, one));
     else
-        print_line(to->texts, one);
+        print_key_in_one_line(to->texts, one);
 }
 
-/* Find the one key that a word means. Returns false if there is none. If listeners have the key,
- * too, the key of the section is meant. */
+/* Find the one key of the configuration that a word means. Returns false if there is none. If
+ * listeners have the key, too, the key of the section is meant. */
 static bool find_key_of_word(const json_t *keys, const char *word, found *ret_found)
 {
     const json_t *key = config_keys_find(keys, word);
 
     if (key == NULL)
-        return call_for_wanted_keys(keys, word, is_end_of_section, keep_found_key, ret_found) ==
-                   1 ||
-               call_for_wanted_keys(keys, word, is_end, keep_found_key, ret_found) == 1;
+        return call_for_wanted_keys(keys, word, is_end_of_section_of_key, store_found_key,
+                                    ret_found) == 1 ||
+               call_for_wanted_keys(keys, word, is_end_of_name, store_found_key, ret_found) == 1;
     *ret_found = (found){key, 0};
     for (size_t table = 1; table < TABLES; table++) {
         if (strncmp(word, tables[table], strlen(tables[table])) == 0)
@@ -345,21 +347,22 @@ static bool find_key_of_word(const json_t *keys, const char *word, found *ret_fo
     return true;
 }
 
-/* Explain a key, or list the keys of a section; "": all keys. Returns whether there are any. */
-static bool explain_key(const json_t *keys, printing *to, const char *word)
+/* Explain the key that a word means, or list the keys of a section; "": all keys. Returns whether
+ * there are any. */
+static bool explain_key_or_section(const json_t *keys, printing *to, const char *word)
 {
     found one;
 
     if (word[0] == '\0' || !find_key_of_word(keys, word, &one)) {
-        if (call_for_wanted_keys(keys, word, is_below, print_one_of_many, to) > 0)
+        if (call_for_wanted_keys(keys, word, is_key_below_section, add_key_to_printed_list, to) > 0)
             return true;
         print_similar_keys(keys, word);
         return false;
     }
     if (to->list != NULL)
-        print_one_of_many(to, &one);
+        add_key_to_printed_list(to, &one);
     else
-        print_key(keys, to->texts, &one);
+        print_all_about_key(keys, to->texts, &one);
     return true;
 }
 
@@ -371,11 +374,11 @@ int config_explain(const config_words *given)
     bool is_right = texts != NULL;
 
     if (texts != NULL && given->count == 0)
-        is_right = explain_key(keys, &to, "");
+        is_right = explain_key_or_section(keys, &to, "");
     for (size_t i = 0; texts != NULL && i < given->count; i++) {
         if (i > 0 && to.list == NULL)
             (void)putchar('\n');
-        is_right = explain_key(keys, &to, given->words[i]) && is_right;
+        is_right = explain_key_or_section(keys, &to, given->words[i]) && is_right;
     }
     if (to.list != NULL && texts != NULL) {
         is_right = json_dumpf(to.list, stdout, JSON_INDENT(1)) == 0 && is_right;

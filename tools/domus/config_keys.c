@@ -1,4 +1,4 @@
-/* Finds keys in the answer of a program (config_parts.h). */
+/* Finds keys in a program's answer to --tell keys (config_parts.h). */
 #include "tools/domus/config_parts.h"
 
 #include "tools/domus/say.h"
@@ -31,7 +31,7 @@ bool config_key_has(const json_t *key, const char *name)
     return json_is_true(json_object_get(key, name));
 }
 
-static const json_t *find_in_table(const json_t *keys, const char *table, const char *path)
+static const json_t *find_key_in_table(const json_t *keys, const char *table, const char *path)
 {
     const json_t *rows = json_object_get(keys, table);
 
@@ -43,9 +43,9 @@ static const json_t *find_in_table(const json_t *keys, const char *table, const 
     return NULL;
 }
 
-/* Returns the list that contains a path, and the path behind the list's name; NULL if no list
- * contains it. */
-static const char *find_list(const char *path, const char **ret_rest)
+/* Returns the list (listeners or pools) that contains the key of a path, and the path behind the
+ * list's name; NULL if no list contains it. */
+static const char *find_list_of_path(const char *path, const char **ret_rest)
 {
     for (size_t i = 0; i < LISTS; i++) {
         size_t length = strlen(lists[i]);
@@ -57,8 +57,8 @@ static const char *find_list(const char *path, const char **ret_rest)
     return NULL;
 }
 
-/* Returns the text behind the next dot; "" if there is no dot. */
-static const char *text_behind_dot(const char *path)
+/* Returns the text behind the next dot of a path; "" if there is no dot. */
+static const char *get_text_behind_dot(const char *path)
 {
     const char *dot = strchr(path, '.');
 
@@ -68,18 +68,19 @@ static const char *text_behind_dot(const char *path)
 const json_t *config_keys_of_row(const json_t *keys, const char *path)
 {
     const char *rest;
-    const char *list = find_list(path, &rest);
+    const char *list = find_list_of_path(path, &rest);
 
     if (list == NULL)
-        return find_in_table(keys, "keys", path);
-    return find_in_table(keys, list, text_behind_dot(rest + 1));
+        return find_key_in_table(keys, "keys", path);
+    return find_key_in_table(keys, list, get_text_behind_dot(rest + 1));
 }
 
 const json_t *config_keys_find(const json_t *keys, const char *path)
 {
     const char *rest;
-    const char *list = find_list(path, &rest);
-    const json_t *key = list != NULL ? find_in_table(keys, list, text_behind_dot(rest)) : NULL;
+    const char *list = find_list_of_path(path, &rest);
+    const json_t *key =
+        list != NULL ? find_key_in_table(keys, list, get_text_behind_dot(rest)) : NULL;
 
     return key != NULL ? key : config_keys_of_row(keys, path);
 }

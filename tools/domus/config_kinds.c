@@ -16,7 +16,8 @@
 #define H16       "[0-9A-Fa-f]{1,4}"
 #define BEFORE(n) "(?:" H16 ":){" n "}"
 #define BEHIND(n) "(?::" H16 "){" n "}"
-/* eight groups, or fewer if "::" replaces some; the last two may be an IPv4 address */
+/* pattern of an IPv6 address: eight groups, or fewer if "::" replaces some; the last two may be an
+ * IPv4 address */
 #define V6                                                                                         \
     "(?:" BEFORE("7") H16 "|" BEFORE("1,7") ":|" BEFORE("1,6") BEHIND("1") "|" BEFORE("1,5")       \
         BEHIND("1,2") "|" BEFORE("1,4") BEHIND("1,3") "|" BEFORE("1,3")                            \
@@ -34,28 +35,28 @@
 #define CPU      "0*(?:[0-9]{1,3}|[1-7][0-9]{3}|80[0-9]{2}|81[0-8][0-9]|819[01])"
 #define CPUS     "^(?:auto|none|" CPU "(?:-" CPU ")?(?:," CPU "(?:-" CPU ")?)*)$"
 
-/* The alternatives of a schema while it is built. */
+/* The alternatives of a JSON schema while it is built. */
 typedef struct choices {
     json_t *list;
 } choices;
 
-static void add_choice(choices *to, json_t *schema)
+static void add_alternative(choices *to, json_t *schema)
 {
     (void)json_array_append_new(to->list, schema);
 }
 
-static void add_type(choices *to, const char *type)
+static void add_alternative_of_type(choices *to, const char *type)
 {
-    add_choice(to, json_pack("{s:s}", "type", type));
+    add_alternative(to, json_pack("{s:s}", "type", type));
 }
 
-static void add_pattern(choices *to, const char *pattern)
+static void add_alternative_of_pattern(choices *to, const char *pattern)
 {
-    add_choice(to, json_pack("{s:s, s:s}", "type", "string", "pattern", pattern));
+    add_alternative(to, json_pack("{s:s, s:s}", "type", "string", "pattern", pattern));
 }
 
 /* Returns the schema that accepts a value if one of the alternatives does. */
-static json_t *end_choices(choices *from)
+static json_t *make_schema_of_alternatives(choices *from)
 {
     json_t *schema;
 
@@ -67,12 +68,12 @@ static json_t *end_choices(choices *from)
     return schema;
 }
 
-static uint64_t number_of(const json_t *key, const char *name)
+static uint64_t get_number_of_key(const json_t *key, const char *name)
 {
     return strtoull(config_key_text(key, name), NULL, 10);
 }
 
-static json_int_t integer_of(uint64_t number)
+static json_int_t cap_to_json_integer(uint64_t number)
 {
     return number < (uint64_t)INT64_MAX ? (json_int_t)number : (json_int_t)INT64_MAX;
 }
@@ -81,7 +82,8 @@ static json_int_t integer_of(uint64_t number)
 
 static const struct kind {
     const char *name;
-    config_unit units[8]; /* units that may follow the digits; the last one has no name */
+    /* units that may follow the digits of a number; the last one has no name */
+    config_unit units[8];
 } kinds[] = {
     {"count", {{"", 1}}},
     {"percent", {{"%?", 1}}},
@@ -96,7 +98,7 @@ static const struct kind {
     {"size", {{"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}}},
 };
 
-static const struct kind *find_kind(const char *name)
+static const struct kind *find_kind_of_key(const char *name)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(kinds[i].name, name) == 0)
@@ -105,9 +107,9 @@ static const struct kind *find_kind(const char *name)
     return NULL;
 }
 
-/* Add the forms of a number as text, with its unit, and its special word. */
-static void add_number_texts(choices *to, const json_t *key, const struct kind *kind,
-                             const config_range *range)
+/* Add to a schema the forms of a number as text, with its unit, and its special word. */
+static void add_numbers_as_text(choices *to, const json_t *key, const struct kind *kind,
+                                const config_range *range)
 {
     const char *special = config_key_text(key, "special");
     char *pattern = NULL;
@@ -120,52 +122,52 @@ static void add_number_texts(choices *to, const json_t *key, const struct kind *
     bool is_any = config_pattern_range(out, range, kind->units);
     (void)fputs(")$", out);
     if (fclose(out) == 0 && (is_any || special[0] != '\0'))
-        add_pattern(to, pattern);
+        add_alternative_of_pattern(to, pattern);
     free(pattern);
 }
 
-/* Add the powers of two within a range, one by one. */
-static void add_powers(choices *to, const config_range *range)
+/* Add to a schema the powers of two within a range, one by one. */
+static void add_powers_of_two(choices *to, const config_range *range)
 {
     json_t *all = json_array();
 
     for (uint64_t power = 1; power != 0 && power <= range->high; power *= 2) {
         if (power >= range->low)
-            (void)json_array_append_new(all, json_integer(integer_of(power)));
+            (void)json_array_append_new(all, json_integer(cap_to_json_integer(power)));
     }
-    add_choice(to, json_pack("{s:o}", "enum", all));
+    add_alternative(to, json_pack("{s:o}", "enum", all));
 }
 
-/* Add the forms of a number without a unit. */
-static void add_bare_numbers(choices *to, const config_range *range, bool needs_unit)
+/* Add to a schema the forms of a number without a unit. */
+static void add_numbers_without_unit(choices *to, const config_range *range, bool needs_unit)
 {
     if (!needs_unit && range->is_power)
-        add_powers(to, range);
+        add_powers_of_two(to, range);
     else if (!needs_unit)
-        add_choice(to, json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum",
-                                 integer_of(range->low > 0 ? range->low : 1), "maximum",
-                                 integer_of(range->high)));
+        add_alternative(to, json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum",
+                                      cap_to_json_integer(range->low > 0 ? range->low : 1),
+                                      "maximum", cap_to_json_integer(range->high)));
     if (range->takes_zero)
-        add_choice(to, json_pack("{s:i}", "const", 0));
+        add_alternative(to, json_pack("{s:i}", "const", 0));
 }
 
-static void add_numbers(choices *to, const json_t *key, const struct kind *kind)
+static void add_all_forms_of_numbers(choices *to, const json_t *key, const struct kind *kind)
 {
-    const config_range range = {.low = number_of(key, "minimum"),
-                                .high = number_of(key, "maximum"),
+    const config_range range = {.low = get_number_of_key(key, "minimum"),
+                                .high = get_number_of_key(key, "maximum"),
                                 .is_power = config_key_has(key, "power_of_two"),
                                 .takes_zero = config_key_has(key, "zero")};
     bool needs_unit = kind->units[0].name[0] != '\0' && strcmp(kind->units[0].name, "%?") != 0;
 
-    add_number_texts(to, key, kind, &range);
-    add_bare_numbers(to, &range, needs_unit);
+    add_numbers_as_text(to, key, kind, &range);
+    add_numbers_without_unit(to, &range, needs_unit);
 }
 
 /* --- words and texts -------------------------------------------------------------------------- */
 
-/* Returns the value that a reader of YAML makes of a word if it is not a text; NULL if it is a
- * text. */
-static json_t *json_of_plain_word(const char *word)
+/* Returns the JSON value that a reader of YAML makes of a word if that is not a text, such as true;
+ * NULL if it is a text. */
+static json_t *make_json_of_yaml_word(const char *word)
 {
     char *end;
 
@@ -179,82 +181,83 @@ static json_t *json_of_plain_word(const char *word)
     return *end == '\0' ? json_real(number) : NULL;
 }
 
-static void add_words(choices *to, const json_t *key)
+static void add_words_of_key(choices *to, const json_t *key)
 {
     const json_t *words = json_object_get(key, "words");
     json_t *all = json_array();
 
     for (size_t i = 0; i < json_array_size(words); i++) {
         const char *word = json_string_value(json_array_get(words, i));
-        json_t *plain = word != NULL ? json_of_plain_word(word) : NULL;
+        json_t *plain = word != NULL ? make_json_of_yaml_word(word) : NULL;
         if (plain != NULL)
             (void)json_array_append_new(all, plain);
         (void)json_array_append(all, json_array_get(words, i));
     }
-    add_choice(to, json_pack("{s:o}", "enum", all));
+    add_alternative(to, json_pack("{s:o}", "enum", all));
 }
 
-/* Add texts of any form, including those that look like numbers. */
-static void add_texts(choices *to, uint64_t low, uint64_t high)
+/* Add to a schema texts of any form, including those that look like numbers. */
+static void add_texts_of_any_form(choices *to, uint64_t low, uint64_t high)
 {
-    add_choice(to, json_pack("{s:[s,s,s], s:I, s:I}", "type", "string", "number", "boolean",
-                             "minLength", integer_of(low), "maxLength", integer_of(high)));
+    add_alternative(to, json_pack("{s:[s,s,s], s:I, s:I}", "type", "string", "number", "boolean",
+                                  "minLength", cap_to_json_integer(low), "maxLength",
+                                  cap_to_json_integer(high)));
 }
 
-static void add_name(choices *to, uint64_t low, uint64_t high)
+static void add_alternatives_of_name(choices *to, uint64_t low, uint64_t high)
 {
     char pattern[96];
 
     snprintf(pattern, sizeof pattern, "^[A-Za-z0-9_-]{%" PRIu64 ",%" PRIu64 "}$", low, high);
-    add_pattern(to, pattern);
-    add_type(to, "integer");
-    add_type(to, "boolean");
+    add_alternative_of_pattern(to, pattern);
+    add_alternative_of_type(to, "integer");
+    add_alternative_of_type(to, "boolean");
 }
 
-/* Add the form of a list of texts that is written as a YAML list. */
-static void add_list_of_texts(choices *to)
+/* Add to a schema the form of a list of texts that is written as a YAML list. */
+static void add_yaml_list_of_texts(choices *to)
 {
-    add_choice(to, json_pack("{s:s, s:{s:[s,s,s], s:s}}", "type", "array", "items", "type",
-                             "string", "number", "boolean", "pattern", "^[^,]+$"));
+    add_alternative(to, json_pack("{s:s, s:{s:[s,s,s], s:s}}", "type", "array", "items", "type",
+                                  "string", "number", "boolean", "pattern", "^[^,]+$"));
 }
 
-/* Add the forms of a text of this kind. A missing value is an empty text. */
-static void add_text(choices *to, const json_t *key, const char *kind)
+/* Add to a schema the forms of a text of this kind. A missing value is an empty text. */
+static void add_text_of_kind(choices *to, const json_t *key, const char *kind)
 {
-    uint64_t low = number_of(key, "minimum"), high = number_of(key, "maximum");
+    uint64_t low = get_number_of_key(key, "minimum"), high = get_number_of_key(key, "maximum");
 
     if (strcmp(kind, "cpus") == 0) {
-        add_pattern(to, CPUS);
-        add_choice(to,
-                   json_pack("{s:s, s:i, s:i}", "type", "integer", "minimum", 0, "maximum", 8191));
+        add_alternative_of_pattern(to, CPUS);
+        add_alternative(
+            to, json_pack("{s:s, s:i, s:i}", "type", "integer", "minimum", 0, "maximum", 8191));
     } else if (strcmp(kind, "address") == 0) {
-        add_pattern(to, ADDRESS);
+        add_alternative_of_pattern(to, ADDRESS);
     } else if (strcmp(kind, "networks") == 0) {
-        add_pattern(to, NETWORKS);
+        add_alternative_of_pattern(to, NETWORKS);
     } else if (strcmp(kind, "name") == 0) {
-        add_name(to, low, high);
+        add_alternatives_of_name(to, low, high);
     } else {
-        add_texts(to, low, high);
+        add_texts_of_any_form(to, low, high);
     }
     if (strcmp(kind, "texts") == 0)
-        add_list_of_texts(to);
+        add_yaml_list_of_texts(to);
     if (low == 0)
-        add_type(to, "null");
+        add_alternative_of_type(to, "null");
 }
 
 /* --- all kinds -------------------------------------------------------------------------------- */
 
-static void add_row(choices *to, const json_t *key)
+static void add_values_of_row(choices *to, const json_t *key)
 {
     const char *name = config_key_text(key, "kind");
-    const struct kind *kind = find_kind(name);
+    const struct kind *kind = find_kind_of_key(name);
 
     if (kind != NULL)
-        add_numbers(to, key, kind);
+        add_all_forms_of_numbers(to, key, kind);
     else if (strcmp(name, "word") == 0)
-        add_words(to, key);
+        add_words_of_key(to, key);
     else
-        add_text(to, key, name);
+        add_text_of_kind(to, key, name);
 }
 
 json_t *config_kinds_schema(const json_t *key, const json_t *second)
@@ -262,17 +265,17 @@ json_t *config_kinds_schema(const json_t *key, const json_t *second)
     choices all = {.list = json_array()};
     json_int_t most = json_integer_value(json_object_get(key, "list_max"));
 
-    add_row(&all, key);
+    add_values_of_row(&all, key);
     if (second != NULL)
-        add_row(&all, second);
-    json_t *schema = end_choices(&all);
+        add_values_of_row(&all, second);
+    json_t *schema = make_schema_of_alternatives(&all);
     if (most == 0)
         return schema;
     return json_pack("{s:s, s:I, s:o}", "type", "array", "maxItems", most, "items", schema);
 }
 
-/* Returns a default that is written with commas as a JSON list. */
-static json_t *list_of(const char *text)
+/* Returns the JSON list of a default value that is written with commas. */
+static json_t *split_commas_to_json_list(const char *text)
 {
     json_t *list = json_array();
 
@@ -287,13 +290,13 @@ static json_t *list_of(const char *text)
 json_t *config_kinds_default(const json_t *key)
 {
     const char *text = json_string_value(json_object_get(key, "default"));
-    const struct kind *kind = find_kind(config_key_text(key, "kind"));
+    const struct kind *kind = find_kind_of_key(config_key_text(key, "kind"));
 
     if (text == NULL)
         return NULL;
     if (json_object_get(key, "list_max") != NULL)
-        return list_of(text);
+        return split_commas_to_json_list(text);
     json_t *plain =
-        kind != NULL || json_object_get(key, "words") != NULL ? json_of_plain_word(text) : NULL;
+        kind != NULL || json_object_get(key, "words") != NULL ? make_json_of_yaml_word(text) : NULL;
     return plain != NULL ? plain : json_string(text);
 }

@@ -1,5 +1,5 @@
-/* The parts of `domus config`: a program is asked for its keys and values, and both become texts,
- * schemas and patterns. */
+/* The parts of `domus config`: a program is asked for its keys and their values, and both become
+ * texts, schemas and patterns. */
 #ifndef DOMI_TOOLS_DOMUS_CONFIG_PARTS_H
 #define DOMI_TOOLS_DOMUS_CONFIG_PARTS_H
 
@@ -16,39 +16,41 @@
 /* Asks a program that uses domus about its configuration, by its option --tell. */
 
 typedef struct config_question {
-    const char *exec; /* path of the program's file; NULL: domus-keys */
-    const char *tell; /* word behind --tell: "keys", "values" or "check" */
+    const char *exec; /* path of the program that is asked; NULL: domus-keys */
+    const char *tell; /* word behind --tell that says what is asked: "keys", "values" or "check" */
     char *const *files;
     size_t file_count;
     const char *const *sets;
     size_t set_count;
 } config_question;
 
-/* Run the program for at most 30 s, and read its answer. Returns the answer; NULL if there is none,
- * or if the configuration is wrong, and then the lines that tell why were printed on stderr.
- * Ownership: the caller's. */
+/* Run the program that is asked for at most 30 s, and read its answer. Returns the answer; NULL if
+ * there is none, or if the configuration is wrong, and then the lines that tell why were printed on
+ * stderr. Ownership: the caller's. */
 json_t *config_ask(const config_question *question);
 
 /* ---- config_keys.c ----------------------------------------------------------------------------*/
 
 /* The keys that a program knows: the facts of `--tell keys` (config/tell.h describes them). */
 
-/* Ask a program for its keys; NULL: domus-keys. Returns the keys; NULL, after the error was
- * printed. Ownership: the caller's. */
+/* Ask a program for the keys of its configuration; NULL: ask domus-keys. Returns the keys; NULL,
+ * after the error was printed. Ownership: the caller's. */
 json_t *config_keys_load(const char *exec);
 
-/* Find a key by its name in a row of values, "listeners.NAME.KEY" for a listener's key. Returns
- * NULL if there is none. */
+/* Find a key in the table of keys by its name in a row of values, "listeners.NAME.KEY" for a
+ * listener's key. Returns NULL if there is none. */
 const json_t *config_keys_of_row(const json_t *keys, const char *path);
 
-/* Find a key by a name in one of the forms that users write: also "listeners.KEY",
- * "listeners[].KEY" and "listeners[3].KEY". */
+/* Find a key in the table of keys by a name in one of the forms that users write: also
+ * "listeners.KEY", "listeners[].KEY" and "listeners[3].KEY". */
 const json_t *config_keys_find(const json_t *keys, const char *path);
 
-/* Returns the second row of a key that can be written in two ways; NULL if it has only one. */
+/* Returns the second row, in the table of keys, of a key that can be written in two ways; NULL if
+ * it has only one. */
 const json_t *config_keys_second(const json_t *keys, const json_t *key);
 
-/* Returns a text of a key by its name; "" if the key has none. */
+/* Returns one of the texts that describe a key, by the name of that text; "" if the key has
+ * none. */
 const char *config_key_text(const json_t *key, const char *name);
 
 bool config_key_has(const json_t *key, const char *name);
@@ -58,22 +60,24 @@ bool config_key_has(const json_t *key, const char *name);
 /* The values of a configuration, each with its origin: of files, as a program reads them, or of a
  * running program. */
 
-/* A key with its value and origin; all three texts end with a zero, and none is trusted. */
+/* A key with its value and where that comes from; all three texts end with a zero, and none is
+ * trusted. */
 typedef struct config_value {
     const char *key, *value, *origin;
 } config_value;
 
-/* Read files over the defaults, with the assignments of the command line. Returns the rows, an
- * array; NULL after the error was printed. Ownership: the caller's. */
+/* Read configuration files over the defaults, with the assignments of the command line. Returns the
+ * rows of values, an array; NULL after the error was printed. Ownership: the caller's. */
 json_t *config_values_of_files(const config_words *given, char *const *files, size_t count);
 
-/* Ask the running program that the options name. Returns as config_values_of_files(). */
+/* Ask the running program that the options name for its values. Returns as
+ * config_values_of_files(). */
 json_t *config_values_of_running(const config_words *given);
 
-/* Get a row. A row of an invalid form has empty texts. */
+/* Get one row of values. A row of an invalid form has empty texts. */
 config_value config_values_get(const json_t *rows, size_t row);
 
-/* Find the row of a key. Returns whether there is one. */
+/* Find the row of values that a key has. Returns whether there is one. */
 bool config_values_find(const json_t *rows, const char *key, config_value *ret_value);
 
 /* ---- config_texts.c ---------------------------------------------------------------------------*/
@@ -88,8 +92,9 @@ extern const unsigned char config_yaml[];
  * of a comment are joined by spaces. Returns NULL without memory. Ownership: the caller's. */
 json_t *config_texts_read(const char *yaml);
 
-/* Returns the text of a key, by the list and name in its row (config_keys.c); "" if there is none.
- * A key of a listener's own `channel` has the text of the key in the section `channel`. */
+/* Returns the text that explains a key, by the list and name in its row (config_keys.c); "" if
+ * there is none. A key of a listener's own `channel` has the text of the key in the section
+ * `channel`. */
 const char *config_texts_of(const json_t *texts, const char *list, const char *key);
 
 /* ---- config_kinds.c ---------------------------------------------------------------------------*/
@@ -98,11 +103,12 @@ const char *config_texts_of(const json_t *texts, const char *list, const char *k
  * (runtime/control/config_read.c), after a reader of YAML has turned texts that look like numbers
  * or booleans into such. */
 
-/* Returns a schema for the values of a key, whose second row is `second` or NULL. Returns NULL
+/* Returns a JSON schema for the values of a key, whose second row is `second` or NULL. Returns NULL
  * without memory. Ownership: the caller's. */
 json_t *config_kinds_schema(const json_t *key, const json_t *second);
 
-/* Returns the default of a key as a JSON value; NULL if it has none. Ownership: the caller's. */
+/* Returns the default of a key of the configuration as a JSON value; NULL if it has none.
+ * Ownership: the caller's. */
 json_t *config_kinds_default(const json_t *key);
 
 /* ---- config_pattern.c -------------------------------------------------------------------------*/
@@ -111,24 +117,25 @@ json_t *config_kinds_default(const json_t *key);
  * them: decimal digits without a sign and without leading zeros. They use only features that both
  * ECMAScript and Python have. */
 
-/* A unit, and its size in the smallest unit. */
+/* A unit of numbers, and its size in the smallest unit. */
 typedef struct config_unit {
     const char *name;
     uint64_t factor;
 } config_unit;
 
-/* The numbers that a key accepts, in the smallest unit. */
+/* The range of numbers that a key accepts, in the smallest unit. */
 typedef struct config_range {
     uint64_t low, high;
-    bool is_power;   /* only powers of two are accepted */
-    bool takes_zero; /* 0 is accepted, too, with or without a unit */
+    bool is_power;   /* of the numbers only powers of two are accepted */
+    bool takes_zero; /* the number 0 is accepted, too, with or without a unit */
 } config_range;
 
-/* Write the alternatives for the numbers from `low` to `high`, such as "[5-9]|[1-4][0-9]|50". */
+/* Write the alternatives of a pattern that matches the numbers from `low` to `high`, such as
+ * "[5-9]|[1-4][0-9]|50". */
 void config_pattern_numbers(FILE *out, uint64_t low, uint64_t high);
 
-/* Write the alternatives for a number of a range with each of its units, an array that ends with a
- * unit without a name. Returns whether there is any alternative. */
+/* Write the alternatives of a pattern that matches the numbers of a range with each of their units,
+ * an array that ends with a unit without a name. Returns whether there is any alternative. */
 bool config_pattern_range(FILE *out, const config_range *range, const config_unit *units);
 
 #endif

@@ -7,30 +7,31 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define CUTS_MAX   48 /* pieces of a range, at most: two for each power of ten, and the last one */
+/* most pieces into which a range of numbers is cut: two for each power of ten, and the last one */
+#define CUTS_MAX   48
 #define DIGITS_MAX 24
 
-/* The last numbers of the pieces of a range. */
+/* The last numbers of the pieces into which a range is cut. */
 typedef struct cuts {
     uint64_t last[CUTS_MAX];
     size_t count;
 } cuts;
 
-static int compare_words(const void *one_, const void *other_)
+static int compare_last_numbers(const void *one_, const void *other_)
 {
     const uint64_t *one = one_, *other = other_;
 
     return (*one > *other) - (*one < *other);
 }
 
-/* Cut a range behind `low` with its last digits replaced by nines, and before `high` with its last
- * digits replaced by zeros. */
-static void cut_range(cuts *all, uint64_t low, uint64_t high)
+/* Cut a range of numbers behind `low` with its last digits replaced by nines, and before `high`
+ * with its last digits replaced by zeros. */
+static void cut_range_into_pieces(cuts *all, uint64_t low, uint64_t high)
 {
     for (uint64_t ten = 10;; ten *= 10) {
         uint64_t begin = low / ten * ten;
         uint64_t zeros = (high + 1) / ten * ten;
-        /* the number with nines, computed without an overflow */
+        /* this is the number with nines at its end, computed without an overflow */
         if (begin < high && ten - 1 < high - begin)
             all->last[all->count++] = begin + (ten - 1);
         if (zeros > low)
@@ -39,11 +40,11 @@ static void cut_range(cuts *all, uint64_t low, uint64_t high)
             break;
     }
     all->last[all->count++] = high;
-    qsort(all->last, all->count, sizeof all->last[0], compare_words);
+    qsort(all->last, all->count, sizeof all->last[0], compare_last_numbers);
 }
 
-/* Write the pattern of a piece, whose two ends have equally many digits. */
-static void write_piece(FILE *out, uint64_t low, uint64_t high)
+/* Write the pattern of one piece of a range, whose two ends have equally many digits. */
+static void write_pattern_of_piece(FILE *out, uint64_t low, uint64_t high)
 {
     char first[DIGITS_MAX], last[DIGITS_MAX];
     size_t i = 0;
@@ -56,16 +57,16 @@ static void write_piece(FILE *out, uint64_t low, uint64_t high)
         (void)fprintf(out, "[%c-%c]", first[i], last[i]);
         i++;
     }
-    size_t any = (size_t)length - i; /* number of last digits that may be any digit */
+    size_t any = (size_t)length - i; /* number of last digits of the piece that may be any digit */
     if (any == 1)
         (void)fputs("[0-9]", out);
     else if (any > 1)
         (void)fprintf(out, "[0-9]{%zu}", any);
 }
 
-/* Write all numbers of one or more lengths as one pattern, if `low` is a power of ten and the range
+/* Write a pattern for all numbers of one or more lengths, if `low` is a power of ten and the range
  * has all numbers of its length. Returns the last of them; 0: there are none. */
-static uint64_t write_lengths(FILE *out, uint64_t low, uint64_t high)
+static uint64_t write_pattern_of_whole_lengths(FILE *out, uint64_t low, uint64_t high)
 {
     int zeros = 0, most = 0;
     uint64_t ten = 1;
@@ -87,23 +88,25 @@ void config_pattern_numbers(FILE *out, uint64_t low, uint64_t high)
     cuts all = {.count = 0};
     const char *before = "";
 
-    if (high == UINT64_MAX) /* no key has this bound */
+    if (high == UINT64_MAX) /* UINT64_MAX as a bound would overflow, but no key has it */
         high--;
-    cut_range(&all, low, high);
+    cut_range_into_pieces(&all, low, high);
     for (size_t i = 0; i < all.count && low <= high; i++) {
         if (all.last[i] < low)
             continue;
         (void)fputs(before, out);
-        uint64_t last = write_lengths(out, low, high);
+        uint64_t last = write_pattern_of_whole_lengths(out, low, high);
         if (last == 0)
-            write_piece(out, low, last = all.last[i]);
+            write_pattern_of_piece(out, low, last = all.last[i]);
         low = last + 1;
         before = "|";
     }
 }
 
-/* Write the powers of two within a range, in a unit. Returns whether there is any. */
-static bool write_powers(FILE *out, const config_range *range, uint64_t factor, const char *before)
+/* Write a pattern for the powers of two within a range, in one unit. Returns whether there is any
+ * such power. */
+static bool write_powers_of_two(FILE *out, const config_range *range, uint64_t factor,
+                                const char *before)
 {
     bool is_first = true;
 
@@ -116,9 +119,10 @@ static bool write_powers(FILE *out, const config_range *range, uint64_t factor, 
     return !is_first;
 }
 
-/* Write the numbers of a range except 0, in a unit, with `before` in front. Returns whether there
- * are any. */
-static bool write_numbers(FILE *out, const config_range *range, uint64_t factor, const char *before)
+/* Write a pattern for the numbers of a range except 0, in one unit, with `before` in front. Returns
+ * whether there are any such numbers. */
+static bool write_numbers_with_unit(FILE *out, const config_range *range, uint64_t factor,
+                                    const char *before)
 {
     uint64_t low = range->low / factor + (range->low % factor != 0);
     uint64_t high = range->high / factor;
@@ -126,14 +130,14 @@ static bool write_numbers(FILE *out, const config_range *range, uint64_t factor,
     if (high == 0 || low > high)
         return false;
     if (range->is_power)
-        return write_powers(out, range, factor, before);
+        return write_powers_of_two(out, range, factor, before);
     (void)fputs(before, out);
     config_pattern_numbers(out, low > 0 ? low : 1, high);
     return true;
 }
 
-/* Write 0, which needs no unit, and may have any unit. */
-static void write_zero(FILE *out, const config_unit *units, bool is_first)
+/* Write a pattern for the number 0, which needs no unit, and may have any unit. */
+static void write_zero_with_units(FILE *out, const config_unit *units, bool is_first)
 {
     const char *before = "(?:";
 
@@ -153,13 +157,13 @@ bool config_pattern_range(FILE *out, const config_range *range, const config_uni
     const char *before = "(?:";
 
     for (const config_unit *unit = units; unit->name != NULL; unit++) {
-        if (!write_numbers(out, range, unit->factor, before))
+        if (!write_numbers_with_unit(out, range, unit->factor, before))
             continue;
         (void)fprintf(out, ")%s", unit->name);
         before = "|(?:";
     }
     bool is_any = before[0] == '|';
     if (range->takes_zero)
-        write_zero(out, units, !is_any);
+        write_zero_with_units(out, units, !is_any);
     return is_any || range->takes_zero;
 }

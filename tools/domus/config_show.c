@@ -1,4 +1,5 @@
-/* domus config show: the current values, and where each was set; and domus config check. */
+/* domus config show: the current value of each key, and where each was set; and domus config
+ * check. */
 #include "tools/domus/config.h"
 #include "tools/domus/config_parts.h"
 #include "tools/domus/say.h"
@@ -6,17 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT_SIZE 17000 /* bytes of a value with its escapes, at most */
+#define TEXT_SIZE 17000 /* most bytes of a value with its escapes */
 
 /* --- domus config show ------------------------------------------------------------------------ */
 
-static bool is_shown(const config_words *given, const config_value *one)
+static bool is_row_shown(const config_words *given, const config_value *one)
 {
     return !given->is_changed || strcmp(one->origin, "default") != 0;
 }
 
-/* Print a text; an empty text as "". Returns how many columns it takes. */
-static int print_text(const char *text)
+/* Print the text of a value; an empty text as "". Returns how many columns it takes. */
+static int print_text_of_value(const char *text)
 {
     static char shown[TEXT_SIZE];
 
@@ -24,35 +25,36 @@ static int print_text(const char *text)
     return printf("%s", shown[0] != '\0' ? shown : "\"\"");
 }
 
-/* Print a text, padded with blanks to `width` and two more columns. */
-static void print_column(const char *text, int width)
+/* Print the text of a value, padded with blanks to `width` and two more columns. */
+static void print_padded_text(const char *text, int width)
 {
-    int printed = print_text(text);
+    int printed = print_text_of_value(text);
 
     (void)printf("%*s", (printed < width ? width - printed : 0) + 2, "");
 }
 
-static void print_rows(const config_words *given, const json_t *rows)
+static void print_rows_of_values(const config_words *given, const json_t *rows)
 {
     for (size_t i = 0; i < json_array_size(rows); i++) {
         config_value one = config_values_get(rows, i);
-        if (!is_shown(given, &one))
+        if (!is_row_shown(given, &one))
             continue;
-        print_column(one.key, 36);
-        print_column(one.value, 16);
-        (void)print_text(one.origin);
+        print_padded_text(one.key, 36);
+        print_padded_text(one.value, 16);
+        (void)print_text_of_value(one.origin);
         (void)putchar('\n');
     }
 }
 
-/* Print the rows as JSON, in the form of /config. Returns false without memory. */
-static bool print_json(const config_words *given, const json_t *rows)
+/* Print the rows of keys and values as JSON, in the form of /config. Returns false without
+ * memory. */
+static bool print_rows_as_json(const config_words *given, const json_t *rows)
 {
     json_t *all = json_array();
 
     for (size_t i = 0; i < json_array_size(rows); i++) {
         config_value one = config_values_get(rows, i);
-        if (is_shown(given, &one))
+        if (is_row_shown(given, &one))
             (void)json_array_append_new(all, json_pack("{s:s, s:s, s:s}", "key", one.key, "value",
                                                        one.value, "origin", one.origin));
     }
@@ -77,8 +79,8 @@ int config_show(const config_words *given)
     if (rows == NULL)
         return STATUS_FAILED;
     if (!given->is_json)
-        print_rows(given, rows);
-    else if (!print_json(given, rows))
+        print_rows_of_values(given, rows);
+    else if (!print_rows_as_json(given, rows))
         status = STATUS_FAILED;
     json_decref(rows);
     return status;
@@ -86,8 +88,8 @@ int config_show(const config_words *given)
 
 /* --- domus config check ----------------------------------------------------------------------- */
 
-/* A named program checks everything that it checks before it starts, such as certificates. Without
- * one, only the library's reader checks the files. */
+/* If a program is named, it checks everything that it checks before it starts, such as
+ * certificates. Without one, only the library's reader checks the files. */
 int config_check(const config_words *given)
 {
     const config_question question = {.exec = given->exec,

@@ -17,21 +17,22 @@
 #define TEXT_SIZE 4096
 #define LINE_SIZE 256
 
-/* The state of reading a file. */
+/* The state of reading the comments of config/domus.yaml. */
 typedef struct reading {
     json_t *texts;
-    char path[PATH_SIZE];    /* path of the last key */
-    size_t ends[DEPTH_MAX];  /* offsets at which the parts of the path end, by depth */
-    char pending[TEXT_SIZE]; /* the comment above the next key */
-    char last[TEXT_SIZE];    /* the text of the last key */
+    char path[PATH_SIZE];    /* path of the last key that was read */
+    size_t ends[DEPTH_MAX];  /* offsets at which the parts of `path` end, by depth */
+    char pending[TEXT_SIZE]; /* the comment above the next key, as far as it was read */
+    char last[TEXT_SIZE];    /* the text of the last key that was read */
     /* indentation of a key whose text continues; SIZE_MAX: there is none */
     size_t last_indent;
-    bool is_pool; /* the lines that follow are keys of a pool, in comments */
-    bool is_list; /* the keys belong to an element of a list */
+    /* the lines of the file that follow are keys of a pool, which stand in comments */
+    bool is_pool;
+    bool is_list; /* the keys that follow belong to an element of a list */
 } reading;
 
-/* Copy a line without its end. Returns where the next line begins. */
-static const char *copy_line(const char *at, char line[LINE_SIZE])
+/* Copy a line of the file without its end. Returns where the next line begins. */
+static const char *copy_line_of_file(const char *at, char line[LINE_SIZE])
 {
     size_t length = strcspn(at, "\n");
 
@@ -39,8 +40,8 @@ static const char *copy_line(const char *at, char line[LINE_SIZE])
     return at + length + (at[length] == '\n');
 }
 
-/* Returns the length of the key at the begin of a text; 0: there is none. */
-static size_t key_length(const char *text)
+/* Returns the length of the key's name at the begin of a text; 0: there is none. */
+static size_t get_length_of_key(const char *text)
 {
     size_t length = 0;
 
@@ -50,16 +51,17 @@ static size_t key_length(const char *text)
                                                                                         : 0;
 }
 
-/* Append a piece of a comment to a text. */
-static void add_piece(char text[TEXT_SIZE], const char *piece)
+/* Append a piece of a comment to the text of a key. */
+static void append_piece_of_comment(char text[TEXT_SIZE], const char *piece)
 {
     size_t used = strlen(text);
 
     snprintf(text + used, TEXT_SIZE - used, "%s%s", used > 0 ? " " : "", piece);
 }
 
-/* Returns the comment behind a value, unless it is only the mark of a live key; otherwise "". */
-static const char *comment_behind_value(const char *value)
+/* Returns the comment behind a key's value in a line, unless it is only the mark of a live key;
+ * otherwise "". */
+static const char *get_comment_behind_value(const char *value)
 {
     const char *comment = strstr(value, " # ");
 
@@ -68,9 +70,9 @@ static const char *comment_behind_value(const char *value)
     return comment + strlen(" # ");
 }
 
-/* Set the path for a key with this indentation. Keys of an element are indented by one level more
- * than those of a section. */
-static void move_to_path(reading *at, size_t indent, const char *name, size_t length)
+/* Set the path that belongs to a key with this indentation. Keys of an element are indented by one
+ * level more than those of a section. */
+static void set_path_of_key(reading *at, size_t indent, const char *name, size_t length)
 {
     size_t depth = indent / 2 - (indent >= 4 && at->is_list ? 1 : 0);
 
@@ -85,16 +87,16 @@ static void move_to_path(reading *at, size_t indent, const char *name, size_t le
     }
 }
 
-/* Store a key with the comments above and behind it. */
-static void store_key(reading *at, size_t indent, const char *name, size_t length)
+/* Store the text of a key: the comments above and behind it. */
+static void store_text_of_key(reading *at, size_t indent, const char *name, size_t length)
 {
     const char *value = name + length + 1;
-    const char *behind = comment_behind_value(value);
+    const char *behind = get_comment_behind_value(value);
     bool is_section = value[0] == '\0';
 
-    move_to_path(at, indent, name, length);
+    set_path_of_key(at, indent, name, length);
     if (behind[0] != '\0')
-        add_piece(at->pending, behind);
+        append_piece_of_comment(at->pending, behind);
     if (at->pending[0] != '\0')
         memcpy(at->last, at->pending, TEXT_SIZE);
     else if (at->last_indent != indent)
@@ -105,30 +107,30 @@ static void store_key(reading *at, size_t indent, const char *name, size_t lengt
     at->last_indent = is_section || behind[0] != '\0' ? SIZE_MAX : indent;
 }
 
-/* Read a line in which a key may stand. Returns whether one does. */
-static bool read_key_line(reading *at, const char *line)
+/* Read a line of the file in which a key may stand. Returns whether a key stands in it. */
+static bool read_line_of_key(reading *at, const char *line)
 {
     size_t indent = strspn(line, " ");
     size_t dash = strncmp(line + indent, "- ", 2) == 0 ? 2 : 0;
-    size_t length = key_length(line + indent + dash);
+    size_t length = get_length_of_key(line + indent + dash);
 
     if (length > 0)
-        store_key(at, indent + dash, line + indent + dash, length);
+        store_text_of_key(at, indent + dash, line + indent + dash, length);
     return length > 0;
 }
 
-static void read_comment(reading *at, const char *comment)
+static void read_line_of_comment(reading *at, const char *comment)
 {
     char line[LINE_SIZE + 2];
 
     snprintf(line, sizeof line, "  %s", comment);
     bool is_key = isspace((unsigned char)comment[0]) || strncmp(comment, "- ", 2) == 0;
-    if (at->is_pool && is_key) { /* a key of a pool, whose text stands behind it */
+    if (at->is_pool && is_key) { /* the text of a pool's key stands behind the key */
         at->pending[0] = '\0';
-        if (read_key_line(at, line))
+        if (read_line_of_key(at, line))
             return;
     }
-    add_piece(at->pending, comment);
+    append_piece_of_comment(at->pending, comment);
     at->last_indent = SIZE_MAX;
 }
 
@@ -140,11 +142,11 @@ json_t *config_texts_read(const char *yaml)
     if (at.texts == NULL)
         return NULL;
     while (*yaml != '\0') {
-        yaml = copy_line(yaml, line);
+        yaml = copy_line_of_file(yaml, line);
         const char *text = line + strspn(line, " ");
         if (strncmp(text, "# ", 2) == 0) {
-            read_comment(&at, text + 2);
-        } else if (!read_key_line(&at, line)) {
+            read_line_of_comment(&at, text + 2);
+        } else if (!read_line_of_key(&at, line)) {
             at.pending[0] = '\0';
             at.last_indent = SIZE_MAX;
         }

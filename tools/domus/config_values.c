@@ -1,4 +1,4 @@
-/* Gets the values of a configuration (config_parts.h). */
+/* Gets the values that the keys of a configuration have (config_parts.h). */
 #include "tools/domus/config_parts.h"
 
 #include "tools/domus/say.h"
@@ -7,11 +7,12 @@
 #include <string.h>
 
 #define ANSWER_MS 10000L
-/* rows of an answer, at most; a program with all listeners and pools has 4,700 */
+/* most rows of values in an answer; a program with all listeners and pools has 4,700 */
 #define ROWS_MAX 16384
 
-/* Take the rows out of an answer, and free the rest. Returns NULL if it has none, or too many. */
-static json_t *take_rows(json_t *answer)
+/* Take the rows of values out of an answer, and free the rest. Returns NULL if it has none, or too
+ * many. */
+static json_t *take_rows_out_of_answer(json_t *answer)
 {
     json_t *rows = json_object_get(answer, "keys");
     bool is_right = json_is_array(rows) && json_array_size(rows) <= ROWS_MAX;
@@ -30,15 +31,16 @@ json_t *config_values_of_files(const config_words *given, char *const *files, si
                                       .sets = given->sets,
                                       .set_count = given->set_count};
     json_t *answer = config_ask(&question);
-    json_t *rows = take_rows(answer);
+    json_t *rows = take_rows_out_of_answer(answer);
 
     if (answer != NULL && rows == NULL)
         say_error("the answer to --tell values has no keys, or too many");
     return rows;
 }
 
-/* Ask a port for its values. Returns the rows; NULL after the error was printed. */
-static json_t *ask_port(port *at)
+/* Ask a port for the values of its program's configuration. Returns the rows; NULL after the error
+ * was printed. */
+static json_t *ask_port_for_values(port *at)
 {
     char endpoint[256];
     port_text text;
@@ -47,7 +49,7 @@ static json_t *ask_port(port *at)
         say_error("%s", at->error);
         return NULL;
     }
-    json_t *rows = take_rows(json_loadb(text.at, text.size, 0, NULL));
+    json_t *rows = take_rows_out_of_answer(json_loadb(text.at, text.size, 0, NULL));
     free(text.at);
     escape_name(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
     if (rows == NULL)
@@ -61,12 +63,12 @@ json_t *config_values_of_running(const config_words *given)
     port at;
 
     if (options_open(&given->all, &at))
-        rows = ask_port(&at);
+        rows = ask_port_for_values(&at);
     port_close(&at);
     return rows;
 }
 
-static const char *text_of(const json_t *row, const char *name)
+static const char *get_text_of_member(const json_t *row, const char *name)
 {
     const char *text = json_string_value(json_object_get(row, name));
 
@@ -77,7 +79,8 @@ config_value config_values_get(const json_t *rows, size_t row)
 {
     const json_t *one = json_array_get(rows, row);
 
-    return (config_value){text_of(one, "key"), text_of(one, "value"), text_of(one, "origin")};
+    return (config_value){get_text_of_member(one, "key"), get_text_of_member(one, "value"),
+                          get_text_of_member(one, "origin")};
 }
 
 bool config_values_find(const json_t *rows, const char *key, config_value *ret_value)

@@ -17,18 +17,18 @@
 #define LEAST_MS   200L
 #define MOST_MS    86400000L
 
-enum { STATUS_FOUND = 3 }; /* exit status if there are findings */
+enum { STATUS_FOUND = 3 }; /* exit status of domus doctor if there are findings */
 
 static domi_finding findings[DOMI_RULES_MAX];
 
-/* Print a piece of a report; the type of this function is domi_report_sink. Findings are printable
- * ASCII already. */
+/* Print a piece of the doctor's report; the type of this function is domi_report_sink. Findings are
+ * printable ASCII already. */
 static void print_report_text(void *out, const char *text, size_t size)
 {
     (void)fwrite(text, 1, size, out);
 }
 
-static const domi_report *make_report_to_stdout(void)
+static const domi_report *make_report_sink_of_stdout(void)
 {
     static domi_report report = {.sink = print_report_text};
 
@@ -36,8 +36,8 @@ static const domi_report *make_report_to_stdout(void)
     return &report;
 }
 
-/* Sleep. Returns false if a signal has asked this program to end. */
-static bool sleep_ms(long ms)
+/* Sleep for some ms. Returns false if a signal has asked this program to end. */
+static bool sleep_unless_signalled(long ms)
 {
     const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 
@@ -46,7 +46,7 @@ static bool sleep_ms(long ms)
 
 /* --- judging two looks ------------------------------------------------------------------------ */
 
-static int report_findings(const domi_look *before, const domi_look *after, bool as_json)
+static int print_findings(const domi_look *before, const domi_look *after, bool as_json)
 {
     domi_span span;
     const char *why = domi_span_init(before, after, &span);
@@ -57,32 +57,33 @@ static int report_findings(const domi_look *before, const domi_look *after, bool
     }
     uint32_t count = domi_doctor_judge(&span, findings);
     if (as_json)
-        domi_report_json(make_report_to_stdout(), &span, findings, count);
+        domi_report_json(make_report_sink_of_stdout(), &span, findings, count);
     else
-        domi_report_text(make_report_to_stdout(), &span, findings, count);
+        domi_report_text(make_report_sink_of_stdout(), &span, findings, count);
     domi_span_fini(&span);
     return count != 0 ? STATUS_FOUND : STATUS_OK;
 }
 
-static int report_files(char *const names[], bool as_json)
+static int judge_looks_of_files(char *const names[], bool as_json)
 {
     domi_look before = {0}, after = {0};
     int status = STATUS_FAILED;
 
     if (look_load(names[0], &before) && look_load(names[1], &after))
-        status = report_findings(&before, &after, as_json);
+        status = print_findings(&before, &after, as_json);
     domi_look_fini(&before);
     domi_look_fini(&after);
     return status;
 }
 
-static int report_port(port *at, long ms, bool as_json)
+static int judge_looks_of_port(port *at, long ms, bool as_json)
 {
     domi_look before = {0}, after = {0};
     int status = STATUS_FAILED;
 
-    if (look_take(at, ANSWER_MS, &before) && sleep_ms(ms) && look_take(at, ANSWER_MS, &after))
-        status = report_findings(&before, &after, as_json);
+    if (look_take(at, ANSWER_MS, &before) && sleep_unless_signalled(ms) &&
+        look_take(at, ANSWER_MS, &after))
+        status = print_findings(&before, &after, as_json);
     else if (say_noted_signal() == 0)
         say_error("%s", at->error);
     domi_look_fini(&before);
@@ -93,13 +94,14 @@ static int report_port(port *at, long ms, bool as_json)
 /* --- watching a program ----------------------------------------------------------------------- */
 
 struct watch {
-    domi_lasting lasting[DOMI_RULES_MAX]; /* state of each rule, by its number */
+    /* what the doctor knows of each rule over several looks, by the number of the rule */
+    domi_lasting lasting[DOMI_RULES_MAX];
     time_t begun[DOMI_RULES_MAX];
     domi_look before;
     bool has_before, is_lost, as_json;
 };
 
-static void print_time(time_t when)
+static void print_time_of_day(time_t when)
 {
     struct tm utc;
     char text[32] = "";
@@ -109,7 +111,7 @@ static void print_time(time_t when)
     (void)printf("%s ", text);
 }
 
-static const domi_finding *find_rule(const domi_rule *rule, uint32_t count)
+static const domi_finding *find_rule_of_finding(const domi_rule *rule, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         if (findings[i].rule == rule)
@@ -117,9 +119,9 @@ static const domi_finding *find_rule(const domi_rule *rule, uint32_t count)
     return NULL;
 }
 
-static void print_begin(const domi_finding *finding)
+static void print_begin_of_finding(const domi_finding *finding)
 {
-    print_time(time(NULL));
+    print_time_of_day(time(NULL));
     (void)printf("begins: %s: %s\n", finding->rule->name, finding->sentence);
     for (const char *line = finding->change; *line != '\0';) {
         size_t size = strcspn(line, "\n");
@@ -128,52 +130,52 @@ static void print_begin(const domi_finding *finding)
     }
 }
 
-static void print_end(const domi_rule *rule, time_t begun)
+static void print_end_of_finding(const domi_rule *rule, time_t begun)
 {
     time_t now = time(NULL);
 
-    print_time(now);
+    print_time_of_day(now);
     (void)printf("ends: %s, after %lld s\n", rule->name, (long long)(now - begun));
 }
 
-static void update_rules(struct watch *watch, uint32_t count)
+static void update_states_of_rules(struct watch *watch, uint32_t count)
 {
     const domi_rule *rule;
 
     for (uint32_t i = 0; (rule = domi_rule_at(i)) != NULL && i < DOMI_RULES_MAX; i++) {
-        const domi_finding *finding = find_rule(rule, count);
+        const domi_finding *finding = find_rule_of_finding(rule, count);
         domi_lasting_change change = domi_lasting_note(&watch->lasting[i], finding != NULL);
         if (change == DOMI_LASTING_BEGUN) {
             watch->begun[i] = time(NULL);
-            print_begin(finding);
+            print_begin_of_finding(finding);
         } else if (change == DOMI_LASTING_ENDED) {
-            print_end(rule, watch->begun[i]);
+            print_end_of_finding(rule, watch->begun[i]);
         }
     }
 }
 
-/* Print once that the program does not answer, or that its looks make no span. */
-static void print_loss_once(struct watch *watch, const char *why)
+/* Print once that the program does not answer, or that its looks make no span to be judged. */
+static void print_lost_program_once(struct watch *watch, const char *why)
 {
     if (!watch->is_lost) {
-        print_time(time(NULL));
+        print_time_of_day(time(NULL));
         (void)printf("%s\n", why);
         (void)fflush(stdout);
     }
     watch->is_lost = true;
 }
 
-static void judge_span(struct watch *watch, const domi_look *after)
+static void judge_span_between_looks(struct watch *watch, const domi_look *after)
 {
     domi_span span;
     const char *why = domi_span_init(&watch->before, after, &span);
 
     if (why != NULL) {
-        print_loss_once(watch, why);
+        print_lost_program_once(watch, why);
         return;
     }
     watch->is_lost = false;
-    update_rules(watch, domi_doctor_judge(&span, findings));
+    update_states_of_rules(watch, domi_doctor_judge(&span, findings));
     domi_span_fini(&span);
 }
 
@@ -183,20 +185,20 @@ static void judge_next_look(port *at, struct watch *watch)
 
     if (!look_take(at, ANSWER_MS, &now)) {
         if (say_noted_signal() == 0)
-            print_loss_once(watch, at->error);
+            print_lost_program_once(watch, at->error);
         return;
     }
     if (watch->has_before)
-        judge_span(watch, &now);
+        judge_span_between_looks(watch, &now);
     domi_look_fini(&watch->before);
     watch->before = now;
     watch->has_before = true;
     (void)fflush(stdout);
 }
 
-/* Watch until a signal comes. Findings that last until then have not ended, so their end is not
- * printed. */
-static int watch_until_signal(port *at, long ms)
+/* Watch a program until a signal comes. Findings that last until then have not ended, so their end
+ * is not printed. */
+static int watch_program_until_signal(port *at, long ms)
 {
     static struct watch watch;
 
@@ -206,10 +208,10 @@ static int watch_until_signal(port *at, long ms)
         return STATUS_FAILED;
     }
     watch.has_before = true;
-    print_time(time(NULL));
+    print_time_of_day(time(NULL));
     (void)printf("looks at %s (pid %" PRIu64 ")\n", watch.before.program, watch.before.pid);
     (void)fflush(stdout);
-    while (sleep_ms(ms))
+    while (sleep_unless_signalled(ms))
         judge_next_look(at, &watch);
     domi_look_fini(&watch.before);
     return STATUS_OK;
@@ -240,11 +242,12 @@ static int run_doctor(const command *self, int argc, char **argv)
     if (is_watched && as_json)
         return options_wrong(&all, "--watch prints lines, and no JSON");
     if (argc - optind == 2 && !is_watched && all.program == NULL && all.endpoint == NULL)
-        return report_files(argv + optind, as_json);
+        return judge_looks_of_files(argv + optind, as_json);
     if (optind < argc)
         return options_wrong(&all, "takes two files BEFORE and AFTER, without -w, -p and -s");
     if (options_open(&all, &at))
-        status = is_watched ? watch_until_signal(&at, ms) : report_port(&at, ms, as_json);
+        status = is_watched ? watch_program_until_signal(&at, ms)
+                            : judge_looks_of_port(&at, ms, as_json);
     port_close(&at);
     return status;
 }

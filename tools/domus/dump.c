@@ -1,4 +1,4 @@
-/* Reads the text of /actors, which include/domus/dump.h describes. */
+/* Reads the text of /actors, the dump that include/domus/dump.h describes. */
 #include "tools/domus/dump.h"
 
 #include "tools/domus/say.h"
@@ -6,42 +6,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A part of a text, without a zero at its end. */
+/* A part of the dump's text, without a zero at its end. */
 typedef struct part {
     const char *at;
     size_t size;
 } part;
 
-static part line_of(const char *text)
+static part get_line_at(const char *text)
 {
     return (part){text, strcspn(text, "\n")};
 }
 
-static const char *text_behind(part line)
+static const char *get_text_behind_line(part line)
 {
     return line.at + line.size + (line.at[line.size] == '\n');
 }
 
-static bool begins_with(part line, const char *with)
+static bool does_line_begin_with(part line, const char *with)
 {
     size_t size = strlen(with);
 
     return line.size >= size && memcmp(line.at, with, size) == 0;
 }
 
-/* Find a text in a line. Returns where it begins; NULL if it is not there. */
-static const char *find_text(part line, const char *text)
+/* Find a text in a line of the dump. Returns where it begins; NULL if it is not there. */
+static const char *find_text_in_line(part line, const char *text)
 {
     return memmem(line.at, line.size, text, strlen(text));
 }
 
-static void copy_text(const char *from, const char *end, char *ret_text, size_t size)
+static void copy_text_of_part(const char *from, const char *end, char *ret_text, size_t size)
 {
     escape_name(from, end > from ? (size_t)(end - from) : 0, ret_text, size);
 }
 
-/* Read a line such as "actor 0/2.1 shard "main": WAITING, channels actor". */
-static void read_head(part line, actor *to)
+/* Read the first line of an actor in the dump, such as "actor 0/2.1 shard "main": WAITING, channels
+ * actor". */
+static void read_first_line_of_actor(part line, actor *to)
 {
     const char *end = line.at + line.size, *colon = NULL;
     const char *id = line.at + strlen("actor ");
@@ -50,26 +51,26 @@ static void read_head(part line, actor *to)
     for (const char *p = id; (p = memmem(p, (size_t)(end - p), ": ", 2)) != NULL; p++)
         colon = p;
     if (space == NULL || colon == NULL || colon < space) {
-        copy_text(id, end, to->id, sizeof to->id);
+        copy_text_of_part(id, end, to->id, sizeof to->id);
         return;
     }
     part named = {space + 1, (size_t)(colon - space - 1)};
-    const char *name = find_text(named, " \"");
-    if (name == NULL && find_text(named, " of the grains ") != NULL)
-        name = find_text(named, " (");
-    copy_text(id, space, to->id, sizeof to->id);
-    copy_text(space + 1, name != NULL ? name : colon, to->behaviour, sizeof to->behaviour);
+    const char *name = find_text_in_line(named, " \"");
+    if (name == NULL && find_text_in_line(named, " of the grains ") != NULL)
+        name = find_text_in_line(named, " (");
+    copy_text_of_part(id, space, to->id, sizeof to->id);
+    copy_text_of_part(space + 1, name != NULL ? name : colon, to->behaviour, sizeof to->behaviour);
     if (name != NULL)
-        copy_text(name + 1, colon, to->name, sizeof to->name);
+        copy_text_of_part(name + 1, colon, to->name, sizeof to->name);
     part rest = {colon + 2, (size_t)(end - colon - 2)};
-    const char *comma = find_text(rest, ", ");
-    copy_text(rest.at, comma != NULL ? comma : end, to->state, sizeof to->state);
+    const char *comma = find_text_in_line(rest, ", ");
+    copy_text_of_part(rest.at, comma != NULL ? comma : end, to->state, sizeof to->state);
     if (comma != NULL)
-        copy_text(comma + 2, end, to->marks, sizeof to->marks);
+        copy_text_of_part(comma + 2, end, to->marks, sizeof to->marks);
 }
 
-/* Returns the sum of all numbers in a line. */
-static uint64_t sum_numbers(part line)
+/* Returns the sum of all numbers in a line of the dump. */
+static uint64_t sum_numbers_in_line(part line)
 {
     uint64_t all = 0, number = 0;
 
@@ -81,10 +82,10 @@ static uint64_t sum_numbers(part line)
     return all + number;
 }
 
-/* Read a line that tells what the actor waits for, and since when. */
-static void read_wait(part line, actor *to)
+/* Read a line of the dump that tells what the actor waits for, and since when. */
+static void read_line_of_wait(part line, actor *to)
 {
-    const char *since = find_text(line, ", since ");
+    const char *since = find_text_in_line(line, ", since ");
     size_t indent = 0;
 
     if (since == NULL)
@@ -95,30 +96,31 @@ static void read_wait(part line, actor *to)
     while (indent < line.size && line.at[indent] == ' ')
         indent++;
     to->since_ms = ms;
-    copy_text(line.at + indent, since, to->waits_for, sizeof to->waits_for);
+    copy_text_of_part(line.at + indent, since, to->waits_for, sizeof to->waits_for);
 }
 
 bool dump_next(const char **at, actor *ret_actor, const char **ret_text, size_t *ret_size)
 {
-    part line = line_of(*at);
+    part line = get_line_at(*at);
 
-    while (*line.at != '\0' && !begins_with(line, "actor "))
-        line = line_of(text_behind(line));
+    while (*line.at != '\0' && !does_line_begin_with(line, "actor "))
+        line = get_line_at(get_text_behind_line(line));
     if (*line.at == '\0') {
         *at = line.at;
         return false;
     }
     memset(ret_actor, 0, sizeof *ret_actor);
     *ret_text = line.at;
-    read_head(line, ret_actor);
-    for (line = line_of(text_behind(line)); begins_with(line, "  ");
-         line = line_of(text_behind(line))) {
-        if (begins_with(line, "  mail:"))
-            ret_actor->mail = sum_numbers(line);
-        else if (!begins_with(line, "   ") && find_text(line, " conversations:") != NULL)
+    read_first_line_of_actor(line, ret_actor);
+    for (line = get_line_at(get_text_behind_line(line)); does_line_begin_with(line, "  ");
+         line = get_line_at(get_text_behind_line(line))) {
+        if (does_line_begin_with(line, "  mail:"))
+            ret_actor->mail = sum_numbers_in_line(line);
+        else if (!does_line_begin_with(line, "   ") &&
+                 find_text_in_line(line, " conversations:") != NULL)
             ret_actor->conversations = strtoull(line.at, NULL, 10);
         else
-            read_wait(line, ret_actor);
+            read_line_of_wait(line, ret_actor);
     }
     *ret_size = (size_t)(line.at - *ret_text);
     *at = line.at;
@@ -127,12 +129,14 @@ bool dump_next(const char **at, actor *ret_actor, const char **ret_text, size_t 
 
 const char *dump_next_stuck(const char **at, size_t *ret_size)
 {
-    for (part line = line_of(*at); *line.at != '\0'; line = line_of(text_behind(line))) {
-        if (!begins_with(line, "actor ") && !begins_with(line, " ") &&
-            (find_text(line, ": stuck: ") != NULL || find_text(line, ": no answer: ") != NULL ||
-             find_text(line, "not described") != NULL)) {
+    for (part line = get_line_at(*at); *line.at != '\0';
+         line = get_line_at(get_text_behind_line(line))) {
+        if (!does_line_begin_with(line, "actor ") && !does_line_begin_with(line, " ") &&
+            (find_text_in_line(line, ": stuck: ") != NULL ||
+             find_text_in_line(line, ": no answer: ") != NULL ||
+             find_text_in_line(line, "not described") != NULL)) {
             *ret_size = line.size;
-            *at = text_behind(line);
+            *at = get_text_behind_line(line);
             return line.at;
         }
     }
@@ -141,9 +145,10 @@ const char *dump_next_stuck(const char **at, size_t *ret_size)
 
 bool dump_is_cut(const char *text)
 {
-    for (part line = line_of(text); *line.at != '\0'; line = line_of(text_behind(line))) {
-        if (!begins_with(line, "actor ") && !begins_with(line, " ") &&
-            find_text(line, "were left out") != NULL)
+    for (part line = get_line_at(text); *line.at != '\0';
+         line = get_line_at(get_text_behind_line(line))) {
+        if (!does_line_begin_with(line, "actor ") && !does_line_begin_with(line, " ") &&
+            find_text_in_line(line, "were left out") != NULL)
             return true;
     }
     return false;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Returns whether a list of keys with ", " between them contains a key. */
-static bool has_key(const char *keys, const char *key)
+static bool has_list_key(const char *keys, const char *key)
 {
     size_t length = strlen(key);
 
@@ -23,7 +23,7 @@ const char *key_rules_next(const char *key, size_t *at)
 
     while ((rule = domi_rule_at((uint32_t)*at)) != NULL) {
         ++*at;
-        if (has_key(rule->keys, key))
+        if (has_list_key(rule->keys, key))
             return rule->name;
     }
     return NULL;

@@ -1,4 +1,4 @@
-/* domus level: shows how much a program measures, and changes that. */
+/* domus level: shows how much a running program measures, and changes that. */
 #include "tools/domus/options.h"
 #include "tools/domus/sample.h"
 #include "tools/domus/say.h"
@@ -9,7 +9,7 @@
 
 #define ANSWER_MS 10000L
 
-static int print_level(port *at)
+static int print_level_of_profile(port *at)
 {
     char endpoint[256];
     sample now;
@@ -28,7 +28,7 @@ static int print_level(port *at)
     return is_known ? STATUS_OK : STATUS_FAILED;
 }
 
-static int set_level(port *at, const char *level)
+static int set_level_of_profile(port *at, const char *level)
 {
     char path[64];
     port_text answer;
@@ -61,7 +61,7 @@ static int run_level(const command *self, int argc, char **argv)
         return options_wrong(&all, "'%s' is none of off, counters, histograms, spans", level);
     int status = STATUS_FAILED;
     if (options_open(&all, &at))
-        status = level != NULL ? set_level(&at, level) : print_level(&at);
+        status = level != NULL ? set_level_of_profile(&at, level) : print_level_of_profile(&at);
     port_close(&at);
     return status;
 }

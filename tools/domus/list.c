@@ -1,4 +1,4 @@
-/* domus list: shows the programs that run. */
+/* domus list: shows the programs with an observation port that run. */
 #include "tools/domus/options.h"
 #include "tools/domus/registry.h"
 #include "tools/domus/say.h"

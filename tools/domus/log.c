@@ -1,4 +1,5 @@
-/* domus log: shows the last lines of a program's log, follows it, and sets the level of the log. */
+/* domus log: shows the last lines of a running program's log, follows it, and sets the level of the
+ * log. */
 #include "tools/domus/options.h"
 #include "tools/domus/say.h"
 
@@ -7,22 +8,23 @@
 #include <string.h>
 
 #define ANSWER_MS 10000L
-#define LINE_MAX_ 65536 /* bytes of a line; a longer line is printed in parts */
+#define LINE_MAX_ 65536 /* most bytes of a line of the log; a longer line is printed in parts */
 
-/* The part of a line that has come so far. */
+/* The part of a log line that has come so far. */
 typedef struct line {
     size_t size;
     char text[LINE_MAX_];
 } line;
 
-static void print_line(line *part)
+static void print_line_of_log(line *part)
 {
     say_text(stdout, part->text, part->size);
     part->size = 0;
 }
 
-/* Print only complete lines, so that a character whose bytes come in two pieces stays whole. */
-static bool print_whole_lines(void *line_, const char *bytes, size_t size)
+/* Print only complete lines of the log, so that a character whose bytes come in two pieces stays
+ * whole. */
+static bool print_complete_lines_of_log(void *line_, const char *bytes, size_t size)
 {
     line *part = line_;
 
@@ -31,7 +33,7 @@ static bool print_whole_lines(void *line_, const char *bytes, size_t size)
             continue;
         part->text[part->size++] = bytes[i];
         if (bytes[i] == '\n' || part->size == LINE_MAX_)
-            print_line(part);
+            print_line_of_log(part);
     }
     return fflush(stdout) == 0;
 }
@@ -48,15 +50,16 @@ static int print_log(port *at, const char *level, bool is_followed)
              : level == NULL ? "?follow=1"
                              : "&follow=1");
     say_note_signals();
-    bool is_answered = port_stream(at, path, is_followed ? 0 : ANSWER_MS, print_whole_lines, &part);
-    print_line(&part);
+    bool is_answered =
+        port_stream(at, path, is_followed ? 0 : ANSWER_MS, print_complete_lines_of_log, &part);
+    print_line_of_log(&part);
     if (is_answered || say_noted_signal() != 0)
         return STATUS_OK;
     say_error("%s", at->error);
     return STATUS_FAILED;
 }
 
-static int set_level(port *at, const char *level)
+static int set_level_of_log(port *at, const char *level)
 {
     char path[256], escaped[128];
     port_text answer;
@@ -101,7 +104,8 @@ static int run_log(const command *self, int argc, char **argv)
     if ((level != NULL && strlen(level) > 32) || (wanted != NULL && strlen(wanted) > 32))
         return options_wrong(&all, "a level has at most 32 bytes");
     if (options_open(&all, &at))
-        status = wanted != NULL ? set_level(&at, wanted) : print_log(&at, level, is_followed);
+        status =
+            wanted != NULL ? set_level_of_log(&at, wanted) : print_log(&at, level, is_followed);
     port_close(&at);
     return status;
 }

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns a member that is a whole number and not negative; otherwise 0. */
-static uint64_t number_of(const json_t *object, const char *name)
+/* Returns a member of a JSON object that is a whole number and not negative; otherwise 0. */
+static uint64_t get_number_of_member(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
 
@@ -21,69 +21,72 @@ static uint64_t number_of(const json_t *object, const char *name)
                : 0;
 }
 
-static void name_of(const json_t *object, const char *name, char *ret_text, size_t size)
+static void copy_name_of_member(const json_t *object, const char *name, char *ret_text, size_t size)
 {
     const char *text = json_string_value(json_object_get(object, name));
 
     domi_look_copy_name(ret_text, size, text != NULL ? text : "");
 }
 
-static void read_group(const json_t *object, const char *const names[], void *ret_group)
+static void read_group_of_figures(const json_t *object, const char *const names[], void *ret_group)
 {
     for (size_t i = 0; names[i] != NULL; i++)
-        *domi_look_field(ret_group, i) = number_of(object, names[i]);
+        *domi_look_field(ret_group, i) = get_number_of_member(object, names[i]);
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-static void read_thread(const json_t *thread, const json_t *times, domi_look_thread *to)
+static void read_figures_of_thread(const json_t *thread, const json_t *times, domi_look_thread *to)
 {
     const json_t *counters = json_object_get(thread, "counters");
 
-    read_group(counters, domi_look_counter_names, &to->counters);
-    read_group(json_object_get(counters, "phase_ns"), domi_look_phase_names, &to->phases);
-    read_group(times, domi_look_time_names, &to->times);
+    read_group_of_figures(counters, domi_look_counter_names, &to->counters);
+    read_group_of_figures(json_object_get(counters, "phase_ns"), domi_look_phase_names,
+                          &to->phases);
+    read_group_of_figures(times, domi_look_time_names, &to->times);
 }
 
-static void read_runner(const json_t *runner, domi_look_pool_runner *to)
+static void read_figures_of_runner(const json_t *runner, domi_look_pool_runner *to)
 {
-    name_of(runner, "pool", to->pool, sizeof to->pool);
-    to->runner = number_of(runner, "runner");
+    copy_name_of_member(runner, "pool", to->pool, sizeof to->pool);
+    to->runner = get_number_of_member(runner, "runner");
     to->is_spare = json_is_true(json_object_get(runner, "spare"));
-    read_group(json_object_get(runner, "times"), domi_look_runner_names, &to->times);
-    read_group(json_object_get(runner, "counters"), domi_look_counter_names, &to->counters);
+    read_group_of_figures(json_object_get(runner, "times"), domi_look_runner_names, &to->times);
+    read_group_of_figures(json_object_get(runner, "counters"), domi_look_counter_names,
+                          &to->counters);
 }
 
-static void read_actors(const json_t *actors, domi_look_actors *to)
+static void read_figures_of_actors(const json_t *actors, domi_look_actors *to)
 {
     const json_t *thread = json_object_get(actors, "thread");
     const char *kind = json_string_value(json_object_get(actors, "kind"));
 
-    name_of(actors, "name", to->name, sizeof to->name);
-    name_of(actors, "pool", to->pool, sizeof to->pool);
+    copy_name_of_member(actors, "name", to->name, sizeof to->name);
+    copy_name_of_member(actors, "pool", to->pool, sizeof to->pool);
     to->thread =
         json_is_string(json_object_get(actors, "pool")) ? DOMI_LOOK_POOL : DOMI_LOOK_OUTSIDE;
     if (json_is_integer(thread) && json_integer_value(thread) >= 0)
         to->thread = json_integer_value(thread);
     to->is_channels = kind != NULL && strcmp(kind, "channels") == 0;
-    read_group(actors, domi_look_behaviour_names, &to->counts);
+    read_group_of_figures(actors, domi_look_behaviour_names, &to->counts);
 }
 
-static void read_lists(const json_t *all, domi_look *to)
+static void read_lists_of_look(const json_t *all, domi_look *to)
 {
     const json_t *times = json_object_get(json_object_get(all, "machine"), "threads");
 
     for (uint32_t i = 0; i < to->thread_count; i++)
-        read_thread(json_array_get(json_object_get(all, "threads"), i), json_array_get(times, i),
-                    &to->threads[i]);
+        read_figures_of_thread(json_array_get(json_object_get(all, "threads"), i),
+                               json_array_get(times, i), &to->threads[i]);
     for (uint32_t i = 0; i < to->runner_count; i++)
-        read_runner(json_array_get(json_object_get(all, "runners"), i), &to->runners[i]);
+        read_figures_of_runner(json_array_get(json_object_get(all, "runners"), i), &to->runners[i]);
     for (uint32_t i = 0; i < to->actors_count; i++)
-        read_actors(json_array_get(json_object_get(all, "behaviours"), i), &to->actors[i]);
+        read_figures_of_actors(json_array_get(json_object_get(all, "behaviours"), i),
+                               &to->actors[i]);
     for (uint32_t i = 0; i < to->port_count; i++) {
         const json_t *listener = json_array_get(json_object_get(all, "listeners"), i);
-        name_of(listener, "name", to->ports[i].name, sizeof to->ports[i].name);
-        read_group(listener, domi_look_listener_names, &to->ports[i].counts);
+        copy_name_of_member(listener, "name", to->ports[i].name, sizeof to->ports[i].name);
+        read_group_of_figures(listener, domi_look_listener_names, &to->ports[i].counts);
     }
 }
 
@@ -93,49 +96,51 @@ static uint64_t count_stand_ins(const json_t *pairs)
     size_t i;
     json_t *pair;
 
-    json_array_foreach(pairs, i, pair) sum += number_of(pair, "stand_ins");
+    json_array_foreach(pairs, i, pair) sum += get_number_of_member(pair, "stand_ins");
     return sum;
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static void read_other_members(const json_t *all, domi_look *to)
+static void read_other_members_of_look(const json_t *all, domi_look *to)
 {
     const json_t *machine = json_object_get(all, "machine");
 
-    to->now_ns = number_of(all, "now_ns");
-    to->pid = number_of(all, "pid");
-    to->uptime_ns = number_of(all, "uptime_ns");
-    name_of(all, "program", to->program, sizeof to->program);
-    name_of(all, "level", to->level, sizeof to->level);
-    read_group(json_object_get(all, "outside"), domi_look_counter_names, &to->outside);
+    to->now_ns = get_number_of_member(all, "now_ns");
+    to->pid = get_number_of_member(all, "pid");
+    to->uptime_ns = get_number_of_member(all, "uptime_ns");
+    copy_name_of_member(all, "program", to->program, sizeof to->program);
+    copy_name_of_member(all, "level", to->level, sizeof to->level);
+    read_group_of_figures(json_object_get(all, "outside"), domi_look_counter_names, &to->outside);
     to->stand_ins = count_stand_ins(json_object_get(all, "pairs"));
-    read_group(json_object_get(all, "memory"), domi_look_memory_names, &to->memory);
-    read_group(json_object_get(all, "usage"), domi_look_usage_names, &to->usage);
-    read_group(machine, domi_look_machine_names, &to->machine);
-    read_group(json_object_get(machine, "settings"), domi_look_setting_names, &to->settings);
-    name_of(machine, "backend", to->backend, sizeof to->backend);
-    name_of(machine, "backend_why", to->backend_why, sizeof to->backend_why);
+    read_group_of_figures(json_object_get(all, "memory"), domi_look_memory_names, &to->memory);
+    read_group_of_figures(json_object_get(all, "usage"), domi_look_usage_names, &to->usage);
+    read_group_of_figures(machine, domi_look_machine_names, &to->machine);
+    read_group_of_figures(json_object_get(machine, "settings"), domi_look_setting_names,
+                          &to->settings);
+    copy_name_of_member(machine, "backend", to->backend, sizeof to->backend);
+    copy_name_of_member(machine, "backend_why", to->backend_why, sizeof to->backend_why);
 }
 
-static size_t count_of(const json_t *all, const char *name)
+static size_t get_length_of_list(const json_t *all, const char *name)
 {
     return json_array_size(json_object_get(all, name));
 }
 
-static const char *read_look(const json_t *all, domi_look *ret_look)
+static const char *read_look_from_json(const json_t *all, domi_look *ret_look)
 {
     if (!json_is_array(json_object_get(all, "threads")))
         return "this is not the JSON of /profile?machine=1";
     if (!json_is_object(json_object_get(all, "machine")))
         return "this tells nothing of the machine: it has to be of /profile?machine=1";
-    int error = domi_look_init(ret_look, count_of(all, "threads"), count_of(all, "runners"),
-                               count_of(all, "behaviours"), count_of(all, "listeners"));
+    int error = domi_look_init(
+        ret_look, get_length_of_list(all, "threads"), get_length_of_list(all, "runners"),
+        get_length_of_list(all, "behaviours"), get_length_of_list(all, "listeners"));
     if (error != 0)
         return error == -E2BIG ? "no program has that many threads, runners or behaviours"
                                : "there is no memory";
-    read_lists(all, ret_look);
-    read_other_members(all, ret_look);
+    read_lists_of_look(all, ret_look);
+    read_other_members_of_look(all, ret_look);
     return NULL;
 }
 
@@ -143,7 +148,7 @@ const char *look_read(const char *text, size_t size, domi_look *ret_look)
 {
     json_error_t error;
     json_t *all = json_loadb(text, size, 0, &error);
-    const char *why = read_look(all, ret_look);
+    const char *why = read_look_from_json(all, ret_look);
 
     json_decref(all);
     return why;
@@ -165,8 +170,8 @@ bool look_take(port *from, long ms, domi_look *ret_look)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Read a whole file. Returns NULL, or the reason why it cannot be read. */
-static const char *read_file(const char *name, char **ret_text, size_t *ret_size)
+/* Read a whole file into memory. Returns NULL, or the reason why it cannot be read. */
+static const char *read_whole_file(const char *name, char **ret_text, size_t *ret_size)
 {
     FILE *file = fopen(name, "re");
 
@@ -192,7 +197,7 @@ bool look_load(const char *name, domi_look *ret_look)
 {
     char *text = NULL, shown[128];
     size_t size = 0;
-    const char *why = read_file(name, &text, &size);
+    const char *why = read_whole_file(name, &text, &size);
 
     if (why == NULL) {
         why = look_read(text, size, ret_look);

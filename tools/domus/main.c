@@ -18,7 +18,7 @@ static const command *const commands[] = {
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
-static void print_help(FILE *out)
+static void print_help_of_domus(FILE *out)
 {
     (void)fputs("usage: domus COMMAND [OPTIONS]\n"
                 "\n"
@@ -40,8 +40,8 @@ static void print_help(FILE *out)
                 out);
 }
 
-/* Find a command by its name. Returns NULL if there is none. */
-static const command *find_command(const char *name)
+/* Find a command of domus by its name. Returns NULL if there is none. */
+static const command *find_command_by_name(const char *name)
 {
     for (size_t i = 0; i < COMMANDS; i++) {
         if (strcmp(commands[i]->name, name) == 0)
@@ -50,8 +50,8 @@ static const command *find_command(const char *name)
     return NULL;
 }
 
-/* Returns the status, or STATUS_FAILED if the output could not be written. */
-static int status_after_output(int status)
+/* Returns the exit status of a command, or STATUS_FAILED if its output could not be written. */
+static int get_status_after_output(int status)
 {
     curl_global_cleanup();
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
@@ -66,23 +66,23 @@ int main(int argc, char **argv)
 
     (void)setlocale(LC_CTYPE, "");
     if (argc < 2) {
-        print_help(stderr);
+        print_help_of_domus(stderr);
         return STATUS_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
-        const command *asked = argc > 2 ? find_command(argv[2]) : NULL;
+        const command *asked = argc > 2 ? find_command_by_name(argv[2]) : NULL;
         if (asked != NULL)
             (void)fputs(asked->help, stdout);
         else
-            print_help(stdout);
-        return status_after_output(STATUS_OK);
+            print_help_of_domus(stdout);
+        return get_status_after_output(STATUS_OK);
     }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         (void)puts("domus " DOMUS_TOOL_VERSION);
-        return status_after_output(STATUS_OK);
+        return get_status_after_output(STATUS_OK);
     }
-    const command *chosen = find_command(argv[1]);
+    const command *chosen = find_command_by_name(argv[1]);
     if (chosen == NULL) {
         escape_name(argv[1], strlen(argv[1]), shown, sizeof shown);
         say_error("there is no command '%s' (domus --help)", shown);
@@ -92,5 +92,5 @@ int main(int argc, char **argv)
         say_error("libcurl does not start");
         return STATUS_FAILED;
     }
-    return status_after_output(chosen->run(chosen, argc - 1, argv + 1));
+    return get_status_after_output(chosen->run(chosen, argc - 1, argv + 1));
 }

@@ -1,4 +1,4 @@
-/* Options that commands share (options.h). */
+/* Options that several commands of domus share (options.h). */
 #include "tools/domus/options.h"
 
 #include "tools/domus/registry.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED_MAX 8 /* programs that an error names, at most */
+#define NAMED_MAX 8 /* most programs that an error names */
 
 int options_wrong(const options *all, const char *format, ...)
 {
@@ -93,7 +93,7 @@ bool options_number(const options *all, const char *text, long least, long most,
 
 /* --- choosing the program --------------------------------------------------------------------- */
 
-static bool is_meant(const program *one, const char *wanted)
+static bool is_program_meant(const program *one, const char *wanted)
 {
     char *end;
     long pid = strtol(wanted, &end, 10);
@@ -101,14 +101,14 @@ static bool is_meant(const program *one, const char *wanted)
     return strcmp(one->name, wanted) == 0 || (wanted[0] != '\0' && *end == '\0' && one->pid == pid);
 }
 
-/* Print that several programs are meant, and name some of them. */
-static void say_several(const program *each, size_t count, const char *wanted)
+/* Print that the options mean several programs, and name some of them. */
+static void print_several_programs_meant(const program *each, size_t count, const char *wanted)
 {
     char names[NAMED_MAX * 96] = "";
     size_t used = 0, told = 0;
 
     for (size_t i = 0; i < count && told < NAMED_MAX; i++) {
-        if (wanted != NULL && !is_meant(&each[i], wanted))
+        if (wanted != NULL && !is_program_meant(&each[i], wanted))
             continue;
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%ld (%s)",
                                  told == 0 ? "" : ", ", each[i].pid, each[i].name);
@@ -118,17 +118,17 @@ static void say_several(const program *each, size_t count, const char *wanted)
               told == NAMED_MAX ? ", ..." : "");
 }
 
-/* Returns the one program that is meant; NULL after the reason was printed. */
-static const program *choose_program(const program *each, size_t count, const char *wanted)
+/* Returns the one running program that the options mean; NULL after the reason was printed. */
+static const program *choose_meant_program(const program *each, size_t count, const char *wanted)
 {
     const program *chosen = NULL;
     char shown[128];
 
     for (size_t i = 0; i < count; i++) {
-        if (wanted != NULL && !is_meant(&each[i], wanted))
+        if (wanted != NULL && !is_program_meant(&each[i], wanted))
             continue;
         if (chosen != NULL) {
-            say_several(each, count, wanted);
+            print_several_programs_meant(each, count, wanted);
             return NULL;
         }
         chosen = &each[i];
@@ -157,7 +157,7 @@ bool options_open(const options *all, port *ret_port)
     }
     if (endpoint == NULL) {
         size_t count = registry_read(&each);
-        const program *chosen = choose_program(each, count, all->program);
+        const program *chosen = choose_meant_program(each, count, all->program);
         endpoint = chosen != NULL ? chosen->endpoint : NULL;
     }
     bool is_open = endpoint != NULL && port_open(ret_port, endpoint);

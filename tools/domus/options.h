@@ -1,4 +1,4 @@
-/* Options that commands share, and the choice of the program that they name. */
+/* Options that several commands of domus share, and the choice of the program that they name. */
 #ifndef DOMUS_TOOL_OPTIONS_H
 #define DOMUS_TOOL_OPTIONS_H
 
@@ -7,16 +7,17 @@
 
 #include <getopt.h>
 
-/* The options of a command that commands share; NULL: the option was not given. */
+/* The shared options of a command, as they were given; NULL: the option was not given. */
 typedef struct options {
     const command *self;
     const char *program;
     const char *endpoint;
-    int status; /* exit status of the command, if OPTIONS_STOP was returned */
+    int status; /* exit status of the command, if options_next() has returned OPTIONS_STOP */
 } options;
 
 #define OPTIONS_STOP (-2)
-/* The options that options_next() handles itself, for a command's table and its short options. */
+/* The options that options_next() handles itself, to be put into a command's table and its string
+ * of short options. */
 #define OPTIONS_SHORT ":hp:s:"
 #define OPTIONS_LONG                                                                               \
     {"help", no_argument, NULL, 'h'}, {"program", required_argument, NULL, 'p'},                   \
@@ -24,29 +25,29 @@ typedef struct options {
     {                                                                                              \
         NULL, 0, NULL, 0                                                                           \
     }
-/* The lines of these options in a help text. */
+/* The lines of these shared options in a help text. */
 #define OPTIONS_HELP                                                                               \
     "  -p, --program PID|NAME   the program, if several run (domus list)\n"                        \
     "  -s, --socket ENDPOINT    its observation port: unix:PATH, unix:@NAME or HOST:PORT\n"        \
     "  -h, --help               this text\n"
 
-/* Get the next option of the command. Returns its letter; -1 at the end; OPTIONS_STOP if the
+/* Get the next option of the command line. Returns its letter; -1 at the end; OPTIONS_STOP if the
  * command ends with `status`, because the help was wanted or an option was wrong. */
 int options_next(options *all, int argc, char **argv, const char *shorts,
                  const struct option *longs);
 
-/* Open the port of the program that the options name. Returns whether there is one; otherwise the
+/* Open the port of the program that the options mean. Returns whether there is one; otherwise the
  * error was printed. port_close() must follow in both cases. */
 bool options_open(const options *all, port *ret_port);
 
-/* Read a duration: 500ms, 2s, 1.5s, 1m, or seconds without a unit. Returns whether it is valid and
- * from `least` to `most` ms; otherwise the error was printed. */
+/* Read a duration of an option: 500ms, 2s, 1.5s, 1m, or seconds without a unit. Returns whether it
+ * is valid and from `least` to `most` ms; otherwise the error was printed. */
 bool options_duration(const options *all, const char *text, long least, long most, long *ret_ms);
 
-/* Read a whole number. Returns as options_duration(). */
+/* Read a whole number of an option. Returns as options_duration(). */
 bool options_number(const options *all, const char *text, long least, long most, long *ret_number);
 
-/* Print that the command line is wrong. Returns STATUS_USAGE. */
+/* Print an error about the command line. Returns the exit status STATUS_USAGE. */
 int options_wrong(const options *all, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

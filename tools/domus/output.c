@@ -1,5 +1,5 @@
-/* Files that commands write (output.h). An existing file that is no regular one, such as a pipe or
- * /dev/null, is written directly. */
+/* Files that commands of domus write (output.h). An existing file that is no regular one, such as a
+ * pipe or /dev/null, is written directly. */
 #include "tools/domus/output.h"
 
 #include "tools/domus/say.h"
@@ -52,8 +52,8 @@ bool output_write(void *output_, const char *bytes, size_t size)
     return fwrite(bytes, 1, size, to->file) == size;
 }
 
-/* Rename a complete file to its final name, with the mode that the user's umask gives. */
-static bool rename_to_final(const output *to)
+/* Rename a completely written file to its final name, with the mode that the user's umask gives. */
+static bool rename_to_final_name(const output *to)
 {
     mode_t mask = umask(0);
 
@@ -68,7 +68,7 @@ bool output_end(output *to, bool is_whole)
     if (to->file == stdout)
         return fflush(stdout) == 0 && is_whole && is_written;
     is_written = fclose(to->file) == 0 && is_written;
-    bool is_there = is_whole && is_written && (to->other[0] == '\0' || rename_to_final(to));
+    bool is_there = is_whole && is_written && (to->other[0] == '\0' || rename_to_final_name(to));
     if (is_whole && !is_there)
         report_output_error(to->name);
     if (!is_there && to->other[0] != '\0')

@@ -10,19 +10,19 @@
 
 typedef struct output {
     FILE *file;
-    const char *name;     /* name of the file; "-": stdout */
-    uint64_t size;        /* bytes that were written */
-    char other[PATH_MAX]; /* temporary name until the file is complete */
+    const char *name;     /* name of the file that is written; "-": stdout */
+    uint64_t size;        /* number of bytes that were written to the file */
+    char other[PATH_MAX]; /* temporary name of the file until it is complete */
 } output;
 
-/* Begin a file. `name` must stay valid as long as the output. Returns whether that succeeded;
- * otherwise the error was printed, and no other call is needed. */
+/* Begin to write a file. `name` must stay valid as long as the output. Returns whether that
+ * succeeded; otherwise the error was printed, and no other call is needed. */
 bool output_begin(output *to, const char *name);
 
-/* Write to the file; this function is a sink of a port. Returns whether that succeeded. */
+/* Write bytes to the file; this function is a sink of a port. Returns whether that succeeded. */
 bool output_write(void *output_, const char *bytes, size_t size);
 
-/* End the file: with `is_whole` it gets its name, otherwise it is removed. Returns whether it
+/* End a written file: with `is_whole` it gets its name, otherwise it is removed. Returns whether it
  * exists; if it should and does not, the error was printed. */
 bool output_end(output *to, bool is_whole);
 

@@ -1,4 +1,4 @@
-/* Requests to an observation port (port.h). */
+/* Makes requests to an observation port (port.h). */
 #include "tools/domus/port.h"
 
 #include "tools/domus/say.h"
@@ -12,19 +12,19 @@
 
 #define CONNECT_MS  3000L
 #define POST_MS     10000L
-#define REFUSAL_MAX 256 /* bytes of a refusal's text that are shown */
+#define REFUSAL_MAX 256 /* most bytes of the text of a refusal that are shown */
 
-/* A request that is under way. */
+/* A request to a port that is under way. */
 typedef struct request {
     port *to;
     port_sink *sink;
     void *context;
-    bool is_ended; /* the sink wants no further bytes */
+    bool is_ended; /* the sink of the request wants no further bytes */
     size_t refused_size;
     char refusal[REFUSAL_MAX];
 } request;
 
-static void fail_request(port *to, const char *why)
+static void fail_request_with_reason(port *to, const char *why)
 {
     char shown[sizeof to->error / 2];
 
@@ -47,7 +47,7 @@ static bool is_host_and_port(const char *endpoint)
            digits + 1 + (size_t)(colon - endpoint) < 256;
 }
 
-static bool set_endpoint(port *to, const char *endpoint)
+static bool set_endpoint_of_requests(port *to, const char *endpoint)
 {
     static const char unix_[] = "unix:";
     CURL *curl = to->curl;
@@ -62,7 +62,8 @@ static bool set_endpoint(port *to, const char *endpoint)
            curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, endpoint) == CURLE_OK;
 }
 
-/* Called several times a second by libcurl; any result but 0 ends the request. */
+/* Should the request end? libcurl calls this several times a second; any result but 0 ends the
+ * request. */
 static int should_end_request(void *unused, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
     (void)unused, (void)a, (void)b, (void)c, (void)d;
@@ -75,15 +76,15 @@ bool port_open(port *to, const char *endpoint)
     snprintf(to->endpoint, sizeof to->endpoint, "%s", endpoint);
     to->curl = curl_easy_init();
     if (to->curl == NULL) {
-        fail_request(to, "no memory");
+        fail_request_with_reason(to, "no memory");
         return false;
     }
-    if (!set_endpoint(to, endpoint)) {
-        fail_request(to, "must be unix:PATH or HOST:PORT");
+    if (!set_endpoint_of_requests(to, endpoint)) {
+        fail_request_with_reason(to, "must be unix:PATH or HOST:PORT");
         return false;
     }
     (void)curl_easy_setopt(to->curl, CURLOPT_PROTOCOLS_STR, "http");
-    /* no proxy, even if the environment names one */
+    /* no proxy is used, even if the environment names one */
     (void)curl_easy_setopt(to->curl, CURLOPT_PROXY, "");
     (void)curl_easy_setopt(to->curl, CURLOPT_FOLLOWLOCATION, 0L);
     (void)curl_easy_setopt(to->curl, CURLOPT_NOSIGNAL, 1L);
@@ -104,7 +105,7 @@ void port_close(port *to)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static size_t receive_bytes(char *bytes, size_t one, size_t count, void *request_)
+static size_t receive_bytes_of_answer(char *bytes, size_t one, size_t count, void *request_)
 {
     request *asked = request_;
     size_t size = one * count;
@@ -122,8 +123,8 @@ static size_t receive_bytes(char *bytes, size_t one, size_t count, void *request
     return part == size ? size : 0;
 }
 
-/* Record why a request was refused: the first line of its answer. */
-static void fail_refused(port *to, const request *asked)
+/* Record why the port has refused a request: the first line of its answer. */
+static void record_why_refused(port *to, const request *asked)
 {
     char line[REFUSAL_MAX], why[REFUSAL_MAX + 64];
 
@@ -131,11 +132,11 @@ static void fail_refused(port *to, const request *asked)
     snprintf(why, sizeof why, "it answered %ld%s%s", to->status, line[0] != '\0' ? ": " : "", line);
     if (to->status == 404)
         snprintf(why, sizeof why, "this program's port does not have that (404)");
-    fail_request(to, why);
+    fail_request_with_reason(to, why);
 }
 
-static bool request_path(port *to, const char *path, long ms, bool is_post, port_sink *sink,
-                         void *context)
+static bool request_path_of_port(port *to, const char *path, long ms, bool is_post, port_sink *sink,
+                                 void *context)
 {
     char url[2048], reason[CURL_ERROR_SIZE] = "";
     request asked = {.to = to, .sink = sink, .context = context};
@@ -145,13 +146,13 @@ static bool request_path(port *to, const char *path, long ms, bool is_post, port
     to->error[0] = '\0';
     if (snprintf(url, sizeof url, "http://%s%s", is_unix ? "localhost" : to->endpoint, path) >=
         (int)sizeof url) {
-        fail_request(to, "the request is too long");
+        fail_request_with_reason(to, "the request is too long");
         return false;
     }
     (void)curl_easy_setopt(to->curl, CURLOPT_URL, url);
     (void)curl_easy_setopt(to->curl, CURLOPT_TIMEOUT_MS, ms);
     (void)curl_easy_setopt(to->curl, CURLOPT_ERRORBUFFER, reason);
-    (void)curl_easy_setopt(to->curl, CURLOPT_WRITEFUNCTION, receive_bytes);
+    (void)curl_easy_setopt(to->curl, CURLOPT_WRITEFUNCTION, receive_bytes_of_answer);
     (void)curl_easy_setopt(to->curl, CURLOPT_WRITEDATA, &asked);
     if (is_post)
         (void)curl_easy_setopt(to->curl, CURLOPT_POSTFIELDS, "");
@@ -161,23 +162,24 @@ static bool request_path(port *to, const char *path, long ms, bool is_post, port
     (void)curl_easy_setopt(to->curl, CURLOPT_ERRORBUFFER, NULL);
     (void)curl_easy_getinfo(to->curl, CURLINFO_RESPONSE_CODE, &to->status);
     if (to->status != 0 && to->status / 100 != 2) {
-        fail_refused(to, &asked);
+        record_why_refused(to, &asked);
         return false;
     }
     if (result == CURLE_OK || asked.is_ended)
         return true;
-    fail_request(to, reason[0] != '\0' ? reason : curl_easy_strerror(result));
+    fail_request_with_reason(to, reason[0] != '\0' ? reason : curl_easy_strerror(result));
     return false;
 }
 
-/* An answer that is collected as a whole. */
+/* An answer of a port that is collected as a whole. */
 typedef struct whole {
     port_text read;
-    size_t room;         /* bytes that are allocated at read.at */
-    const char *trouble; /* reason why the rest was not collected; NULL: there is none */
+    size_t room; /* number of bytes that are allocated at read.at */
+    /* reason why the rest of the answer was not collected; NULL: there is none */
+    const char *trouble;
 } whole;
 
-/* Add bytes to an answer. Returns false if there is no room for them. */
+/* Append bytes to an answer that is collected. Returns false if there is no room for the bytes. */
 static bool append_to_answer(void *whole_, const char *bytes, size_t size)
 {
     whole *all = whole_;
@@ -201,15 +203,16 @@ static bool append_to_answer(void *whole_, const char *bytes, size_t size)
     return true;
 }
 
-static bool ask_whole(port *to, const char *path, long ms, bool is_post, port_text *ret_text)
+static bool request_whole_answer(port *to, const char *path, long ms, bool is_post,
+                                 port_text *ret_text)
 {
     whole all = {0};
-    bool is_answered = request_path(to, path, ms, is_post, append_to_answer, &all);
+    bool is_answered = request_path_of_port(to, path, ms, is_post, append_to_answer, &all);
 
     if (is_answered && all.trouble == NULL && all.read.at == NULL)
-        (void)append_to_answer(&all, "", 0); /* makes an empty text of an empty answer */
+        (void)append_to_answer(&all, "", 0); /* an empty answer becomes an empty text */
     if (is_answered && all.trouble != NULL) {
-        fail_request(to, all.trouble);
+        fail_request_with_reason(to, all.trouble);
         is_answered = false;
     }
     if (is_answered)
@@ -221,17 +224,17 @@ static bool ask_whole(port *to, const char *path, long ms, bool is_post, port_te
 
 bool port_get(port *to, const char *path, long ms, port_text *ret_text)
 {
-    return ask_whole(to, path, ms, false, ret_text);
+    return request_whole_answer(to, path, ms, false, ret_text);
 }
 
 bool port_stream(port *to, const char *path, long ms, port_sink *sink, void *context)
 {
-    return request_path(to, path, ms, false, sink, context);
+    return request_path_of_port(to, path, ms, false, sink, context);
 }
 
 bool port_post(port *to, const char *path, port_text *ret_text)
 {
-    return ask_whole(to, path, POST_MS, true, ret_text);
+    return request_whole_answer(to, path, POST_MS, true, ret_text);
 }
 
 bool port_escape(const char *value, char *ret_text, size_t size)

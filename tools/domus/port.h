@@ -9,42 +9,44 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PORT_TEXT_MAX (16u << 20) /* bytes of an answer that is read as a whole, at most */
+#define PORT_TEXT_MAX (16u << 20) /* most bytes of an answer that is read as a whole */
 
 typedef struct port {
     void *curl;
     char endpoint[PATH_MAX + 8];
-    char error[512]; /* reason why the last request has failed: one line of printable ASCII */
-    long status;     /* HTTP status of the last answer; 0: there was none */
+    /* reason why the last request to the port has failed: one line of printable ASCII */
+    char error[512];
+    long status; /* HTTP status of the port's last answer; 0: there was none */
 } port;
 
-/* A text that was read; `at` ends with a zero. */
+/* The text of an answer; `at` ends with a zero. */
 typedef struct port_text {
     char *at;
     size_t size;
 } port_text;
 
-/* Receives bytes of an answer with a status of 2xx. Returns whether to continue. */
+/* Type of a sink, which receives bytes of an answer with a status of 2xx. Returns whether to
+ * continue. */
 typedef bool port_sink(void *context, const char *bytes, size_t size);
 
-/* Prepare requests to an endpoint: unix:PATH, unix:@NAME or HOST:PORT. Nothing is sent. Returns
- * whether the endpoint is valid; otherwise `error` is set. port_close() must follow in both
- * cases. */
+/* Prepare requests to the endpoint of an observation port: unix:PATH, unix:@NAME or HOST:PORT.
+ * Nothing is sent. Returns whether the endpoint is valid; otherwise `error` is set. port_close()
+ * must follow in both cases. */
 bool port_open(port *to, const char *endpoint);
 void port_close(port *to);
 
-/* Get the whole answer for a path, within `ms`. Returns whether it was answered with 2xx; otherwise
- * `error` is set. Ownership: the text is the caller's. */
+/* Get the port's whole answer for a path, within `ms`. Returns whether it was answered with 2xx;
+ * otherwise `error` is set. Ownership: the text is the caller's. */
 bool port_get(port *to, const char *path, long ms, port_text *ret_text);
 
-/* Get the answer for a path piece by piece, within `ms` (0: without an end). Returns as
+/* Get the port's answer for a path piece by piece, within `ms` (0: without an end). Returns as
  * port_get(). */
 bool port_stream(port *to, const char *path, long ms, port_sink *sink, void *context);
 
-/* Send a POST without a body to a path. Returns as port_get(). */
+/* Send a POST without a body to a path of the port. Returns as port_get(). */
 bool port_post(port *to, const char *path, port_text *ret_text);
 
-/* Escape a value for a query. Returns whether it fits. */
+/* Escape a value for the query of a URL. Returns whether it fits. */
 bool port_escape(const char *value, char *ret_text, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* Computes the differences of samples. The times of submit and sleep may decrease
+/* Computes rates from the differences of two samples. The times of submit and sleep may decrease
  * (domus/profile.h), so a negative difference counts as 0. */
 #include "tools/domus/rates.h"
 
@@ -6,7 +6,7 @@
 
 #define SECOND_NS 1e9
 
-static uint64_t increase_of(uint64_t now, uint64_t before)
+static uint64_t get_increase_of_counter(uint64_t now, uint64_t before)
 {
     return now > before ? now - before : 0;
 }
@@ -23,7 +23,7 @@ double rates_seconds(const sample *before, const sample *now)
     uint64_t ns = 0;
 
     if (before != NULL)
-        ns = increase_of(now->taken_ns, before->taken_ns);
+        ns = get_increase_of_counter(now->taken_ns, before->taken_ns);
     else if (now->uptime_ns > 0)
         ns = now->uptime_ns;
     else if (now->thread_count > 0)
@@ -31,11 +31,11 @@ double rates_seconds(const sample *before, const sample *now)
     return ns > 0 ? (double)ns / SECOND_NS : 1;
 }
 
-static void set_rates(const uint64_t *before, const uint64_t *now, double seconds,
-                      uint64_t *ret_counts, double *ret_rates)
+static void set_rates_of_counters(const uint64_t *before, const uint64_t *now, double seconds,
+                                  uint64_t *ret_counts, double *ret_rates)
 {
     for (int i = 0; i < COUNTERS; i++) {
-        ret_counts[i] = increase_of(now[i], before[i]);
+        ret_counts[i] = get_increase_of_counter(now[i], before[i]);
         ret_rates[i] = (double)ret_counts[i] / seconds;
     }
 }
@@ -51,13 +51,13 @@ void rates_of_thread(const sample *before, const sample *now, uint32_t thread,
 
     memset(ret_rates, 0, sizeof *ret_rates);
     for (int i = 0; i < PHASES; i++) {
-        ret_rates->shares[i] = (double)increase_of(to->phase_ns[i], from->phase_ns[i]);
+        ret_rates->shares[i] = (double)get_increase_of_counter(to->phase_ns[i], from->phase_ns[i]);
         sum += ret_rates->shares[i];
     }
     for (int i = 0; i < PHASES && sum > 0; i++)
         ret_rates->shares[i] /= sum;
-    set_rates(from->counts, to->counts, rates_seconds(before, now), ret_rates->counts,
-              ret_rates->rates);
+    set_rates_of_counters(from->counts, to->counts, rates_seconds(before, now), ret_rates->counts,
+                          ret_rates->rates);
 }
 
 void rates_of_all(const sample *before, const sample *now, thread_rates *ret_rates)
@@ -75,9 +75,10 @@ void rates_of_all(const sample *before, const sample *now, thread_rates *ret_rat
     }
 }
 
-/* Returns the sample of the same runner in `before`; runners keep their places in the list. */
-static const runner_sample *find_same_runner(const sample *before, const sample *now,
-                                             uint32_t runner)
+/* Returns the sample of the same runner in the earlier sample `before`; runners keep their places
+ * in the list. */
+static const runner_sample *find_same_runner_before(const sample *before, const sample *now,
+                                                    uint32_t runner)
 {
     static const runner_sample nothing;
     const runner_sample *to = &now->runners[runner];
@@ -91,26 +92,27 @@ static const runner_sample *find_same_runner(const sample *before, const sample 
 void rates_of_runner(const sample *before, const sample *now, uint32_t runner,
                      runner_rates *ret_rates)
 {
-    const runner_sample *to = &now->runners[runner], *from = find_same_runner(before, now, runner);
+    const runner_sample *to = &now->runners[runner],
+                        *from = find_same_runner_before(before, now, runner);
 
     memset(ret_rates, 0, sizeof *ret_rates);
-    ret_rates->run = (double)increase_of(to->run_ns, from->run_ns);
-    ret_rates->search = (double)increase_of(to->search_ns, from->search_ns);
-    ret_rates->park = (double)increase_of(to->park_ns, from->park_ns);
+    ret_rates->run = (double)get_increase_of_counter(to->run_ns, from->run_ns);
+    ret_rates->search = (double)get_increase_of_counter(to->search_ns, from->search_ns);
+    ret_rates->park = (double)get_increase_of_counter(to->park_ns, from->park_ns);
     double sum = ret_rates->run + ret_rates->search + ret_rates->park;
     if (sum > 0) {
         ret_rates->run /= sum;
         ret_rates->search /= sum;
         ret_rates->park /= sum;
     }
-    set_rates(from->counts, to->counts, rates_seconds(before, now), ret_rates->counts,
-              ret_rates->rates);
+    set_rates_of_counters(from->counts, to->counts, rates_seconds(before, now), ret_rates->counts,
+                          ret_rates->rates);
 }
 
-/* Returns the sample in `before` for the behaviour with this name and pool; both lists are sorted
- * by them. */
-static const behaviour_sample *find_same_behaviour(const sample *before,
-                                                   const behaviour_sample *wanted)
+/* Returns the figures of the behaviour with this name and pool in the earlier sample `before`; both
+ * lists are sorted by them. */
+static const behaviour_sample *find_same_behaviour_before(const sample *before,
+                                                          const behaviour_sample *wanted)
 {
     static const behaviour_sample nothing;
     uint32_t low = 0, high = before != NULL ? before->behaviour_count : 0;
@@ -135,16 +137,18 @@ void rates_of_behaviour(const sample *before, const sample *now, uint32_t behavi
                         behaviour_rates *ret_rates)
 {
     const behaviour_sample *to = &now->behaviours[behaviour],
-                           *from = find_same_behaviour(before, to);
+                           *from = find_same_behaviour_before(before, to);
     double seconds = rates_seconds(before, now);
-    uint64_t waits = increase_of(to->waits, from->waits);
+    uint64_t waits = get_increase_of_counter(to->waits, from->waits);
 
     *ret_rates = (behaviour_rates){
-        .share = (double)increase_of(to->run_ns, from->run_ns) / SECOND_NS / seconds,
-        .runs = (double)increase_of(to->runs, from->runs) / seconds,
-        .messages = (double)increase_of(to->messages, from->messages) / seconds,
-        .failures = (double)increase_of(to->failures, from->failures) / seconds,
-        .wait_ns = waits > 0 ? (double)increase_of(to->wait_ns, from->wait_ns) / (double)waits : 0,
+        .share = (double)get_increase_of_counter(to->run_ns, from->run_ns) / SECOND_NS / seconds,
+        .runs = (double)get_increase_of_counter(to->runs, from->runs) / seconds,
+        .messages = (double)get_increase_of_counter(to->messages, from->messages) / seconds,
+        .failures = (double)get_increase_of_counter(to->failures, from->failures) / seconds,
+        .wait_ns = waits > 0
+                       ? (double)get_increase_of_counter(to->wait_ns, from->wait_ns) / (double)waits
+                       : 0,
         .alive = to->alive,
         .bytes = to->bytes,
         .failed = to->failures,

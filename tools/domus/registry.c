@@ -19,9 +19,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_MAX (4 * PATH_MAX) /* bytes of a file; longer files are ignored */
+/* most bytes of a file of the registry; longer files are ignored */
+#define FILE_MAX (4 * PATH_MAX)
 
-/* The programs that were found; `each` has PROGRAMS_MAX places. */
+/* The programs that were found in the registry; `each` has PROGRAMS_MAX places. */
 typedef struct found {
     program *each;
     size_t count;
@@ -29,24 +30,27 @@ typedef struct found {
 
 /* --- reading a file --------------------------------------------------------------------------- */
 
-static int digit_of(char c)
+static int get_value_of_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Decode the escapes of a text. Returns its length; -1 if it does not fit, or contains a zero. */
-static int unescape_text(const char *text, size_t length, char *ret_text, size_t size)
+/* Decode the escapes of a text in the registry. Returns its length; -1 if it does not fit, or
+ * contains a zero. */
+static int decode_escapes_of_text(const char *text, size_t length, char *ret_text, size_t size)
 {
     size_t used = 0;
 
     for (size_t i = 0; i < length; i++) {
         char byte = text[i];
         if (byte == '%') {
-            if (i + 2 >= length || digit_of(text[i + 1]) < 0 || digit_of(text[i + 2]) < 0)
+            if (i + 2 >= length || get_value_of_hex_digit(text[i + 1]) < 0 ||
+                get_value_of_hex_digit(text[i + 2]) < 0)
                 return -1;
-            byte = (char)(digit_of(text[i + 1]) * 16 + digit_of(text[i + 2]));
+            byte = (char)(get_value_of_hex_digit(text[i + 1]) * 16 +
+                          get_value_of_hex_digit(text[i + 2]));
             i += 2;
         }
         if (byte == '\0' || used + 1 >= size)
@@ -57,9 +61,9 @@ static int unescape_text(const char *text, size_t length, char *ret_text, size_t
     return (int)used;
 }
 
-/* Find the line that begins with a word. Returns its text, which ends at the line end; NULL if
- * there is none. */
-static const char *find_line(const char *text, const char *word)
+/* Find the line of a registry's file that begins with a word. Returns its text, which ends at the
+ * line end; NULL if there is none. */
+static const char *find_line_with_word(const char *text, const char *word)
 {
     size_t length = strlen(word);
 
@@ -71,15 +75,15 @@ static const char *find_line(const char *text, const char *word)
     return NULL;
 }
 
-static int read_text(const char *text, const char *word, char *ret_text, size_t size)
+static int read_file_as_text(const char *text, const char *word, char *ret_text, size_t size)
 {
-    const char *at = find_line(text, word);
+    const char *at = find_line_with_word(text, word);
 
-    return at != NULL ? unescape_text(at, strcspn(at, "\n"), ret_text, size) : -1;
+    return at != NULL ? decode_escapes_of_text(at, strcspn(at, "\n"), ret_text, size) : -1;
 }
 
-/* Read a file in a directory as text. Returns whether that succeeded. */
-static bool read_file(int directory, const char *name, char *text, size_t size)
+/* Read a file in a directory of the registry as text. Returns whether that succeeded. */
+static bool read_file_in_directory(int directory, const char *name, char *text, size_t size)
 {
     struct stat status;
     int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -100,7 +104,7 @@ static bool read_file(int directory, const char *name, char *text, size_t size)
 /* Returns whether the process `pid` runs, and has begun at `start`. The start is field 22 of its
  * status, and the name before it may contain anything, so fields are counted behind the last
  * parenthesis. */
-static bool is_running(long pid, uint64_t start)
+static bool is_process_running(long pid, uint64_t start)
 {
     char path[64], text[1024];
 
@@ -124,7 +128,7 @@ static bool is_running(long pid, uint64_t start)
 }
 
 /* Returns whether a process belongs to a user, by its effective user id. */
-static bool is_process_of(long pid, uid_t user)
+static bool does_process_belong_to_user(long pid, uid_t user)
 {
     char path[64], text[4096];
     char *effective;
@@ -136,20 +140,20 @@ static bool is_process_of(long pid, uid_t user)
     ssize_t length = read(fd, text, sizeof text - 1);
     (void)close(fd);
     text[length > 0 ? length : 0] = '\0';
-    /* The name of the process stands before this line, with line ends escaped. */
+    /* the name of the process stands in a line before this one, with line ends escaped */
     const char *line = strstr(text, "\nUid:");
     if (line == NULL)
         return false;
-    /* the real user id, which stands before the effective one */
+    /* the real user id is read too, because it stands before the effective one */
     (void)strtoul(line + strlen("\nUid:"), &effective, 10);
     return strtoul(effective, NULL, 10) == user;
 }
 
 /* --- reading directories ---------------------------------------------------------------------- */
 
-/* Read the file of a process. `owner` is that of the directory. Returns whether the file may be
- * removed, because its form is right but its process is gone. */
-static bool read_process_file(found *all, int directory, const char *name, uid_t owner)
+/* Read the registry's file of a process. `owner` is the owner of the directory. Returns whether the
+ * file may be removed, because its form is right but its process is gone. */
+static bool read_registry_file_of_process(found *all, int directory, const char *name, uid_t owner)
 {
     static char text[FILE_MAX];
     program *one = &all->each[all->count];
@@ -157,17 +161,17 @@ static bool read_process_file(found *all, int directory, const char *name, uid_t
 
     long pid = strtol(name, &end, 10);
     if (name[0] < '1' || name[0] > '9' || *end != '\0' || pid > INT_MAX ||
-        all->count == PROGRAMS_MAX || !read_file(directory, name, text, sizeof text))
+        all->count == PROGRAMS_MAX || !read_file_in_directory(directory, name, text, sizeof text))
         return false;
-    const char *start = find_line(text, "start");
+    const char *start = find_line_with_word(text, "start");
     if (strncmp(text, "domus-observe 1\n", 16) != 0 || start == NULL)
         return false;
-    if (!is_running(pid, strtoull(start, NULL, 10)))
+    if (!is_process_running(pid, strtoull(start, NULL, 10)))
         return true;
-    if (owner != geteuid() && !is_process_of(pid, owner))
+    if (owner != geteuid() && !does_process_belong_to_user(pid, owner))
         return false;
-    int length = read_text(text, "program", raw, sizeof raw);
-    if (length < 0 || read_text(text, "endpoint", one->endpoint, sizeof one->endpoint) <= 0)
+    int length = read_file_as_text(text, "program", raw, sizeof raw);
+    if (length < 0 || read_file_as_text(text, "endpoint", one->endpoint, sizeof one->endpoint) <= 0)
         return false;
     for (size_t i = 0; i < all->count; i++) {
         if (all->each[i].pid == pid)
@@ -179,7 +183,7 @@ static bool read_process_file(found *all, int directory, const char *name, uid_t
     return false;
 }
 
-static void read_directory(found *all, const char *path, uid_t owner)
+static void read_directory_of_registry(found *all, const char *path, uid_t owner)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -194,15 +198,15 @@ static void read_directory(found *all, const char *path, uid_t owner)
         return;
     }
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-        if (read_process_file(all, fd, entry->d_name, owner) && owner == geteuid())
+        if (read_registry_file_of_process(all, fd, entry->d_name, owner) && owner == geteuid())
             (void)unlinkat(fd, entry->d_name, 0);
     }
     (void)closedir(entries);
 }
 
-/* Read the directories of other users; `digits` is the number of characters before the UID in their
- * names. */
-static void read_directories_of_others(found *all, const char *pattern, size_t digits)
+/* Read the registry's directories of other users; `digits` is the number of characters before the
+ * UID in their names. */
+static void read_directories_of_other_users(found *all, const char *pattern, size_t digits)
 {
     glob_t paths;
 
@@ -212,19 +216,19 @@ static void read_directories_of_others(found *all, const char *pattern, size_t d
         char *end;
         unsigned long uid = strtoul(paths.gl_pathv[i] + digits, &end, 10);
         if (*end == '\0' || strcmp(end, "/domus") == 0)
-            read_directory(all, paths.gl_pathv[i], (uid_t)uid);
+            read_directory_of_registry(all, paths.gl_pathv[i], (uid_t)uid);
     }
     globfree(&paths);
 }
 
-static int compare_entries(const void *one_, const void *other_)
+static int compare_programs_by_pid(const void *one_, const void *other_)
 {
     const program *one = one_, *other = other_;
 
     return (one->pid > other->pid) - (one->pid < other->pid);
 }
 
-/* Read the directories in which ports write by default. */
+/* Read the directories of the registry in which ports write by default. */
 static void read_default_directories(found *all)
 {
     const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
@@ -232,13 +236,13 @@ static void read_default_directories(found *all)
 
     if (runtime != NULL && runtime[0] == '/' &&
         snprintf(path, sizeof path, "%s/domus", runtime) < (int)sizeof path)
-        read_directory(all, path, geteuid());
+        read_directory_of_registry(all, path, geteuid());
     snprintf(path, sizeof path, "/tmp/domus-%ld", (long)geteuid());
-    read_directory(all, path, geteuid());
+    read_directory_of_registry(all, path, geteuid());
     if (geteuid() == 0) {
-        read_directory(all, "/run/domus", 0);
-        read_directories_of_others(all, "/run/user/[0-9]*/domus", strlen("/run/user/"));
-        read_directories_of_others(all, "/tmp/domus-[0-9]*", strlen("/tmp/domus-"));
+        read_directory_of_registry(all, "/run/domus", 0);
+        read_directories_of_other_users(all, "/run/user/[0-9]*/domus", strlen("/run/user/"));
+        read_directories_of_other_users(all, "/tmp/domus-[0-9]*", strlen("/tmp/domus-"));
     }
 }
 
@@ -251,9 +255,9 @@ size_t registry_read(program **ret_programs)
     if (all.each == NULL)
         return 0;
     if (named != NULL && named[0] != '\0')
-        read_directory(&all, named, geteuid());
+        read_directory_of_registry(&all, named, geteuid());
     else
         read_default_directories(&all);
-    qsort(all.each, all.count, sizeof *all.each, compare_entries);
+    qsort(all.each, all.count, sizeof *all.each, compare_programs_by_pid);
     return all.count;
 }

@@ -40,9 +40,9 @@ uint64_t sample_now_ns(void)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* Returns a number that is not negative; 0 if there is none. Numbers beyond 2^63 are read as
- * reals. */
-static uint64_t number_of(const json_t *object, const char *name)
+/* Returns a number of a JSON object that is not negative; 0 if there is none. Numbers beyond 2^63
+ * are read as reals. */
+static uint64_t get_number_of_member(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
     double real = json_is_real(value) ? json_real_value(value) : 0;
@@ -52,28 +52,29 @@ static uint64_t number_of(const json_t *object, const char *name)
     return real > 0 && real < 18e18 ? (uint64_t)real : 0;
 }
 
-static void name_of(const json_t *object, const char *name, char *ret_name)
+static void copy_name_of_member(const json_t *object, const char *name, char *ret_name)
 {
     const json_t *value = json_object_get(object, name);
 
     escape_name(json_string_value(value), json_string_length(value), ret_name, NAME_SIZE);
 }
 
-static void read_counts(const json_t *counters, uint64_t *counts)
+static void read_counts_of_events(const json_t *counters, uint64_t *counts)
 {
     static const char *const kinds[] = {"replies", "exceptions", "asks", "notices", "events"};
 
     for (int i = COUNTER_MESSAGES + 1; i < COUNTERS; i++)
-        counts[i] = number_of(counters, counter_names[i]);
+        counts[i] = get_number_of_member(counters, counter_names[i]);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        counts[COUNTER_MESSAGES] += number_of(counters, kinds[i]);
+        counts[COUNTER_MESSAGES] += get_number_of_member(counters, kinds[i]);
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-/* Allocate the array for a list. Returns it, and how many elements to read; NULL if there are none,
- * or without memory. */
-static void *new_list(const json_t *list, size_t each, uint32_t most, uint32_t *ret_count)
+/* Allocate the array for a list of a sample. Returns it, and how many elements to read; NULL if
+ * there are none, or without memory. */
+static void *allocate_list_of_sample(const json_t *list, size_t each, uint32_t most,
+                                     uint32_t *ret_count)
 {
     size_t count = json_array_size(list);
 
@@ -84,42 +85,44 @@ static void *new_list(const json_t *list, size_t each, uint32_t most, uint32_t *
     return made;
 }
 
-static void read_threads(const json_t *list, sample *to)
+static void read_threads_of_profile(const json_t *list, sample *to)
 {
-    to->threads = new_list(list, sizeof *to->threads, THREADS_MAX, &to->thread_count);
+    to->threads =
+        allocate_list_of_sample(list, sizeof *to->threads, THREADS_MAX, &to->thread_count);
     for (uint32_t i = 0; i < to->thread_count; i++) {
         const json_t *counters = json_object_get(json_array_get(list, i), "counters");
         const json_t *phases = json_object_get(counters, "phase_ns");
         thread_sample *thread = &to->threads[i];
-        thread->wall_ns = number_of(counters, "wall_ns");
+        thread->wall_ns = get_number_of_member(counters, "wall_ns");
         for (int phase = 0; phase < PHASES; phase++)
-            thread->phase_ns[phase] = number_of(phases, phase_names[phase]);
-        read_counts(counters, thread->counts);
+            thread->phase_ns[phase] = get_number_of_member(phases, phase_names[phase]);
+        read_counts_of_events(counters, thread->counts);
     }
 }
 
-static void read_runners(const json_t *list, sample *to)
+static void read_runners_of_profile(const json_t *list, sample *to)
 {
-    to->runners = new_list(list, sizeof *to->runners, RUNNERS_MAX, &to->runner_count);
+    to->runners =
+        allocate_list_of_sample(list, sizeof *to->runners, RUNNERS_MAX, &to->runner_count);
     for (uint32_t i = 0; i < to->runner_count; i++) {
         const json_t *one = json_array_get(list, i);
         const json_t *times = json_object_get(one, "times");
         runner_sample *runner = &to->runners[i];
-        name_of(one, "pool", runner->pool);
-        runner->runner = number_of(one, "runner");
-        read_counts(json_object_get(one, "counters"), runner->counts);
-        runner->counts[COUNTER_RUNS] = number_of(times, "turns");
-        runner->counts[COUNTER_MESSAGES] = number_of(times, "messages");
-        runner->counts[COUNTER_PARKS] = number_of(times, "parks");
-        runner->counts[COUNTER_STEALS] = number_of(times, "steals");
-        runner->wall_ns = number_of(times, "wall_ns");
-        runner->run_ns = number_of(times, "run_ns");
-        runner->search_ns = number_of(times, "search_ns");
-        runner->park_ns = number_of(times, "park_ns");
+        copy_name_of_member(one, "pool", runner->pool);
+        runner->runner = get_number_of_member(one, "runner");
+        read_counts_of_events(json_object_get(one, "counters"), runner->counts);
+        runner->counts[COUNTER_RUNS] = get_number_of_member(times, "turns");
+        runner->counts[COUNTER_MESSAGES] = get_number_of_member(times, "messages");
+        runner->counts[COUNTER_PARKS] = get_number_of_member(times, "parks");
+        runner->counts[COUNTER_STEALS] = get_number_of_member(times, "steals");
+        runner->wall_ns = get_number_of_member(times, "wall_ns");
+        runner->run_ns = get_number_of_member(times, "run_ns");
+        runner->search_ns = get_number_of_member(times, "search_ns");
+        runner->park_ns = get_number_of_member(times, "park_ns");
     }
 }
 
-static int compare_behaviours(const void *one_, const void *other_)
+static int compare_behaviours_by_name(const void *one_, const void *other_)
 {
     const behaviour_sample *one = one_, *other = other_;
     int order = strcmp(one->name, other->name);
@@ -127,14 +130,14 @@ static int compare_behaviours(const void *one_, const void *other_)
     return order != 0 ? order : strcmp(one->pool, other->pool);
 }
 
-/* Add up behaviours with the same name and pool, by which they are sorted. */
-static void join_behaviours(sample *to)
+/* Add up the figures of behaviours with the same name and pool, by which they are sorted. */
+static void add_up_same_behaviours(sample *to)
 {
     uint32_t kept = 0;
 
     for (uint32_t i = 1; i < to->behaviour_count; i++) {
         behaviour_sample *last = &to->behaviours[kept], *next = &to->behaviours[i];
-        if (compare_behaviours(last, next) != 0) {
+        if (compare_behaviours_by_name(last, next) != 0) {
             to->behaviours[++kept] = *next;
             continue;
         }
@@ -151,26 +154,28 @@ static void join_behaviours(sample *to)
         to->behaviour_count = kept + 1;
 }
 
-static void read_behaviours(const json_t *list, sample *to)
+static void read_behaviours_of_profile(const json_t *list, sample *to)
 {
-    to->behaviours = new_list(list, sizeof *to->behaviours, BEHAVIOURS_MAX, &to->behaviour_count);
+    to->behaviours =
+        allocate_list_of_sample(list, sizeof *to->behaviours, BEHAVIOURS_MAX, &to->behaviour_count);
     for (uint32_t i = 0; i < to->behaviour_count; i++) {
         const json_t *one = json_array_get(list, i);
         behaviour_sample *behaviour = &to->behaviours[i];
-        name_of(one, "name", behaviour->name);
-        name_of(one, "pool", behaviour->pool);
-        behaviour->runs = number_of(one, "runs");
-        behaviour->run_ns = number_of(one, "run_ns");
-        behaviour->messages = number_of(one, "messages");
-        behaviour->waits = number_of(one, "waits");
-        behaviour->wait_ns = number_of(one, "wait_ns");
-        behaviour->failures = number_of(one, "failures");
-        behaviour->alive = number_of(one, "alive");
-        behaviour->bytes = number_of(one, "bytes");
+        copy_name_of_member(one, "name", behaviour->name);
+        copy_name_of_member(one, "pool", behaviour->pool);
+        behaviour->runs = get_number_of_member(one, "runs");
+        behaviour->run_ns = get_number_of_member(one, "run_ns");
+        behaviour->messages = get_number_of_member(one, "messages");
+        behaviour->waits = get_number_of_member(one, "waits");
+        behaviour->wait_ns = get_number_of_member(one, "wait_ns");
+        behaviour->failures = get_number_of_member(one, "failures");
+        behaviour->alive = get_number_of_member(one, "alive");
+        behaviour->bytes = get_number_of_member(one, "bytes");
     }
     if (to->behaviour_count > 0)
-        qsort(to->behaviours, to->behaviour_count, sizeof *to->behaviours, compare_behaviours);
-    join_behaviours(to);
+        qsort(to->behaviours, to->behaviour_count, sizeof *to->behaviours,
+              compare_behaviours_by_name);
+    add_up_same_behaviours(to);
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -192,18 +197,18 @@ bool sample_take(port *from, long ms, sample *ret_sample)
         return false;
     }
     memset(ret_sample, 0, sizeof *ret_sample);
-    ret_sample->taken_ns = number_of(all, "now_ns");
+    ret_sample->taken_ns = get_number_of_member(all, "now_ns");
     if (ret_sample->taken_ns == 0)
         ret_sample->taken_ns = taken_ns;
-    ret_sample->uptime_ns = number_of(all, "uptime_ns");
-    ret_sample->pid = (int64_t)number_of(all, "pid");
-    name_of(all, "program", ret_sample->program);
-    name_of(all, "version", ret_sample->version);
-    name_of(all, "level", ret_sample->level);
-    read_threads(json_object_get(all, "threads"), ret_sample);
-    read_runners(json_object_get(all, "runners"), ret_sample);
-    read_behaviours(json_object_get(all, "behaviours"), ret_sample);
-    ret_sample->used_bytes = number_of(json_object_get(all, "memory"), "used_bytes");
+    ret_sample->uptime_ns = get_number_of_member(all, "uptime_ns");
+    ret_sample->pid = (int64_t)get_number_of_member(all, "pid");
+    copy_name_of_member(all, "program", ret_sample->program);
+    copy_name_of_member(all, "version", ret_sample->version);
+    copy_name_of_member(all, "level", ret_sample->level);
+    read_threads_of_profile(json_object_get(all, "threads"), ret_sample);
+    read_runners_of_profile(json_object_get(all, "runners"), ret_sample);
+    read_behaviours_of_profile(json_object_get(all, "behaviours"), ret_sample);
+    ret_sample->used_bytes = get_number_of_member(json_object_get(all, "memory"), "used_bytes");
     json_decref(all);
     return true;
 }

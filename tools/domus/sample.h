@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* threads, and so on, that are read, at most; the rest of a longer list is ignored */
+/* most threads, runners and so on that are read; the rest of a longer list is ignored */
 #define THREADS_MAX    4096u
 #define RUNNERS_MAX    4096u
 #define BEHAVIOURS_MAX 16384u
@@ -18,8 +18,8 @@
 enum { PHASE_SUBMIT, PHASE_SLEEP, PHASE_COMPLETIONS, PHASE_CHANNELS, PHASE_EVENTS, PHASE_STATE };
 extern const char *const phase_names[PHASES];
 
-/* Counters of a thread, which `counter_names` has by the port's names. MESSAGES is the sum of all
- * kinds. */
+/* The counters of a thread; `counter_names` has the names by which the port shows them. MESSAGES is
+ * the sum of all kinds of messages. */
 typedef enum counter {
     COUNTER_MESSAGES,
     COUNTER_ITERATIONS,
@@ -45,25 +45,29 @@ typedef struct thread_sample {
 } thread_sample;
 
 typedef struct runner_sample {
-    char pool[NAME_SIZE]; /* name of the runner's pool, printable ASCII as all names here */
+    /* name of the pool to which the runner belongs; printable ASCII as all names of a sample */
+    char pool[NAME_SIZE];
     uint64_t runner;
     uint64_t wall_ns, run_ns, search_ns, park_ns;
-    uint64_t counts[COUNTERS]; /* counts of the runner, whose RUNS are turns */
+    uint64_t counts[COUNTERS]; /* counts of the runner's events, of which RUNS are turns */
 } runner_sample;
 
-/* A behaviour on all threads, or in one pool. */
+/* The figures of a behaviour on all threads, or in one pool. */
 typedef struct behaviour_sample {
     char name[NAME_SIZE];
-    char pool[NAME_SIZE]; /* name of the pool; "": the behaviour is on threads */
+    /* name of the pool whose actors the behaviour has; "": the behaviour is on threads */
+    char pool[NAME_SIZE];
     uint64_t runs, run_ns, messages, waits, wait_ns, failures;
-    uint64_t alive, bytes; /* now */
+    /* number of the behaviour's actors that are alive now, and bytes that they use */
+    uint64_t alive, bytes;
 } behaviour_sample;
 
 typedef struct sample {
-    /* time of the sample; by this machine's clock if the program does not tell its own */
+    /* time at which the sample was taken; by this machine's clock if the program does not tell its
+     * own */
     uint64_t taken_ns;
-    uint64_t uptime_ns; /* ns since the program's start; 0: unknown */
-    int64_t pid;        /* pid of the program; 0: unknown */
+    uint64_t uptime_ns; /* ns since the start of the sampled program; 0: unknown */
+    int64_t pid;        /* pid of the sampled program; 0: unknown */
     char program[NAME_SIZE];
     char version[NAME_SIZE];
     char level[NAME_SIZE];
@@ -71,15 +75,15 @@ typedef struct sample {
     thread_sample *threads;
     runner_sample *runners;
     behaviour_sample *behaviours;
-    uint64_t used_bytes; /* bytes of memory that the program uses */
+    uint64_t used_bytes; /* bytes of memory that the sampled program uses */
 } sample;
 
-/* Take a sample of a program, within `ms`. Returns whether that succeeded, and then sample_free()
- * must follow; otherwise `error` of the port is set. */
+/* Take a sample of a program through its port, within `ms`. Returns whether that succeeded, and
+ * then sample_free() must follow; otherwise `error` of the port is set. */
 bool sample_take(port *from, long ms, sample *ret_sample);
 void sample_free(sample *old);
 
-/* Returns the time in ns of a clock that only grows. */
+/* Returns the time in ns of a clock that never goes back. */
 uint64_t sample_now_ns(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Prints errors, and texts of programs that are not trusted (say.h). */
+/* Prints errors of domus, and texts of programs that are not trusted (say.h). */
 #include "tools/domus/say.h"
 
 #include <signal.h>
@@ -38,8 +38,9 @@ void escape_name(const char *name, size_t length, char *ret_text, size_t size)
     ret_text[used] = '\0';
 }
 
-/* Read the character of UTF-8 at `text`. Returns its bytes; 0 if it is invalid. */
-static size_t read_character(const unsigned char *text, size_t size, uint32_t *ret_code)
+/* Read the UTF-8 character that begins at `text`. Returns the number of its bytes; 0 if it is
+ * invalid. */
+static size_t read_utf8_character(const unsigned char *text, size_t size, uint32_t *ret_code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t bytes = text[0] < 0x80 ? 1 : text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
@@ -60,7 +61,7 @@ static size_t read_character(const unsigned char *text, size_t size, uint32_t *r
 
 /* Returns whether a character is printed unchanged. Characters that change the direction of text,
  * or end a line, could make a line look like another one, so they are escaped. */
-static bool is_shown(uint32_t code)
+static bool is_character_shown_unchanged(uint32_t code)
 {
     if (code < 0xa0)
         return code == '\n' || code == '\t' || (code >= ' ' && code <= '~');
@@ -75,8 +76,8 @@ void say_text(FILE *out, const char *text, size_t size)
 
     for (size_t i = 0; i < size;) {
         uint32_t code = 0;
-        size_t bytes = read_character(at + i, size - i, &code);
-        if (bytes != 0 && is_shown(code)) {
+        size_t bytes = read_utf8_character(at + i, size - i, &code);
+        if (bytes != 0 && is_character_shown_unchanged(code)) {
             (void)fwrite(at + i, 1, bytes, out);
             i += bytes;
         } else {
@@ -86,14 +87,14 @@ void say_text(FILE *out, const char *text, size_t size)
     }
 }
 
-static void note_signal(int number)
+static void note_number_of_signal(int number)
 {
     noted = number;
 }
 
 void say_note_signals(void)
 {
-    struct sigaction action = {.sa_handler = note_signal};
+    struct sigaction action = {.sa_handler = note_number_of_signal};
 
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);

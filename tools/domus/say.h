@@ -9,27 +9,28 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Exit statuses of all commands. */
+/* Exit statuses of all commands of domus. */
 enum {
     STATUS_OK = 0,
-    STATUS_FAILED = 1, /* there is no such program, or it has not answered properly */
-    STATUS_USAGE = 2,  /* the command line is wrong */
+    STATUS_FAILED = 1, /* exit status: there is no such program, or it has not answered properly */
+    STATUS_USAGE = 2,  /* exit status: the command line is wrong */
 };
 
-/* Print "domus: ", the text and a line end on stderr. */
+/* Print the text of an error on stderr, with "domus: " before it and a line end behind it. */
 void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Write a name as printable ASCII with a zero at its end, cut at `size` bytes, so that each byte is
- * a column. `length` bytes are read. */
+/* Write a name of a program that is not trusted as printable ASCII with a zero at its end, cut at
+ * `size` bytes, so that each byte is a column. `length` bytes are read. */
 void escape_name(const char *name, size_t length, char *ret_text, size_t size);
 
-/* Print text: lines, tabs, and printable UTF-8 characters unchanged, everything else escaped. */
+/* Print text of a program that is not trusted: lines, tabs, and printable UTF-8 characters
+ * unchanged, everything else escaped. */
 void say_text(FILE *out, const char *text, size_t size);
 
-/* From now on, SIGINT, SIGTERM and SIGHUP are noted instead of ending the program. */
+/* From now on, the signals SIGINT, SIGTERM and SIGHUP are noted instead of ending domus. */
 void say_note_signals(void);
 
-/* Returns the number of the signal that was noted; 0: none. */
+/* Returns the number of the signal that has come and was noted; 0: none. */
 int say_noted_signal(void);
 
 #endif

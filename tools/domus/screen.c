@@ -15,39 +15,40 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANSWER_MS  2000L /* ms for an answer, during which keys have to wait */
+#define ANSWER_MS  2000L /* most ms for an answer of the program, during which keys have to wait */
 #define WIDTH_MIN  24
 #define HEIGHT_MIN 4
 #define BAR_MAX    256
-#define CELL_WIDE  76 /* columns of a meter from which on it also shows rates */
+#define CELL_WIDE  76 /* columns of a meter from which on its rates are shown, too */
 #define CELL_MIN   30
 #define NS_OF_MS   1000000u
 
-/* How meters are shown; the key t switches to the next form. */
+/* The forms in which meters are shown; the key t switches to the next form. */
 enum { METERS_ALL, METERS_NONE, METERS_WAYS };
 
 typedef struct screen {
     view *shown;
     bool is_frozen, is_typing, is_help, is_ended;
     int meters;
-    uint32_t selected, first; /* index of the selected row, and of the first visible row */
-    int page;                 /* rows that fit on the screen */
+    /* index of the selected row of behaviours, and of the first visible row */
+    uint32_t selected, first;
+    int page; /* number of rows of behaviours that fit on the screen */
 } screen;
 
 /* --- drawing ---------------------------------------------------------------------------------- */
 
-/* Returns the colour for a letter of a bar. */
-static int color_of(char letter)
+/* Returns the colour for a letter of a meter's bar. */
+static int get_color_of_letter(char letter)
 {
     static const char letters[] = "hsecuorl";
     const char *at = strchr(letters, letter);
-    /* the letters for run and look of a runner have the colours of state and events */
+    /* in the bar of a runner, the letters for run and look have the colours of state and events */
     static const int pairs[] = {1, 2, 3, 4, 5, 6, 2, 3};
 
     return letter != '\0' && at != NULL ? pairs[at - letters] : 0;
 }
 
-static void start_colors(void)
+static void start_colors_of_terminal(void)
 {
     static const short colors[] = {COLOR_CYAN, COLOR_GREEN,   COLOR_YELLOW,
                                    COLOR_BLUE, COLOR_MAGENTA, COLOR_RED};
@@ -59,16 +60,16 @@ static void start_colors(void)
         (void)init_pair((short)(i + 1), colors[i], is_default ? -1 : COLOR_BLACK);
 }
 
-/* Print letters, each in its colour. */
-static void print_letters(const char *text)
+/* Print letters of a bar, each in its colour. */
+static void print_letters_in_colors(const char *text)
 {
     for (; *text != '\0'; text++)
         (void)addch((chtype)(unsigned char)*text |
-                    (chtype)(has_colors() ? COLOR_PAIR(color_of(*text)) : 0) |
-                    (color_of(*text) != 0 ? A_BOLD : 0));
+                    (chtype)(has_colors() ? COLOR_PAIR(get_color_of_letter(*text)) : 0) |
+                    (get_color_of_letter(*text) != 0 ? A_BOLD : 0));
 }
 
-/* Print a line, cut at the width of the window. */
+/* Print a line of the screen, cut at the width of the window. */
 static void print_line_at(int y, int x, int width, attr_t attributes, const char *text)
 {
     if (width <= 0)
@@ -78,8 +79,8 @@ static void print_line_at(int y, int x, int width, attr_t attributes, const char
     (void)attr_set(A_NORMAL, 0, NULL);
 }
 
-/* Print the legend, in which the letter before each word has its colour. */
-static void print_legend(int y, int width)
+/* Print the legend of the meters, in which the letter before each word has its colour. */
+static void print_legend_of_meters(int y, int width)
 {
     static const char text[] = VIEW_LEGEND;
     char letter[2] = "";
@@ -88,7 +89,7 @@ static void print_legend(int y, int width)
     for (int i = 0; text[i] != '\0' && i < width; i++) {
         letter[0] = text[i];
         if (i == 0 || (text[i - 1] == ' ' && text[i + 1] == ' '))
-            print_letters(letter);
+            print_letters_in_colors(letter);
         else
             (void)addch((chtype)(unsigned char)text[i]);
     }
@@ -97,20 +98,21 @@ static void print_legend(int y, int width)
 static void draw_meter(const meter *one, int y, int x, int width)
 {
     char bar[BAR_MAX + 1], rates[LINE_SIZE];
-    int cells = width - 18; /* columns without the label, the brackets and the percentage */
+    /* columns of the meter's bar, without the label, the brackets and the percentage */
+    int cells = width - 18;
 
     view_rates(one, rates, sizeof rates);
     if (width >= CELL_WIDE)
         cells = width - 10 - (int)strlen(rates);
     else
-        rates[6] = '\0'; /* show only the percentage */
+        rates[6] = '\0'; /* cut the rates behind the percentage, which alone is shown */
     if (cells > BAR_MAX)
         cells = BAR_MAX;
     if (cells < 1)
         return;
     view_bar(one, cells, bar);
     (void)mvprintw(y, x, "%6.6s[", one->label);
-    print_letters(bar);
+    print_letters_in_colors(bar);
     (void)printw("] %s", rates);
 }
 
@@ -138,7 +140,7 @@ static int draw_meters(const screen *on, int y, int height, int width)
     return y;
 }
 
-static void draw_columns(const view *shown, int y, int width)
+static void draw_titles_of_columns(const view *shown, int y, int width)
 {
     char text[64];
     int x = 0;
@@ -154,7 +156,7 @@ static void draw_columns(const view *shown, int y, int width)
     }
 }
 
-static void draw_rows(screen *on, int y, int height, int width)
+static void draw_rows_of_behaviours(screen *on, int y, int height, int width)
 {
     const view *shown = on->shown;
     char line[LINE_SIZE];
@@ -176,7 +178,7 @@ static void draw_rows(screen *on, int y, int height, int width)
     }
 }
 
-static void draw_help(int height, int width)
+static void draw_help_of_keys(int height, int width)
 {
     static const char *const lines[] = {
         "domus top: keys",
@@ -200,7 +202,7 @@ static void draw_help(int height, int width)
         print_line_at(i, 0, width, i == 0 ? A_BOLD : A_NORMAL, lines[i]);
 }
 
-static void draw_foot(const screen *on, int y, int width)
+static void draw_last_line(const screen *on, int y, int width)
 {
     char line[LINE_SIZE];
 
@@ -221,7 +223,7 @@ static void draw_screen(screen *on)
     if (height < HEIGHT_MIN || width < WIDTH_MIN) {
         print_line_at(0, 0, width, A_NORMAL, "too small");
     } else if (on->is_help) {
-        draw_help(height, width);
+        draw_help_of_keys(height, width);
     } else {
         view_head(on->shown, line, sizeof line);
         print_line_at(y++, 0, width, A_BOLD, line);
@@ -236,19 +238,19 @@ static void draw_screen(screen *on)
                           line);
         }
         if (height > 8 && on->meters == METERS_ALL)
-            print_legend(y++, width);
+            print_legend_of_meters(y++, width);
         y = draw_meters(on, y, height - 1, width);
         if (y < height - 1)
-            draw_columns(on->shown, y++, width);
-        draw_rows(on, y, height - 1, width);
-        draw_foot(on, height - 1, width);
+            draw_titles_of_columns(on->shown, y++, width);
+        draw_rows_of_behaviours(on, y, height - 1, width);
+        draw_last_line(on, height - 1, width);
     }
     (void)refresh();
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static void type_into_filter(screen *on, int key)
+static void type_key_into_filter(screen *on, int key)
 {
     char *filter = on->shown->filter;
     size_t length = strlen(filter);
@@ -268,13 +270,13 @@ static void type_into_filter(screen *on, int key)
     view_arrange(on->shown);
 }
 
-static void sort_by_column(screen *on, int which)
+static void sort_behaviours_by_column(screen *on, int which)
 {
     on->shown->sort = (column)((which + COLUMNS_) % COLUMNS_);
     view_arrange(on->shown);
 }
 
-/* Move the selection by some rows, within the list. */
+/* Move the selection by some rows, within the list of behaviours. */
 static void move_selection_by(screen *on, long rows)
 {
     long to = (long)on->selected + rows, last = (long)on->shown->row_count - 1;
@@ -282,7 +284,7 @@ static void move_selection_by(screen *on, long rows)
     on->selected = (uint32_t)(to < 0 || last < 0 ? 0 : to > last ? last : to);
 }
 
-static void move_selection(screen *on, int key)
+static void move_selection_with_key(screen *on, int key)
 {
     if (key == KEY_UP)
         move_selection_by(on, -1);
@@ -309,42 +311,42 @@ static void handle_key(screen *on, int key)
 
     for (size_t i = 0; i < sizeof sorts / sizeof sorts[0]; i++) {
         if (key == sorts[i].key)
-            sort_by_column(on, (int)sorts[i].by);
+            sort_behaviours_by_column(on, (int)sorts[i].by);
     }
     if (key == 'q' || key == KEY_F(10)) {
         on->is_ended = true;
     } else if (key == ' ') {
         on->is_frozen = !on->is_frozen;
     } else if (key == '>' || key == KEY_F(6)) {
-        sort_by_column(on, (int)on->shown->sort + 1);
+        sort_behaviours_by_column(on, (int)on->shown->sort + 1);
     } else if (key == '<') {
-        sort_by_column(on, (int)on->shown->sort - 1);
+        sort_behaviours_by_column(on, (int)on->shown->sort - 1);
     } else if (key == 'I') {
         on->shown->is_reversed = !on->shown->is_reversed;
         view_arrange(on->shown);
     } else if (key == '/' || key == KEY_F(4)) {
         on->is_typing = true;
     } else if (key == 27) {
-        type_into_filter(on, key);
+        type_key_into_filter(on, key);
     } else if (key == 't') {
         on->meters = (on->meters + 1) % METERS_WAYS;
     } else if (key == 'h' || key == '?' || key == KEY_F(1)) {
         on->is_help = true;
     } else {
-        move_selection(on, key);
+        move_selection_with_key(on, key);
     }
 }
 
-/* Handle all keys that were pressed. */
+/* Handle all keys that the user has pressed. */
 static void handle_pressed_keys(screen *on)
 {
     for (int key; !on->is_ended && (key = getch()) != ERR;) {
         if (key == KEY_RESIZE)
-            continue; /* ncurses knows the new size, and everything is drawn again */
+            continue; /* after a resize ncurses knows the new size, and everything is drawn again */
         if (on->is_help)
             on->is_help = false;
         else if (on->is_typing)
-            type_into_filter(on, key);
+            type_key_into_filter(on, key);
         else
             handle_key(on, key);
     }
@@ -352,9 +354,9 @@ static void handle_pressed_keys(screen *on)
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
-/* Wait for a key, a resize or a signal, until `until_ns`. Returns whether the terminal still
- * exists. */
-static bool await_event(uint64_t until_ns)
+/* Wait for a key, a resize of the terminal or a signal, until `until_ns`. Returns whether the
+ * terminal still exists. */
+static bool await_key_or_signal(uint64_t until_ns)
 {
     struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
     uint64_t now_ns = sample_now_ns();
@@ -365,7 +367,7 @@ static bool await_event(uint64_t until_ns)
     return (keys.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0;
 }
 
-static void run_screen(screen *on, port *from, long interval_ms, long count)
+static void run_loop_of_screen(screen *on, port *from, long interval_ms, long count)
 {
     uint64_t next_ns = sample_now_ns();
     long taken = 0;
@@ -377,14 +379,14 @@ static void run_screen(screen *on, port *from, long interval_ms, long count)
                 (void)view_update(on->shown, from, ANSWER_MS);
                 taken++;
             }
-            /* The second sample is taken soon, because rates need two samples. */
+            /* The second sample is taken soon after the first, because rates need two samples. */
             next_ns =
                 now_ns + (uint64_t)(taken == 1 && interval_ms > 250 ? 250 : interval_ms) * NS_OF_MS;
         }
         draw_screen(on);
         if (count > 0 && taken > count)
             break;
-        on->is_ended = !await_event(next_ns);
+        on->is_ended = !await_key_or_signal(next_ns);
         handle_pressed_keys(on);
     }
 }
@@ -410,8 +412,8 @@ int screen_run(view *shown, port *from, long interval_ms, long count)
     (void)keypad(stdscr, TRUE);
     (void)nodelay(stdscr, TRUE);
     (void)curs_set(0);
-    start_colors();
-    run_screen(&on, from, interval_ms, count);
+    start_colors_of_terminal();
+    run_loop_of_screen(&on, from, interval_ms, count);
     (void)endwin();
     delscreen(terminal);
     return STATUS_OK;

@@ -17,34 +17,35 @@
 #define MOST_MS   86400000L
 #define SHOWN     4
 
-/* The counters that are shown as rates; stalls are so rare that they are shown as counts. */
+/* The counters that domus stat shows as events a second; stalls are so rare that their number is
+ * shown. */
 static const counter shown[SHOWN] = {COUNTER_RUNS, COUNTER_MESSAGES, COUNTER_PARKS, COUNTER_STEALS};
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-static void print_head(void)
+static void print_titles_of_table(void)
 {
     (void)printf("%-10s %6s %6s %6s %6s %6s %6s %6s %10s %10s %9s %9s %7s\n", "thread", "submit",
                  "sleep", "compl", "chann", "events", "state", "other", "runs/s", "msgs/s",
                  "parks/s", "steals/s", "stalls");
 }
 
-static void print_rates(const double *rates, const uint64_t *counts)
+static void print_rates_in_row(const double *rates, const uint64_t *counts)
 {
     (void)printf(" %10.0f %10.0f %9.0f %9.0f %7llu\n", rates[COUNTER_RUNS], rates[COUNTER_MESSAGES],
                  rates[COUNTER_PARKS], rates[COUNTER_STEALS],
                  (unsigned long long)counts[COUNTER_STALLS]);
 }
 
-static void print_thread(const char *name, const thread_rates *one)
+static void print_row_of_thread(const char *name, const thread_rates *one)
 {
     (void)printf("%-10s", name);
     for (int i = 0; i < PHASES; i++)
         (void)printf(" %6.1f", one->shares[i] * 100);
-    print_rates(one->rates, one->counts);
+    print_rates_in_row(one->rates, one->counts);
 }
 
-static void print_runners(const sample *before, const sample *now)
+static void print_rows_of_runners(const sample *before, const sample *now)
 {
     char name[NAME_SIZE + 24];
 
@@ -58,48 +59,48 @@ static void print_runners(const sample *before, const sample *now)
                          "park", "turns/s", "msgs/s", "parks/s", "steals/s", "stalls");
         (void)printf("%-24s %6.1f %6.1f %6.1f %15s", name, one.run * 100, one.search * 100,
                      one.park * 100, "");
-        print_rates(one.rates, one.counts);
+        print_rates_in_row(one.rates, one.counts);
     }
 }
 
-static void print_table(const sample *before, const sample *now)
+static void print_table_of_threads(const sample *before, const sample *now)
 {
     thread_rates one;
     char name[24];
 
-    print_head();
+    print_titles_of_table();
     for (uint32_t i = 0; i < now->thread_count; i++) {
         rates_of_thread(before, now, i, &one);
         snprintf(name, sizeof name, "%u", i);
-        print_thread(name, &one);
+        print_row_of_thread(name, &one);
     }
     if (now->thread_count > 1) {
         rates_of_all(before, now, &one);
-        print_thread("all", &one);
+        print_row_of_thread("all", &one);
     }
-    print_runners(before, now);
+    print_rows_of_runners(before, now);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-/* Round a number so that lines stay short. */
-static json_t *make_short_real(double value)
+/* Round a number so that lines of JSON stay short. */
+static json_t *make_short_json_real(double value)
 {
     return json_real(round(value * 1e6) / 1e6);
 }
 
-static void add_rates(json_t *to, const double *rates, const uint64_t *counts)
+static void add_rates_to_json(json_t *to, const double *rates, const uint64_t *counts)
 {
     char name[64];
 
     for (size_t i = 0; i < SHOWN; i++) {
         snprintf(name, sizeof name, "%s_per_second", counter_names[shown[i]]);
-        (void)json_object_set_new(to, name, make_short_real(rates[shown[i]]));
+        (void)json_object_set_new(to, name, make_short_json_real(rates[shown[i]]));
     }
     (void)json_object_set_new(to, "stalls", json_integer((json_int_t)counts[COUNTER_STALLS]));
 }
 
-static json_t *json_threads(const sample *before, const sample *now)
+static json_t *make_json_of_threads(const sample *before, const sample *now)
 {
     json_t *list = json_array();
 
@@ -110,38 +111,38 @@ static json_t *json_threads(const sample *before, const sample *now)
         (void)json_object_set_new(thread, "thread", json_integer(i));
         for (int phase = 0; phase < PHASES; phase++)
             (void)json_object_set_new(shares, phase_names[phase],
-                                      make_short_real(one.shares[phase]));
+                                      make_short_json_real(one.shares[phase]));
         (void)json_object_set_new(thread, "shares", shares);
-        add_rates(thread, one.rates, one.counts);
+        add_rates_to_json(thread, one.rates, one.counts);
         (void)json_array_append_new(list, thread);
     }
     return list;
 }
 
-static json_t *json_runners(const sample *before, const sample *now)
+static json_t *make_json_of_runners(const sample *before, const sample *now)
 {
     json_t *list = json_array();
 
     for (uint32_t i = 0; i < now->runner_count; i++) {
         runner_rates one;
         rates_of_runner(before, now, i, &one);
-        json_t *runner =
-            json_pack("{s:s, s:I, s:{s:o, s:o, s:o}}", "pool", now->runners[i].pool, "runner",
-                      (json_int_t)now->runners[i].runner, "shares", "run", make_short_real(one.run),
-                      "search", make_short_real(one.search), "park", make_short_real(one.park));
-        add_rates(runner, one.rates, one.counts);
+        json_t *runner = json_pack(
+            "{s:s, s:I, s:{s:o, s:o, s:o}}", "pool", now->runners[i].pool, "runner",
+            (json_int_t)now->runners[i].runner, "shares", "run", make_short_json_real(one.run),
+            "search", make_short_json_real(one.search), "park", make_short_json_real(one.park));
+        add_rates_to_json(runner, one.rates, one.counts);
         (void)json_array_append_new(list, runner);
     }
     return list;
 }
 
-/* Print one line of JSON. Returns false without memory. */
-static bool print_json(const sample *before, const sample *now)
+/* Print the rates of one interval as a line of JSON. Returns false without memory. */
+static bool print_interval_as_json(const sample *before, const sample *now)
 {
     json_t *line =
         json_pack("{s:I, s:s, s:o, s:o, s:o}", "pid", (json_int_t)now->pid, "program", now->program,
-                  "seconds", make_short_real(rates_seconds(before, now)), "threads",
-                  json_threads(before, now), "runners", json_runners(before, now));
+                  "seconds", make_short_json_real(rates_seconds(before, now)), "threads",
+                  make_json_of_threads(before, now), "runners", make_json_of_runners(before, now));
     bool is_printed =
         line != NULL && json_dumpf(line, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0;
 
@@ -159,18 +160,18 @@ static void sleep_ms(long ms)
     (void)nanosleep(&time, NULL);
 }
 
-static bool print_interval(const sample *before, const sample *now, bool is_json)
+static bool print_one_interval(const sample *before, const sample *now, bool is_json)
 {
     bool is_printed = true;
 
     if (is_json)
-        is_printed = print_json(before, now);
+        is_printed = print_interval_as_json(before, now);
     else
-        print_table(before, now);
+        print_table_of_threads(before, now);
     return fflush(stdout) == 0 && is_printed;
 }
 
-/* Print `count` times (0: no limit) what has happened in an interval. */
+/* Print `count` times (0: no limit) what the threads have done in an interval. */
 static int print_intervals(port *at, long interval_ms, long count, bool is_json)
 {
     sample before, now;
@@ -189,7 +190,7 @@ static int print_intervals(port *at, long interval_ms, long count, bool is_json)
         }
         if (i > 0 && !is_json)
             (void)putchar('\n');
-        if (!print_interval(rates_go_on(&before, &now) ? &before : NULL, &now, is_json))
+        if (!print_one_interval(rates_go_on(&before, &now) ? &before : NULL, &now, is_json))
             status = STATUS_FAILED;
         sample_free(&before);
         before = now;
@@ -198,7 +199,7 @@ static int print_intervals(port *at, long interval_ms, long count, bool is_json)
     return status;
 }
 
-static int print_totals(port *at, bool is_json)
+static int print_totals_since_start(port *at, bool is_json)
 {
     sample now;
 
@@ -206,7 +207,7 @@ static int print_totals(port *at, bool is_json)
         say_error("%s", at->error);
         return STATUS_FAILED;
     }
-    bool is_printed = print_interval(NULL, &now, is_json);
+    bool is_printed = print_one_interval(NULL, &now, is_json);
     sample_free(&now);
     return is_printed ? STATUS_OK : STATUS_FAILED;
 }
@@ -232,7 +233,7 @@ static int run_stat(const command *self, int argc, char **argv)
         return STATUS_USAGE;
     if (options_open(&all, &at))
         status = interval_ms > 0 ? print_intervals(&at, interval_ms, count, is_json)
-                                 : print_totals(&at, is_json);
+                                 : print_totals_since_start(&at, is_json);
     port_close(&at);
     return status;
 }

@@ -19,7 +19,7 @@
 
 /* --- plain lines ------------------------------------------------------------------------------ */
 
-static void print_view(const view *shown)
+static void print_view_as_lines(const view *shown)
 {
     char line[LINE_SIZE], bar[BAR_WIDTH + 1];
 
@@ -56,8 +56,8 @@ static void sleep_ms(long ms)
     (void)nanosleep(&time, NULL);
 }
 
-/* Print the work of each interval as plain lines. */
-static int print_intervals(view *shown, port *from, long interval_ms, long count)
+/* Print the work of each interval as plain lines, without a terminal. */
+static int print_intervals_as_lines(view *shown, port *from, long interval_ms, long count)
 {
     if (!view_update(shown, from, ANSWER_MS)) {
         say_error("%s", shown->trouble);
@@ -71,7 +71,7 @@ static int print_intervals(view *shown, port *from, long interval_ms, long count
         }
         if (i > 0)
             (void)putchar('\n');
-        print_view(shown);
+        print_view_as_lines(shown);
         if (fflush(stdout) != 0)
             return STATUS_FAILED;
     }
@@ -80,8 +80,8 @@ static int print_intervals(view *shown, port *from, long interval_ms, long count
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-/* Read the name of a column. Returns whether it is valid. */
-static bool read_column(const char *text, column *ret_column)
+/* Read the name of a column by which behaviours are sorted. Returns whether it is valid. */
+static bool read_name_of_column(const char *text, column *ret_column)
 {
     static const char *const names[COLUMNS_] = {
         [COLUMN_TIME] = "time",   [COLUMN_RUNS] = "runs",         [COLUMN_MESSAGES] = "messages",
@@ -117,7 +117,7 @@ static int run_top(const command *self, int argc, char **argv)
             return STATUS_USAGE;
         if (option == 'n' && !options_number(&all, optarg, 1, COUNT_MAX, &count))
             return STATUS_USAGE;
-        if (option == 'o' && !read_column(optarg, &shown.sort))
+        if (option == 'o' && !read_name_of_column(optarg, &shown.sort))
             return options_wrong(&all, "'%s' is no column", optarg);
         if (option == 'F')
             snprintf(shown.filter, sizeof shown.filter, "%s", optarg);
@@ -128,7 +128,7 @@ static int run_top(const command *self, int argc, char **argv)
     if (optind < argc)
         return options_wrong(&all, "takes no '%s'", argv[optind]);
     if (options_open(&all, &at))
-        status = is_plain ? print_intervals(&shown, &at, interval_ms, count)
+        status = is_plain ? print_intervals_as_lines(&shown, &at, interval_ms, count)
                           : screen_run(&shown, &at, interval_ms, count);
     view_fini(&shown);
     port_close(&at);

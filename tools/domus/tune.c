@@ -8,24 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_SIZE  (TUNE_KEY_SIZE + TUNE_VALUE_SIZE)
-#define SAID_MAX    2048 /* bytes of a failed command's output that are shown, at most */
-#define USAGE_ENDED 2    /* exit status of a program that refuses its configuration */
+#define WORDS_SIZE (TUNE_KEY_SIZE + TUNE_VALUE_SIZE)
+#define SAID_MAX   2048 /* most bytes of a failed command's output that are shown */
+/* exit status of a program that refuses its command line or configuration */
+#define USAGE_ENDED 2
 
-/* The state of a search that is under way. */
+/* The state of a search of domus tune that is under way. */
 typedef struct tuning {
     const tune_request *request;
     tune_search search;
     tune_records records;
     tune_progress progress;
-    tune_trial trial;  /* the last run */
-    output plot, json; /* files of the report; an output without a name is not wanted */
+    tune_trial trial; /* the last run of the service with its load */
+    /* files to which the report is written; an output without a name is not wanted */
+    output plot, json;
 } tuning;
 
 /* --- a single run ----------------------------------------------------------------------------- */
 
-/* Run the trial of a candidate. */
-static void run_trial(tuning *all, const tune_point *point)
+/* Run the service with the values of a candidate, and its load. */
+static void run_trial_of_candidate(tuning *all, const tune_point *point)
 {
     const tune_keys *keys = &all->request->keys;
     char texts[TUNE_KEYS_MAX][WORDS_SIZE], set[] = "--set";
@@ -43,9 +45,9 @@ static void run_trial(tuning *all, const tune_point *point)
     tune_trial_run(&all->request->setup, words, &all->trial);
 }
 
-/* Fail a run that lacks a figure, or, unless that is allowed, has a figure of 0, because there is
- * no ratio to 0. */
-static void demand_figure(tune_trial *trial, const char *name, bool may_be_0)
+/* Let a run count as failed that lacks a figure, or, unless that is allowed, has a figure of 0,
+ * because there is no ratio to 0. */
+static void fail_run_without_figure(tune_trial *trial, const char *name, bool may_be_0)
 {
     const tune_figure *figure = tune_figures_find(&trial->figures, name);
     char names[128] = "";
@@ -61,15 +63,16 @@ static void demand_figure(tune_trial *trial, const char *name, bool may_be_0)
              figure == NULL ? "the load has printed no" : "it has 0 as the", name, names);
 }
 
-static void demand_figures(tuning *all)
+static void fail_run_without_figures(tuning *all)
 {
-    demand_figure(&all->trial, all->request->goal, false);
+    fail_run_without_figure(&all->trial, all->request->goal, false);
     for (size_t i = 0; i < all->request->bounds_count; i++)
-        demand_figure(&all->trial, all->request->bounds[i].name, true);
+        fail_run_without_figure(&all->trial, all->request->bounds[i].name, true);
 }
 
-/* Record the last run. `before` is the search when the run began; NULL: the run is the check. */
-static void record_run(tuning *all, const tune_point *point, const tune_search *before)
+/* Record the last run of the search. `before` is the search when the run began; NULL: the run is
+ * the check. */
+static void record_last_run(tuning *all, const tune_point *point, const tune_search *before)
 {
     tune_record *record = &all->records.each[all->records.count++];
 
@@ -86,16 +89,17 @@ static void record_run(tuning *all, const tune_point *point, const tune_search *
     record->figures = all->trial.figures;
 }
 
-/* Do a run, and record it. It may fail by chance, so it is repeated once, unless the service
- * refuses its values. Returns false if it was stopped, in which case it is not recorded. */
-static bool run_point(tuning *all, const tune_point *point, const tune_search *before)
+/* Do a run of a candidate, and record it. It may fail by chance, so it is repeated once, unless the
+ * service refuses its values. Returns false if it was stopped, in which case it is not recorded. */
+static bool run_and_record_candidate(tuning *all, const tune_point *point,
+                                     const tune_search *before)
 {
     for (int try = 1;; try++) {
-        run_trial(all, point);
-        demand_figures(all);
+        run_trial_of_candidate(all, point);
+        fail_run_without_figures(all);
         if (all->trial.result == TUNE_STOPPED)
             return false;
-        record_run(all, point, before);
+        record_last_run(all, point, before);
         if (all->trial.result == TUNE_RAN || try == TUNE_TRIES ||
             (all->trial.result == TUNE_REFUSED && all->trial.status == USAGE_ENDED))
             return true;
@@ -103,8 +107,8 @@ static bool run_point(tuning *all, const tune_point *point, const tune_search *b
     }
 }
 
-/* Returns the outcome of the last run, for the search. */
-static tune_outcome outcome_of(const tuning *all)
+/* Returns the outcome of the last run, as the search needs it. */
+static tune_outcome get_outcome_of_last_run(const tuning *all)
 {
     const tune_figures *figures = &all->trial.figures;
     tune_outcome outcome = {.has_failed = all->trial.result != TUNE_RAN};
@@ -122,7 +126,7 @@ static tune_outcome outcome_of(const tuning *all)
 
 /* --- failed runs ------------------------------------------------------------------------------ */
 
-/* Print the last lines of an output. */
+/* Print the last lines of the output of a command. */
 static void print_end_of_output(const char *of, const tune_stream *stream)
 {
     size_t size = stream->size < SAID_MAX ? stream->size : SAID_MAX;
@@ -141,7 +145,7 @@ static void print_end_of_output(const char *of, const tune_stream *stream)
         (void)fputc('\n', stderr);
 }
 
-/* Print that a candidate has failed, and the output of its commands. */
+/* Print that the run of a candidate has failed, and the output of its commands. */
 static void print_failed_run(tuning *all, const tune_point *point)
 {
     char shown[512];
@@ -156,7 +160,7 @@ static void print_failed_run(tuning *all, const tune_point *point)
     }
 }
 
-static int print_stop(tuning *all)
+static int print_that_search_stopped(tuning *all)
 {
     tune_progress_clear(&all->progress);
     say_error("tune: stopped by a signal after %zu runs", all->records.count);
@@ -165,30 +169,30 @@ static int print_stop(tuning *all)
 
 /* --- the search ------------------------------------------------------------------------------- */
 
-/* Run today's configuration once, to see whether both commands work. Its figures are not used,
- * because nothing was warmed up. */
-static bool check_commands(tuning *all)
+/* Run the service and its load once with today's configuration, to see whether both commands work.
+ * The figures are not used, because nothing was warmed up. */
+static bool check_that_commands_work(tuning *all)
 {
     tune_point today = {{0}};
 
     tune_progress_show(&all->progress, &all->records);
-    if (!run_point(all, &today, NULL) || all->trial.result == TUNE_RAN)
+    if (!run_and_record_candidate(all, &today, NULL) || all->trial.result == TUNE_RAN)
         return true;
     print_failed_run(all, &today);
     return false;
 }
 
-/* Do all runs. Returns false if one was stopped. */
-static bool do_all_runs(tuning *all)
+/* Do all runs of the search. Returns false if a run was stopped. */
+static bool do_all_runs_of_search(tuning *all)
 {
     tune_point point;
 
     while (all->trial.result != TUNE_STOPPED && tune_search_next(&all->search, &point)) {
         tune_search before = all->search;
         tune_progress_show(&all->progress, &all->records);
-        if (!run_point(all, &point, &before))
+        if (!run_and_record_candidate(all, &point, &before))
             return false;
-        tune_outcome outcome = outcome_of(all);
+        tune_outcome outcome = get_outcome_of_last_run(all);
         tune_search_take(&all->search, &outcome);
         if (outcome.has_failed)
             print_failed_run(all, &point);
@@ -198,7 +202,7 @@ static bool do_all_runs(tuning *all)
     return all->trial.result != TUNE_STOPPED;
 }
 
-/* Print how close the candidates have come to a bound that none keeps. */
+/* Print how close candidates have come to a bound that none of them keeps. */
 static void print_broken_bounds(const tuning *all)
 {
     for (size_t i = 0; i < all->request->bounds_count; i++) {
@@ -217,8 +221,8 @@ static void print_broken_bounds(const tuning *all)
     }
 }
 
-/* Returns the words of the command line, with the seed behind the first word, because `--` may be
- * the last one; NULL without memory. */
+/* Returns the words of the command line that repeats the search, with the seed behind the first
+ * word, because `--` may be the last one; NULL without memory. */
 static char **make_words_with_seed(const tune_request *request)
 {
     static char option[] = "--seed", seed[24];
@@ -235,9 +239,9 @@ static char **make_words_with_seed(const tune_request *request)
     return words;
 }
 
-/* Write a file of the report, if it is wanted. Returns whether that succeeded. */
-static bool write_file(const tuning *all, output *to,
-                       bool (*print)(const tune_records *records, FILE *out))
+/* Write a file of the search's report, if the file is wanted. Returns whether that succeeded. */
+static bool write_file_of_report(const tuning *all, output *to,
+                                 bool (*print)(const tune_records *records, FILE *out))
 {
     if (to->file == NULL)
         return true;
@@ -251,7 +255,7 @@ static bool write_file(const tuning *all, output *to,
 
 /* Begin the files of the report before the runs, which take long. Returns whether that
  * succeeded. */
-static bool begin_files(tuning *all)
+static bool begin_files_of_report(tuning *all)
 {
     const tune_request *request = all->request;
 
@@ -259,8 +263,8 @@ static bool begin_files(tuning *all)
            (request->json == NULL || output_begin(&all->json, request->json));
 }
 
-/* Remove files that were begun but not written. */
-static void drop_files(tuning *all)
+/* Remove files of the report that were begun but not written. */
+static void remove_unwritten_files_of_report(tuning *all)
 {
     if (all->plot.file != NULL)
         (void)output_end(&all->plot, false);
@@ -268,8 +272,8 @@ static void drop_files(tuning *all)
         (void)output_end(&all->json, false);
 }
 
-/* Print the report. Returns the exit status of the command. */
-static int print_report(tuning *all)
+/* Print the report of the search. Returns the exit status of the command. */
+static int print_report_of_search(tuning *all)
 {
     char **words = make_words_with_seed(all->request);
     tune_verdict verdict = all->search.verdict;
@@ -277,7 +281,7 @@ static int print_report(tuning *all)
     if (words != NULL)
         tune_report_print(&all->records, words, stdout);
     free(words);
-    bool is_written = write_file(all, &all->plot, tune_report_svg);
+    bool is_written = write_file_of_report(all, &all->plot, tune_report_svg);
     if (verdict == TUNE_BROKEN)
         print_broken_bounds(all);
     if (verdict == TUNE_BASE_LOST)
@@ -286,19 +290,20 @@ static int print_report(tuning *all)
                                                                              : STATUS_FAILED;
 }
 
-static int tune_service(tuning *all)
+static int search_best_values(tuning *all)
 {
     tune_search_begin(&all->search, &all->request->plan);
     int status = STATUS_FAILED;
-    if (!check_commands(all))
+    if (!check_that_commands_work(all))
         return status;
-    status = do_all_runs(all) ? print_report(all) : print_stop(all);
-    if (!write_file(all, &all->json, tune_report_json))
+    status =
+        do_all_runs_of_search(all) ? print_report_of_search(all) : print_that_search_stopped(all);
+    if (!write_file_of_report(all, &all->json, tune_report_json))
         status = STATUS_FAILED;
     return status;
 }
 
-static void print_plan(const tune_request *request)
+static void print_plan_of_search(const tune_request *request)
 {
     const tune_plan *plan = &request->plan;
     const tune_setup *setup = &request->setup;
@@ -327,7 +332,7 @@ static int run_tune(const command *self, int argc, char **argv)
     if (!tune_request_read(self, argc, argv, &request, &status))
         goto free_all;
     if (request.is_dry) {
-        print_plan(&request);
+        print_plan_of_search(&request);
         status = STATUS_OK;
         goto free_all;
     }
@@ -345,8 +350,8 @@ static int run_tune(const command *self, int argc, char **argv)
     say_note_signals();
     tune_process_prepare();
     tune_progress_begin(&all->progress);
-    status = begin_files(all) ? tune_service(all) : STATUS_FAILED;
-    drop_files(all);
+    status = begin_files_of_report(all) ? search_best_values(all) : STATUS_FAILED;
+    remove_unwritten_files_of_report(all);
 
 free_records:
     free(each);

@@ -1,4 +1,4 @@
-/* Turns samples into meters and rows (view.h). */
+/* Turns samples into meters and rows of behaviours (view.h). */
 #include "tools/domus/view.h"
 
 #include <math.h>
@@ -14,12 +14,12 @@ static const int drawn[PHASES] = {PHASE_CHANNELS, PHASE_STATE, PHASE_EVENTS, PHA
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-static const sample *before_of(const view *shown)
+static const sample *get_sample_before(const view *shown)
 {
     return shown->has_before ? &shown->before : NULL;
 }
 
-static void make_meters(view *shown)
+static void make_meters_of_sample(view *shown)
 {
     const sample *now = &shown->now;
 
@@ -32,7 +32,7 @@ static void make_meters(view *shown)
     for (uint32_t i = 0; i < now->thread_count; i++) {
         meter *one = &shown->meters[shown->meter_count++];
         thread_rates rates;
-        rates_of_thread(before_of(shown), now, i, &rates);
+        rates_of_thread(get_sample_before(shown), now, i, &rates);
         snprintf(one->label, sizeof one->label, "%u", i);
         one->letters = VIEW_LETTERS;
         for (int part = 0; part < PHASES; part++) {
@@ -45,7 +45,7 @@ static void make_meters(view *shown)
     for (uint32_t i = 0; i < now->runner_count; i++) {
         meter *one = &shown->meters[shown->meter_count++];
         runner_rates rates;
-        rates_of_runner(before_of(shown), now, i, &rates);
+        rates_of_runner(get_sample_before(shown), now, i, &rates);
         snprintf(one->label, sizeof one->label, "%.16s/%u", now->runners[i].pool,
                  (unsigned)now->runners[i].runner);
         one->letters = "rl.";
@@ -67,7 +67,7 @@ bool view_update(view *shown, port *from, long ms)
         return false;
     }
     shown->trouble[0] = '\0';
-    shown->row_count = 0; /* the rows point to the sample that is freed */
+    shown->row_count = 0; /* rows that point to the sample which is freed must not be shown */
     sample_free(&shown->before);
     shown->has_before = shown->has_now && rates_go_on(&shown->now, &next);
     if (shown->has_before)
@@ -76,7 +76,7 @@ bool view_update(view *shown, port *from, long ms)
         sample_free(&shown->now);
     shown->now = next;
     shown->has_now = true;
-    make_meters(shown);
+    make_meters_of_sample(shown);
     view_arrange(shown);
     return true;
 }
@@ -92,7 +92,7 @@ void view_fini(view *shown)
 
 /* --- behaviours ------------------------------------------------------------------------------- */
 
-static double value_of(const row *one, column which)
+static double get_value_in_column(const row *one, column which)
 {
     switch (which) {
     case COLUMN_TIME:
@@ -114,15 +114,15 @@ static double value_of(const row *one, column which)
     }
 }
 
-/* The column by which qsort() sorts. Only view_arrange() sets it. */
+/* The column by which qsort() sorts behaviours. Only view_arrange() sets it. */
 static column sort_by;
 static bool sort_reversed;
 
-static int compare_rows(const void *one_, const void *other_)
+static int compare_rows_by_column(const void *one_, const void *other_)
 {
     const row *one = one_, *other = other_;
-    double a = value_of(one, sort_by), b = value_of(other, sort_by);
-    int order = (a < b) - (a > b); /* the largest value comes first */
+    double a = get_value_in_column(one, sort_by), b = get_value_in_column(other, sort_by);
+    int order = (a < b) - (a > b); /* the behaviour with the largest value comes first */
     int names = strcmp(one->who->name, other->who->name);
 
     if (names == 0)
@@ -146,12 +146,12 @@ void view_arrange(view *shown)
         if (shown->filter[0] != '\0' && strcasestr(one->name, shown->filter) == NULL)
             continue;
         rows[shown->row_count].who = one;
-        rates_of_behaviour(before_of(shown), now, i, &rows[shown->row_count].rates);
+        rates_of_behaviour(get_sample_before(shown), now, i, &rows[shown->row_count].rates);
         shown->row_count++;
     }
     sort_by = shown->sort;
     sort_reversed = shown->is_reversed;
-    qsort(rows, shown->row_count, sizeof *rows, compare_rows);
+    qsort(rows, shown->row_count, sizeof *rows, compare_rows_by_column);
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -172,7 +172,7 @@ static void write_short_number(double value, char *ret_text, size_t size)
         snprintf(ret_text, size, value < 9.95 ? "%.1f%c" : "%.0f%c", value, units[unit]);
 }
 
-static void shorten_time(double ns, char *ret_text, size_t size)
+static void write_short_time(double ns, char *ret_text, size_t size)
 {
     if (ns <= 0)
         snprintf(ret_text, size, "-");
@@ -207,7 +207,7 @@ void view_totals(const view *shown, char *ret_line, size_t size)
     char runs[16], messages[16], reads[16], in[16], out[16], fails[16];
     thread_rates all;
 
-    rates_of_all(before_of(shown), &shown->now, &all);
+    rates_of_all(get_sample_before(shown), &shown->now, &all);
     write_short_number(all.rates[COUNTER_RUNS], runs, sizeof runs);
     write_short_number(all.rates[COUNTER_MESSAGES], messages, sizeof messages);
     write_short_number(all.rates[COUNTER_READS], reads, sizeof reads);
@@ -237,7 +237,7 @@ void view_rates(const meter *one, char *ret_line, size_t size)
 
 static const struct {
     const char *name;
-    int width; /* columns are aligned to the right, except the last one */
+    int width; /* width of the column; columns are aligned to the right, except the last one */
 } columns[COLUMNS_] = {
     [COLUMN_TIME] = {"TIME%", 7},      [COLUMN_RUNS] = {"RUNS/s", 8},
     [COLUMN_MESSAGES] = {"MSGS/s", 8}, [COLUMN_WAIT] = {"WAIT", 8},
@@ -258,7 +258,7 @@ void view_row(const row *one, char *ret_line, size_t size)
 
     write_short_number(one->rates.runs, runs, sizeof runs);
     write_short_number(one->rates.messages, messages, sizeof messages);
-    shorten_time(one->rates.wait_ns, wait, sizeof wait);
+    write_short_time(one->rates.wait_ns, wait, sizeof wait);
     write_short_number((double)one->rates.failed, fails, sizeof fails);
     write_short_number((double)one->rates.alive, alive, sizeof alive);
     write_short_number((double)one->rates.bytes, bytes, sizeof bytes);
@@ -269,8 +269,8 @@ void view_row(const row *one, char *ret_line, size_t size)
 
 /* --- bars ------------------------------------------------------------------------------------- */
 
-/* Each part gets the whole characters of its share; the remaining characters go to the parts that
- * have lost the largest fractions. */
+/* Each part of a bar gets the whole characters of its share; the remaining characters go to the
+ * parts that have lost the largest fractions. */
 void view_bar(const meter *one, int width, char *ret_bar)
 {
     int cells[METER_PARTS] = {0}, used = 0, parts = (int)strlen(one->letters);

@@ -8,7 +8,7 @@
 #define METER_PARTS 7
 #define LINE_SIZE   512u
 
-/* The columns of behaviours, by which these can be sorted. */
+/* The columns of the table of behaviours, by which it can be sorted. */
 typedef enum column {
     COLUMN_TIME,
     COLUMN_RUNS,
@@ -24,11 +24,11 @@ typedef enum column {
 /* A meter: the time of a thread or runner in parts, which add up to 1. */
 typedef struct meter {
     char label[32];
-    const char *letters; /* letter of each part, such as "hsecuo." */
+    const char *letters; /* letter of each part of the meter, such as "hsecuo." */
     double shares[METER_PARTS];
-    double busy; /* sum of all parts except the last */
+    double busy; /* sum of all parts of the meter except the last */
     double rates[COUNTERS];
-    uint64_t stalls; /* stalls in the interval */
+    uint64_t stalls; /* stalls of the thread in the interval */
 } meter;
 
 typedef struct row {
@@ -38,12 +38,14 @@ typedef struct row {
 
 typedef struct view {
     sample before, now;
-    bool has_before; /* there is an earlier sample; without one, rates count from the start */
+    bool has_before; /* the view has an earlier sample; without one, rates count from the start */
     bool has_now;
-    char trouble[512]; /* reason why the last sample could not be taken; "": it was taken */
+    char trouble[512]; /* reason why the view's last sample could not be taken; "": it was taken */
     column sort;
     bool is_reversed;
-    char filter[NAME_SIZE]; /* part of a name in lower or upper case; "": all behaviours */
+    /* part of the names of the behaviours that are shown, in lower or upper case; "": all
+     * behaviours */
+    char filter[NAME_SIZE];
     uint32_t meter_count, row_count;
     meter *meters;
     row *rows;
@@ -53,11 +55,11 @@ typedef struct view {
 #define VIEW_LETTERS "hsecuo."
 #define VIEW_LEGEND  "h channels  s state  e events  c completions  u submit  o other  . sleep"
 
-/* Take a sample within `ms`, and arrange its meters and rows. Returns whether that succeeded;
- * otherwise the view stays as it was, with its `trouble` set. */
+/* Take a sample of the program within `ms`, and arrange the view's meters and rows from it. Returns
+ * whether that succeeded; otherwise the view stays as it was, with its `trouble` set. */
 bool view_update(view *shown, port *from, long ms);
 
-/* Sort and filter the behaviours again. */
+/* Sort and filter the behaviours of the view again. */
 void view_arrange(view *shown);
 
 void view_fini(view *shown);
@@ -68,10 +70,10 @@ void view_totals(const view *shown, char *ret_line, size_t size);
 void view_rates(const meter *one, char *ret_line, size_t size);
 void view_row(const row *one, char *ret_line, size_t size);
 
-/* Returns the title of a column of behaviours, for the columns of view_row(), and its width. */
+/* Returns the title and the width of a column of behaviours, for the columns of view_row(). */
 const char *view_column(column which, int *ret_width);
 
-/* Fill a bar of `width` characters, and a zero, with letters by the shares. */
+/* Fill the bar of a meter with `width` letters by the shares of its parts, and a zero. */
 void view_bar(const meter *one, int width, char *ret_bar);
 
 #endif

@@ -3,9 +3,9 @@
  *
  *   assemble OUT.c page.html --style FILE... --script FILE...
  *
- * Styles and scripts are replace_mark into the HTML, the own scripts as one function, so that none
- * of their names is global. OUT.c contains the page, the page compressed by gzip, and the policy by
- * which a browser runs only that script and uses only that style. */
+ * Styles and scripts take the places of marks in the HTML, the own scripts as one function, so that
+ * none of their names is global. OUT.c contains the page, the page compressed by gzip, and the
+ * policy by which a browser runs only that script and uses only that style. */
 #include <nettle/base64.h>
 #include <nettle/sha2.h>
 #include <zlib.h>
@@ -16,14 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GZIP_WINDOW (15 + 16) /* zlib's largest window; the 16 selects the format of gzip */
+/* size of zlib's largest window; the 16 selects the format of gzip */
+#define GZIP_WINDOW (15 + 16)
 
 typedef struct text {
-    char *data; /* the bytes, with a zero at their end */
+    char *data; /* the text's bytes, with a zero at their end */
     size_t size;
 } text;
 
-__attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *format, ...)
+__attribute__((format(printf, 1, 2), noreturn)) static void fail_with_message(const char *format,
+                                                                              ...)
 {
     va_list arguments;
 
@@ -35,21 +37,21 @@ __attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *for
     exit(1);
 }
 
-static void append(text *to, const char *data, size_t size)
+static void append_bytes_to_text(text *to, const char *data, size_t size)
 {
     char *larger = realloc(to->data, to->size + size + 1);
 
     if (larger == NULL)
-        fail("no memory");
+        fail_with_message("no memory");
     memcpy(larger + to->size, data, size);
     to->data = larger;
     to->size += size;
     larger[to->size] = '\0';
 }
 
-static void add_text(text *to, const char *data)
+static void append_string_to_text(text *to, const char *data)
 {
-    append(to, data, strlen(data));
+    append_bytes_to_text(to, data, strlen(data));
 }
 
 static text read_file(const char *path)
@@ -60,12 +62,12 @@ static text read_file(const char *path)
     size_t size;
 
     if (file == NULL)
-        fail("cannot open %s", path);
-    add_text(&all, "");
+        fail_with_message("cannot open %s", path);
+    append_string_to_text(&all, "");
     while ((size = fread(part, 1, sizeof part, file)) != 0)
-        append(&all, part, size);
+        append_bytes_to_text(&all, part, size);
     if (ferror(file))
-        fail("cannot read %s", path);
+        fail_with_message("cannot read %s", path);
     fclose(file);
     return all;
 }
@@ -77,41 +79,42 @@ static bool ends_with(const char *path, const char *end)
     return size >= length && strcmp(path + size - length, end) == 0;
 }
 
-/* Add a file to the script; a file without ".js", such as a license, is added as a comment.
- * Libraries stay outside of the page's own function. */
-static void add_script(text *script, const char *path, bool *is_own)
+/* Add a file to the script of the page; a file without ".js", such as a license, is added as a
+ * comment. Libraries stay outside of the page's own function. */
+static void add_file_to_script(text *script, const char *path, bool *is_own)
 {
     text file = read_file(path);
     bool is_code = ends_with(path, ".js"), is_library = ends_with(path, ".min.js");
 
     if (strstr(file.data, "</script") != NULL || (!is_code && strstr(file.data, "*/") != NULL))
-        fail("%s would end its element", path);
+        fail_with_message("%s would end its element", path);
     if (is_code && !is_library && !*is_own) {
-        add_text(script, "(() => {\n\"use strict\";\n");
+        append_string_to_text(script, "(() => {\n\"use strict\";\n");
         *is_own = true;
     }
-    add_text(script, is_code ? "" : "/*!\n");
-    append(script, file.data, file.size);
-    add_text(script, is_code ? "\n" : "*/\n");
+    append_string_to_text(script, is_code ? "" : "/*!\n");
+    append_bytes_to_text(script, file.data, file.size);
+    append_string_to_text(script, is_code ? "\n" : "*/\n");
     free(file.data);
 }
 
-/* Replace a mark in the page by a text. */
-static void replace_mark(text *page, const char *mark, const text *by)
+/* Replace a mark in the page by the text that belongs there. */
+static void replace_mark_by_text(text *page, const char *mark, const text *by)
 {
     char *at = strstr(page->data, mark);
     text made = {0};
 
     if (at == NULL)
-        fail("the page has no %s", mark);
-    append(&made, page->data, (size_t)(at - page->data));
-    append(&made, by->data, by->size);
-    add_text(&made, at + strlen(mark));
+        fail_with_message("the page has no %s", mark);
+    append_bytes_to_text(&made, page->data, (size_t)(at - page->data));
+    append_bytes_to_text(&made, by->data, by->size);
+    append_string_to_text(&made, at + strlen(mark));
     free(page->data);
     *page = made;
 }
 
-static void write_bytes(FILE *out, const char *name, const unsigned char *bytes, size_t size)
+static void write_bytes_as_c_array(FILE *out, const char *name, const unsigned char *bytes,
+                                   size_t size)
 {
     fprintf(out, "static const unsigned char %s[] = {", name);
     for (size_t i = 0; i < size; i++)
@@ -119,28 +122,28 @@ static void write_bytes(FILE *out, const char *name, const unsigned char *bytes,
     fputs("\n};\n", out);
 }
 
-static void write_gzip(FILE *out, const text *page)
+static void write_page_as_gzip(FILE *out, const text *page)
 {
     z_stream stream = {0};
 
     if (deflateInit2(&stream, 9, Z_DEFLATED, GZIP_WINDOW, 9, Z_DEFAULT_STRATEGY) != Z_OK)
-        fail("zlib does not begin");
+        fail_with_message("zlib does not begin");
     uLong room = deflateBound(&stream, page->size);
     unsigned char *packed = malloc(room);
     if (packed == NULL)
-        fail("no memory");
+        fail_with_message("no memory");
     stream.next_in = (unsigned char *)page->data;
     stream.avail_in = (uInt)page->size;
     stream.next_out = packed;
     stream.avail_out = (uInt)room;
     if (deflate(&stream, Z_FINISH) != Z_STREAM_END)
-        fail("zlib does not end");
-    write_bytes(out, "packed", packed, stream.total_out);
+        fail_with_message("zlib does not end");
+    write_bytes_as_c_array(out, "packed", packed, stream.total_out);
     deflateEnd(&stream);
     free(packed);
 }
 
-static void write_hash(FILE *out, const char *directive, const text *element)
+static void write_hash_of_element(FILE *out, const char *directive, const text *element)
 {
     unsigned char digest[SHA256_DIGEST_SIZE];
     char encoded[BASE64_ENCODE_RAW_LENGTH(SHA256_DIGEST_SIZE) + 1] = {0};
@@ -158,20 +161,20 @@ static void write_page(const char *path, const text *page, const text *style, co
     FILE *out = fopen(path, "wb");
 
     if (out == NULL)
-        fail("cannot write %s", path);
+        fail_with_message("cannot write %s", path);
     fputs("/* Made by tools/page/assemble.c. */\n"
           "#include \"protocols/observe/pages.h\"\n",
           out);
-    write_bytes(out, "plain", (const unsigned char *)page->data, page->size);
-    write_gzip(out, page);
+    write_bytes_as_c_array(out, "plain", (const unsigned char *)page->data, page->size);
+    write_page_as_gzip(out, page);
     fputs("const domi_page domi_observe_page = {\n    plain, sizeof plain, packed, sizeof packed,\n"
           "    \"default-src 'none'; connect-src 'self'; img-src data:\"\n",
           out);
-    write_hash(out, "script-src", script);
-    write_hash(out, "style-src", style);
+    write_hash_of_element(out, "script-src", script);
+    write_hash_of_element(out, "style-src", style);
     fputs("    \"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\"};\n", out);
     if (fclose(out) != 0)
-        fail("cannot write %s", path);
+        fail_with_message("cannot write %s", path);
 }
 
 int main(int argc, char **argv)
@@ -180,23 +183,23 @@ int main(int argc, char **argv)
     bool are_scripts = false, is_own = false;
 
     if (argc < 3)
-        fail("OUT.c page.html --style FILE... --script FILE...");
+        fail_with_message("OUT.c page.html --style FILE... --script FILE...");
     text page = read_file(argv[2]);
     for (int i = 3; i < argc; i++) {
         if (strcmp(argv[i], "--style") == 0 || strcmp(argv[i], "--script") == 0) {
             are_scripts = argv[i][3] == 'c';
         } else if (are_scripts) {
-            add_script(&script, argv[i], &is_own);
+            add_file_to_script(&script, argv[i], &is_own);
         } else {
             text file = read_file(argv[i]);
-            append(&style, file.data, file.size);
+            append_bytes_to_text(&style, file.data, file.size);
             free(file.data);
         }
     }
-    add_text(&script, is_own ? "})();\n" : "");
-    add_text(&style, "");
-    replace_mark(&page, "@STYLE@", &style);
-    replace_mark(&page, "@SCRIPT@", &script);
+    append_string_to_text(&script, is_own ? "})();\n" : "");
+    append_string_to_text(&style, "");
+    replace_mark_by_text(&page, "@STYLE@", &style);
+    replace_mark_by_text(&page, "@SCRIPT@", &script);
     write_page(argv[1], &page, &style, &script);
     free(page.data);
     free(style.data);

@@ -1,4 +1,4 @@
-/* Bounds that a candidate must keep (parts.h). */
+/* Reads and judges the bounds on figures that a candidate must keep (parts.h). */
 #include "tools/domus/tune/parts.h"
 
 #include <math.h>

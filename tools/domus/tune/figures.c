@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_MAX_BYTES 512 /* bytes of a line; longer lines are ignored */
-#define VALUES_MAX     8   /* values in a pattern, at most */
-#define COLUMNS_MAX    16  /* columns of a line of redis-benchmark, at most */
+#define LINE_MAX_BYTES 512 /* most bytes of a line of a load's output; longer lines are ignored */
+#define VALUES_MAX     8   /* most values in the pattern of a line */
+#define COLUMNS_MAX    16  /* most columns of a CSV line of redis-benchmark */
 
 /* --- values ----------------------------------------------------------------------------------- */
 
@@ -23,8 +23,8 @@ static const struct unit {
              {"1/s", 1},   {"/s", 1}, {"req/s", 1}};
 
 /* Read a decimal number at `*at`, and move behind it. Signs, infinities and hexadecimal numbers are
- * refused. Returns whether there is one. */
-static bool read_number(const char **at, double *ret_number)
+ * refused. Returns whether a number was read. */
+static bool read_decimal_number(const char **at, double *ret_number)
 {
     char *end;
     size_t digits = strspn(*at, "0123456789");
@@ -36,8 +36,8 @@ static bool read_number(const char **at, double *ret_number)
     return isfinite(*ret_number);
 }
 
-/* Returns the factor of a unit with `length` bytes; 0 if it is unknown. */
-static double factor_of(const char *unit, size_t length)
+/* Returns the factor of a unit whose name has `length` bytes; 0 if it is unknown. */
+static double get_factor_of_unit(const char *unit, size_t length)
 {
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (strlen(units[i].name) == length && strncmp(units[i].name, unit, length) == 0)
@@ -51,11 +51,11 @@ bool tune_value_read(const char *text, double *ret_value)
     double number;
 
     text += strspn(text, " ");
-    if (!read_number(&text, &number))
+    if (!read_decimal_number(&text, &number))
         return false;
     text += strspn(text, " ");
     size_t length = strcspn(text, " ");
-    double factor = factor_of(text, length);
+    double factor = get_factor_of_unit(text, length);
     if (factor == 0 || text[length + strspn(text + length, " ")] != '\0')
         return false;
     *ret_value = number * factor;
@@ -90,7 +90,7 @@ void tune_value_show(const char *name, double value, char *ret_text, size_t size
 
 /* --- the set of figures ----------------------------------------------------------------------- */
 
-static tune_figure *find_figure(tune_figures *figures, const char *name)
+static tune_figure *find_figure_by_name(tune_figures *figures, const char *name)
 {
     for (size_t i = 0; i < figures->count; i++) {
         if (strcmp(figures->each[i].name, name) == 0)
@@ -101,12 +101,12 @@ static tune_figure *find_figure(tune_figures *figures, const char *name)
 
 const tune_figure *tune_figures_find(const tune_figures *figures, const char *name)
 {
-    return find_figure((tune_figures *)(uintptr_t)figures, name);
+    return find_figure_by_name((tune_figures *)(uintptr_t)figures, name);
 }
 
 bool tune_figures_set(tune_figures *figures, const char *name, double value)
 {
-    tune_figure *figure = find_figure(figures, name);
+    tune_figure *figure = find_figure_by_name(figures, name);
 
     if (figure == NULL) {
         if (figures->count == TUNE_FIGURES_MAX)
@@ -118,13 +118,13 @@ bool tune_figures_set(tune_figures *figures, const char *name, double value)
     return true;
 }
 
-/* Set a figure of a tool: errors of several lines are added up, and so are figures with a `+`
- * before their names; for others the last line counts. */
+/* Set a figure that a tool has printed: errors of several lines are added up, and so are figures
+ * with a `+` before their names; for others the last line counts. */
 static void set_figure_of_tool(tune_figures *figures, const char *name, double value)
 {
     bool adds_up = name[0] == '+' || strcmp(name, "errors") == 0;
     name += name[0] == '+';
-    const tune_figure *before = find_figure(figures, name);
+    const tune_figure *before = find_figure_by_name(figures, name);
 
     if (adds_up && before != NULL)
         value += before->value;
@@ -141,8 +141,8 @@ static const struct pattern {
     const char *names;
     double factor;
 } patterns[] = {
-    {"Requests/sec: @", "rate", 1},            /* lines of wrk and hey */
-    {"@ requests in ^,*", "count seconds", 1}, /* wrk */
+    {"Requests/sec: @", "rate", 1},            /* patterns of lines of wrk and hey */
+    {"@ requests in ^,*", "count seconds", 1}, /* pattern of a line of wrk */
     {"50% ^", "p50", 1},
     {"90% ^", "p90", 1},
     {"99% ^", "p99", 1},
@@ -158,48 +158,51 @@ static const struct pattern {
     {"95% @", "p95", 1e-3},
     {"99% @", "p99", 1e-3},
     {"100% @ (longest request)", "max", 1e-3},
-    {"finished in ^, @ req/s,*", "seconds rate", 1}, /* lines of h2load */
+    {"finished in ^, @ req/s,*", "seconds rate", 1}, /* patterns of lines of h2load */
     {"requests: @ total, @ started, @ done, @ succeeded, @ failed, @ errored, @ timeout",
      "- - - count errors - -", 1},
     {"time for request: ^ ^ ^ ^*", "- max - -", 1},
-    {"Total: @ secs", "seconds", 1}, /* hey */
+    {"Total: @ secs", "seconds", 1}, /* pattern of a line of hey */
     {"50%* in @ secs", "p50", 1},
     {"90%* in @ secs", "p90", 1},
     {"95%* in @ secs", "p95", 1},
     {"99%* in @ secs", "p99", 1},
     {"[4@] @ responses", "- errors", 1},
     {"[5@] @ responses", "- errors", 1},
-    {"[2@] @ responses", "- +count", 1}, /* hey prints such a line for each status */
+    /* hey prints a line of this pattern for each HTTP status */
+    {"[2@] @ responses", "- +count", 1},
 };
 
-/* Read a number that is followed by a unit of time. */
-static bool read_time(const char **at, double *ret_seconds)
+/* Read a number that is followed by a unit of time, in seconds. */
+static bool read_number_with_time_unit(const char **at, double *ret_seconds)
 {
-    if (!read_number(at, ret_seconds))
+    if (!read_decimal_number(at, ret_seconds))
         return false;
     size_t length = strcspn(*at, " \t,");
-    double factor = length > 0 ? factor_of(*at, length) : 0;
+    double factor = length > 0 ? get_factor_of_unit(*at, length) : 0;
     *at += length;
     *ret_seconds *= factor;
     return factor != 0;
 }
 
-/* Returns whether a line matches a pattern, whose values `ret_values` gets. */
-static bool matches_pattern(const char *line, const char *text, double *ret_values)
+/* Returns whether a line of a tool matches a pattern, whose values `ret_values` gets. */
+static bool does_line_match_pattern(const char *line, const char *text, double *ret_values)
 {
     size_t count = 0;
 
     for (; *text != '\0'; text++) {
         if (*text == '*' && text[1] == '\0')
             return true;
-        if (*text == '*' && *line == '%') { /* newer versions of hey print "50%%" */
+        /* newer versions of hey print "50%%" where older ones print "50%" */
+        if (*text == '*' && *line == '%') {
             line++;
         } else if (*text == ' ') {
             if (!isspace((unsigned char)*line))
                 return false;
             line += strspn(line, " \t");
         } else if (*text == '@' || *text == '^') {
-            if (!(*text == '@' ? read_number : read_time)(&line, &ret_values[count++]))
+            if (!(*text == '@' ? read_decimal_number
+                               : read_number_with_time_unit)(&line, &ret_values[count++]))
                 return false;
         } else if (*text != '*' && *line++ != *text) {
             return false;
@@ -208,14 +211,14 @@ static bool matches_pattern(const char *line, const char *text, double *ret_valu
     return *line == '\0';
 }
 
-/* Read a line of a known tool. Returns whether it is one. */
+/* Read a line of a load's output into the figures. Returns whether it is a line of a known tool. */
 static bool read_line_of_tool(tune_figures *figures, const char *line)
 {
     double values[VALUES_MAX] = {0};
 
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         char names[64], *rest = names, *name;
-        if (!matches_pattern(line, patterns[i].text, values))
+        if (!does_line_match_pattern(line, patterns[i].text, values))
             continue;
         snprintf(names, sizeof names, "%s", patterns[i].names);
         for (size_t j = 0; (name = strsep(&rest, " ")) != NULL; j++) {
@@ -224,15 +227,17 @@ static bool read_line_of_tool(tune_figures *figures, const char *line)
         }
         return true;
     }
-    if (strcmp(line, "Error distribution:") == 0) /* errors of hey, which prints no sum of them */
+    /* hey prints no sum of its errors, so all of them count as one */
+    if (strcmp(line, "Error distribution:") == 0)
         set_figure_of_tool(figures, "errors", 1);
     return strcmp(line, "Error distribution:") == 0;
 }
 
 /* --- redis-benchmark --csv -------------------------------------------------------------------- */
 
-/* Split a line of the form "...","...". Returns the number of columns; 0 if it has another form. */
-static size_t read_columns(char *line, char *ret_columns[COLUMNS_MAX])
+/* Split a line of CSV of the form "...","...". Returns the number of columns; 0 if it has another
+ * form. */
+static size_t split_line_of_csv(char *line, char *ret_columns[COLUMNS_MAX])
 {
     size_t count = 0;
 
@@ -254,7 +259,7 @@ static size_t read_columns(char *line, char *ret_columns[COLUMNS_MAX])
 /* The columns of redis-benchmark that are read. Several tests run one after the other, so their
  * rates are joined by the time for one request of each, and the worst latency counts. */
 typedef struct table {
-    int place[5]; /* index of each column of `known`; -1: it is missing */
+    int place[5]; /* index of the column of each name in `known`; -1: the column is missing */
     double seconds;
     size_t rows;
 } table;
@@ -267,7 +272,7 @@ static const struct {
               {"p99_latency_ms", "p99"},
               {"max_latency_ms", "max"}};
 
-static void read_csv_head(table *to, char *const *columns, size_t count)
+static void read_titles_of_csv(table *to, char *const *columns, size_t count)
 {
     for (int i = 0; i < 5; i++) {
         to->place[i] = -1;
@@ -278,14 +283,15 @@ static void read_csv_head(table *to, char *const *columns, size_t count)
     }
 }
 
-static void read_csv_row(tune_figures *figures, table *to, char *const *columns, size_t count)
+static void read_figures_of_csv_row(tune_figures *figures, table *to, char *const *columns,
+                                    size_t count)
 {
     for (int i = 0; i < 5; i++) {
         double value;
         if (to->place[i] < 0 || (size_t)to->place[i] >= count ||
             !tune_value_read(columns[to->place[i]], &value))
             continue;
-        const tune_figure *before = find_figure(figures, known[i].name);
+        const tune_figure *before = find_figure_by_name(figures, known[i].name);
         if (i == 0) {
             to->seconds += value > 0 ? 1 / value : INFINITY;
             value = (double)++to->rows / to->seconds;
@@ -296,24 +302,25 @@ static void read_csv_row(tune_figures *figures, table *to, char *const *columns,
     }
 }
 
-/* Read a line of redis-benchmark. Returns whether it is one. */
-static bool read_csv_line(tune_figures *figures, table *to, char *line)
+/* Read a line of a load's output into the figures. Returns whether it is a line of
+ * redis-benchmark. */
+static bool read_line_of_csv(tune_figures *figures, table *to, char *line)
 {
     char *columns[COLUMNS_MAX];
-    size_t count = line[0] == '"' ? read_columns(line, columns) : 0;
+    size_t count = line[0] == '"' ? split_line_of_csv(line, columns) : 0;
 
     if (count < 2)
         return false;
     if (strcmp(columns[0], "test") == 0)
-        read_csv_head(to, columns, count);
+        read_titles_of_csv(to, columns, count);
     else
-        read_csv_row(figures, to, columns, count);
+        read_figures_of_csv_row(figures, to, columns, count);
     return true;
 }
 
 /* --- own lines -------------------------------------------------------------------------------- */
 
-static bool is_name(const char *name, size_t length)
+static bool is_name_of_figure(const char *name, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         if (!isalnum((unsigned char)name[i]) && (i == 0 || strchr("._-/", name[i]) == NULL))
@@ -322,25 +329,26 @@ static bool is_name(const char *name, size_t length)
     return length > 0 && length < TUNE_NAME_SIZE && isalpha((unsigned char)name[0]);
 }
 
-/* Read a line in the form of this tree's benches. Returns false if such a line is invalid. */
-static bool read_own_line(tune_figures *figures, const char *line)
+/* Read a line NAME VALUE [UNIT], as the benches of this tree print it, into the figures. Returns
+ * false if such a line is invalid. */
+static bool read_line_of_own_form(tune_figures *figures, const char *line)
 {
     char name[TUNE_NAME_SIZE];
     double value;
     size_t length = strcspn(line, " \t");
     const char *at = line + length;
 
-    if (!is_name(line, length) || *at == '\0')
+    if (!is_name_of_figure(line, length) || *at == '\0')
         return true;
     at += strspn(at, " \t");
-    if (!read_number(&at, &value) || (*at != '\0' && !isspace((unsigned char)*at)))
+    if (!read_decimal_number(&at, &value) || (*at != '\0' && !isspace((unsigned char)*at)))
         return true;
     at += strspn(at, " \t");
     if (at[strcspn(at, " \t")] != '\0')
-        return true; /* a line of more than three words has another form */
-    double factor = factor_of(at, strlen(at));
+        return true; /* a line of more than three words is no line of this form */
+    double factor = get_factor_of_unit(at, strlen(at));
     snprintf(name, sizeof name, "%.*s", (int)length, line);
-    if (find_figure(figures, name) != NULL) {
+    if (find_figure_by_name(figures, name) != NULL) {
         snprintf(figures->error, sizeof figures->error, "'%s' stands in its output twice", name);
         return false;
     }
@@ -355,7 +363,7 @@ static bool read_own_line(tune_figures *figures, const char *line)
 
 bool tune_figures_read(const char *text, size_t size, tune_figures *ret_figures)
 {
-    /* older versions print no head, so these are the columns */
+    /* older versions of redis-benchmark print no head, so these are the columns */
     table csv = {.place = {1, -1, -1, -1, -1}};
     char line[LINE_MAX_BYTES];
 
@@ -372,8 +380,8 @@ bool tune_figures_read(const char *text, size_t size, tune_figures *ret_figures)
             continue;
         memcpy(line, at, length);
         line[length] = '\0';
-        if (!read_csv_line(ret_figures, &csv, line) && !read_line_of_tool(ret_figures, line) &&
-            !read_own_line(ret_figures, line))
+        if (!read_line_of_csv(ret_figures, &csv, line) && !read_line_of_tool(ret_figures, line) &&
+            !read_line_of_own_form(ret_figures, line))
             return false;
     }
     return true;

@@ -1,13 +1,14 @@
-/* The keys whose values are tried (keys.h). */
+/* The keys of the configuration whose values are tried (keys.h). */
 #include "tools/domus/tune/keys.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#define PARTS_MAX 16 /* parts of a path, at most, at which it is split for YAML */
+#define PARTS_MAX 16 /* most parts of a key's path, at which it is split for YAML */
 
-/* Values around the default of each key. The default itself is tried as today's value, so it is not
- * among them. In the path of a pool's key `*` stands for the pool's name. */
+/* The table of keys that are tried, with values around the default of each. The default itself is
+ * tried as today's value, so it is not among them. In the path of a pool's key `*` stands for the
+ * pool's name. */
 static const struct row {
     const char *path;
     const char *values;
@@ -31,13 +32,13 @@ static const struct row {
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static bool refuse_key(tune_keys *keys, const char *what, const char *name)
+static bool refuse_key_with_reason(tune_keys *keys, const char *what, const char *name)
 {
     snprintf(keys->error, sizeof keys->error, "'%.120s' %s", name, what);
     return false;
 }
 
-static bool is_path(const char *name)
+static bool is_valid_path_of_key(const char *name)
 {
     size_t length = strlen(name);
 
@@ -51,7 +52,7 @@ static bool is_path(const char *name)
 
 /* Returns whether a name means a path of the table: it is the whole path, or its end behind a dot.
  * In a pool's path `*` stands for any name. */
-static bool is_meant(const char *name, const char *path)
+static bool does_name_mean_path(const char *name, const char *path)
 {
     const char *star = strchr(path, '*');
     size_t length = strlen(name), whole = strlen(path);
@@ -66,14 +67,14 @@ static bool is_meant(const char *name, const char *path)
            (length == whole || path[whole - length - 1] == '.');
 }
 
-/* Returns the only row that a name means; NULL if there is none, or several. */
-static const struct row *find_row(const char *name, size_t *ret_found)
+/* Returns the only row of the table that a name means; NULL if there is none, or several. */
+static const struct row *find_only_row_of_name(const char *name, size_t *ret_found)
 {
     const struct row *row = NULL;
 
     *ret_found = 0;
     for (size_t i = 0; i < ROWS; i++) {
-        if (is_meant(name, table[i].path)) {
+        if (does_name_mean_path(name, table[i].path)) {
             row = &table[i];
             ++*ret_found;
         }
@@ -81,7 +82,7 @@ static const struct row *find_row(const char *name, size_t *ret_found)
     return *ret_found == 1 ? row : NULL;
 }
 
-static tune_key *find_key(tune_keys *keys, const char *path)
+static tune_key *find_key_by_path(tune_keys *keys, const char *path)
 {
     for (size_t i = 0; i < keys->count; i++) {
         if (strcmp(keys->each[i].path, path) == 0)
@@ -90,11 +91,11 @@ static tune_key *find_key(tune_keys *keys, const char *path)
     return NULL;
 }
 
-/* Returns the key with a path, without values; it is added if it was not there. NULL: there is no
- * room. */
-static tune_key *make_key(tune_keys *keys, const char *path)
+/* Returns the key with this path, whose values are tried; it is added, without values, if it was
+ * not there. NULL: there is no room. */
+static tune_key *find_or_add_key(tune_keys *keys, const char *path)
 {
-    tune_key *key = find_key(keys, path);
+    tune_key *key = find_key_by_path(keys, path);
 
     if (key == NULL && keys->count < TUNE_KEYS_MAX)
         key = &keys->each[keys->count++];
@@ -107,7 +108,7 @@ static tune_key *make_key(tune_keys *keys, const char *path)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-static bool is_value(const char *value, size_t length)
+static bool is_valid_text_of_value(const char *value, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         if (!isprint((unsigned char)value[i]))
@@ -116,7 +117,7 @@ static bool is_value(const char *value, size_t length)
     return length > 0 && length < TUNE_VALUE_SIZE;
 }
 
-static bool has_value(const tune_key *key, const char *value, size_t length)
+static bool has_key_value(const tune_key *key, const char *value, size_t length)
 {
     for (size_t i = 0; i < key->count; i++) {
         if (strlen(key->values[i]) == length && strncmp(key->values[i], value, length) == 0)
@@ -125,14 +126,15 @@ static bool has_value(const tune_key *key, const char *value, size_t length)
     return false;
 }
 
-static bool add_values(tune_keys *keys, tune_key *key, const char *values)
+static bool add_values_to_key(tune_keys *keys, tune_key *key, const char *values)
 {
     for (const char *at = values;; at++) {
         size_t length = strcspn(at, ",");
-        if (!is_value(at, length) || has_value(key, at, length))
-            return refuse_key(keys, "has a value that is empty, too long or there twice", values);
+        if (!is_valid_text_of_value(at, length) || has_key_value(key, at, length))
+            return refuse_key_with_reason(
+                keys, "has a value that is empty, too long or there twice", values);
         if (key->count == TUNE_VALUES_MAX)
-            return refuse_key(keys, "has more than 16 values", key->path);
+            return refuse_key_with_reason(keys, "has more than 16 values", key->path);
         snprintf(key->values[key->count++], TUNE_VALUE_SIZE, "%.*s", (int)length, at);
         at += length;
         if (*at == '\0')
@@ -140,32 +142,33 @@ static bool add_values(tune_keys *keys, tune_key *key, const char *values)
     }
 }
 
-static bool add_key(tune_keys *keys, const char *path, const char *values)
+static bool add_key_with_values(tune_keys *keys, const char *path, const char *values)
 {
-    tune_key *key = make_key(keys, path);
+    tune_key *key = find_or_add_key(keys, path);
 
-    return key != NULL ? add_values(keys, key, values)
-                       : refuse_key(keys, "is one key more than 16", path);
+    return key != NULL ? add_values_to_key(keys, key, values)
+                       : refuse_key_with_reason(keys, "is one key more than 16", path);
 }
 
 /* --- adding keys, and showing candidates ------------------------------------------------------ */
 
-static bool add_name(tune_keys *keys, const char *name)
+static bool add_key_of_table(tune_keys *keys, const char *name)
 {
     size_t found;
-    const struct row *row = find_row(name, &found);
+    const struct row *row = find_only_row_of_name(name, &found);
 
-    if (!is_path(name))
-        return refuse_key(keys, "is no key", name);
+    if (!is_valid_path_of_key(name))
+        return refuse_key_with_reason(keys, "is no key", name);
     if (row == NULL)
-        return refuse_key(keys,
-                          found == 0 ? "is no key with values of its own: name them by --values"
-                                     : "is the end of several keys",
-                          name);
+        return refuse_key_with_reason(
+            keys,
+            found == 0 ? "is no key with values of its own: name them by --values"
+                       : "is the end of several keys",
+            name);
     const char *path = strchr(row->path, '*') != NULL ? name : row->path;
-    if (find_key(keys, path) != NULL)
-        return refuse_key(keys, "is there twice", path);
-    return add_key(keys, path, row->values);
+    if (find_key_by_path(keys, path) != NULL)
+        return refuse_key_with_reason(keys, "is there twice", path);
+    return add_key_with_values(keys, path, row->values);
 }
 
 bool tune_keys_add(tune_keys *keys, const char *names)
@@ -176,8 +179,8 @@ bool tune_keys_add(tune_keys *keys, const char *names)
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)length, at);
         if (length >= sizeof name)
-            return refuse_key(keys, "is no key", name);
-        if (!add_name(keys, name))
+            return refuse_key_with_reason(keys, "is no key", name);
+        if (!add_key_of_table(keys, name))
             return false;
         at += length;
         if (*at == '\0')
@@ -191,20 +194,20 @@ bool tune_keys_set(tune_keys *keys, const char *text)
     size_t found, length = strcspn(text, "=");
 
     snprintf(name, sizeof name, "%.*s", (int)length, text);
-    if (text[length] == '\0' || length >= sizeof name || !is_path(name))
-        return refuse_key(keys, "is not KEY=VALUE,VALUE", text);
-    const struct row *row = find_row(name, &found);
+    if (text[length] == '\0' || length >= sizeof name || !is_valid_path_of_key(name))
+        return refuse_key_with_reason(keys, "is not KEY=VALUE,VALUE", text);
+    const struct row *row = find_only_row_of_name(name, &found);
     if (found > 1)
-        return refuse_key(keys, "is the end of several keys", name);
+        return refuse_key_with_reason(keys, "is the end of several keys", name);
     const char *path = row != NULL && strchr(row->path, '*') == NULL ? row->path : name;
-    return add_key(keys, path, text + length + 1);
+    return add_key_with_values(keys, path, text + length + 1);
 }
 
 void tune_keys_add_all(tune_keys *keys)
 {
     for (size_t i = 0; i < ROWS; i++) {
-        if (strchr(table[i].path, '*') == NULL && find_key(keys, table[i].path) == NULL)
-            (void)add_key(keys, table[i].path, table[i].values);
+        if (strchr(table[i].path, '*') == NULL && find_key_by_path(keys, table[i].path) == NULL)
+            (void)add_key_with_values(keys, table[i].path, table[i].values);
     }
 }
 
@@ -231,8 +234,8 @@ void tune_keys_show(const tune_keys *keys, const tune_point *point, char *ret_te
 
 /* --- YAML ------------------------------------------------------------------------------------- */
 
-/* Split a path. Returns the number of its parts. */
-static size_t split_path(const char *path, char *ret_copy, char *ret_parts[PARTS_MAX])
+/* Split the path of a key at its dots. Returns the number of its parts. */
+static size_t split_path_into_parts(const char *path, char *ret_copy, char *ret_parts[PARTS_MAX])
 {
     size_t count = 0;
     char *rest = ret_copy;
@@ -252,24 +255,24 @@ bool tune_keys_is_element(const tune_keys *keys, size_t key)
     return strncmp(path, "pools.", 6) == 0 || strncmp(path, "listeners.", 10) == 0;
 }
 
-/* Returns whether a candidate's value of a key must be written in YAML. */
-static bool is_in_yaml(const tune_keys *keys, const tune_point *point, size_t key)
+/* Returns whether a candidate's value of a key has to be written in the YAML. */
+static bool must_value_be_in_yaml(const tune_keys *keys, const tune_point *point, size_t key)
 {
     return point->choice[key] != 0 && !tune_keys_is_element(keys, key);
 }
 
-/* Returns whether a value must be quoted, because YAML or the configuration's reader could take it
- * for something else. */
-static bool needs_quotes(const char *value)
+/* Returns whether a value must be quoted in YAML, because YAML or the configuration's reader could
+ * take it for something else. */
+static bool needs_value_quotes(const char *value)
 {
     return value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                "._-/%")] != '\0' ||
            !isalnum((unsigned char)value[0]);
 }
 
-static void print_value(const char *value, FILE *out)
+static void print_value_as_yaml(const char *value, FILE *out)
 {
-    if (!needs_quotes(value)) {
+    if (!needs_value_quotes(value)) {
         (void)fprintf(out, " %s\n", value);
         return;
     }
@@ -279,33 +282,36 @@ static void print_value(const char *value, FILE *out)
     (void)fputs("'\n", out);
 }
 
-/* Print the parts of a path that differ from those of the path before. */
-static void print_key(char *const *parts, size_t count, size_t same, const char *value, FILE *out)
+/* Print the parts of a key's path that differ from those of the path before it, as YAML. */
+static void print_new_parts_of_path(char *const *parts, size_t count, size_t same,
+                                    const char *value, FILE *out)
 {
     for (size_t i = same; i < count; i++)
         (void)fprintf(out, "%*s%s:%s", (int)i * 2, "", parts[i], i + 1 < count ? "\n" : "");
-    print_value(value, out);
+    print_value_as_yaml(value, out);
 }
 
-/* Print keys with the same first parts together, in whatever order the user has named them. */
-static void print_group(const tune_keys *keys, const tune_point *point, size_t first,
-                        uint32_t *done, FILE *out)
+/* Print keys with the same first parts together as YAML, in whatever order the user has named
+ * them. */
+static void print_keys_grouped_by_path(const tune_keys *keys, const tune_point *point, size_t first,
+                                       uint32_t *done, FILE *out)
 {
     char copies[2][TUNE_KEY_SIZE], *parts[2][PARTS_MAX];
     size_t counts[2] = {0, 0}, now = 0;
 
-    /* The next key is the one with the most parts in common with the last one. */
+    /* The key to be printed next is the one with the most parts in common with the last one. */
     for (size_t next = first, same = 0; next < keys->count; now = 1 - now) {
-        counts[now] = split_path(keys->each[next].path, copies[now], parts[now]);
-        print_key(parts[now], counts[now], same, keys->each[next].values[point->choice[next] - 1],
-                  out);
+        counts[now] = split_path_into_parts(keys->each[next].path, copies[now], parts[now]);
+        print_new_parts_of_path(parts[now], counts[now], same,
+                                keys->each[next].values[point->choice[next] - 1], out);
         *done |= 1u << next;
         size_t best = 0, found = keys->count;
         for (size_t i = 0; i < keys->count; i++) {
-            if (!is_in_yaml(keys, point, i) || (*done & 1u << i) != 0)
+            if (!must_value_be_in_yaml(keys, point, i) || (*done & 1u << i) != 0)
                 continue;
             size_t alike = 0;
-            counts[1 - now] = split_path(keys->each[i].path, copies[1 - now], parts[1 - now]);
+            counts[1 - now] =
+                split_path_into_parts(keys->each[i].path, copies[1 - now], parts[1 - now]);
             while (alike < counts[now] && alike < counts[1 - now] &&
                    strcmp(parts[now][alike], parts[1 - now][alike]) == 0)
                 alike++;
@@ -324,7 +330,7 @@ void tune_keys_yaml(const tune_keys *keys, const tune_point *point, FILE *out)
     uint32_t done = 0;
 
     for (size_t i = 0; i < keys->count; i++) {
-        if (is_in_yaml(keys, point, i) && (done & 1u << i) == 0)
-            print_group(keys, point, i, &done, out);
+        if (must_value_be_in_yaml(keys, point, i) && (done & 1u << i) == 0)
+            print_keys_grouped_by_path(keys, point, i, &done, out);
     }
 }

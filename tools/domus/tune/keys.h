@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-#define TUNE_KEY_SIZE   128 /* bytes of a key's path, with a zero */
-#define TUNE_VALUE_SIZE 64  /* bytes of a value, with a zero */
+#define TUNE_KEY_SIZE   128 /* most bytes of a key's path, with a zero */
+#define TUNE_VALUE_SIZE 64  /* most bytes of a key's value, with a zero */
 
 typedef struct tune_key {
     char path[TUNE_KEY_SIZE];
@@ -21,32 +21,33 @@ typedef struct tune_key {
 typedef struct tune_keys {
     size_t count;
     tune_key each[TUNE_KEYS_MAX];
-    char error[256]; /* reason why the last call has failed */
+    char error[256]; /* reason why the last call about these keys has failed */
 } tune_keys;
 
-/* Add keys of the table, named with commas between them. A name may be the end of a path
- * ("idle.spin"); a pool's is pools.NAME.throughput. Returns whether all were added. */
+/* Add keys of the table to those that are tried, named with commas between them. A name may be
+ * the end of a path ("idle.spin"); a pool's is pools.NAME.throughput. Returns whether all were
+ * added. */
 bool tune_keys_add(tune_keys *keys, const char *names);
 
-/* Add a key with its values, or replace its values: KEY=VALUE,VALUE. Returns whether the text is
- * valid. */
+/* Add a key with the values that are tried, or replace its values: KEY=VALUE,VALUE. Returns whether
+ * the text is valid. */
 bool tune_keys_set(tune_keys *keys, const char *text);
 
-/* Add all keys of the table except those of pools. */
+/* Add all keys of the table except the keys of pools. */
 void tune_keys_add_all(tune_keys *keys);
 
-/* Write the assignment of one key of a candidate for --set: KEY=VALUE. */
+/* Write the value of one key of a candidate as an argument for --set: KEY=VALUE. */
 void tune_keys_assignment(const tune_keys *keys, const tune_point *point, size_t key,
                           char *ret_text, size_t size);
 
-/* Write a candidate as text: "ioRatio=65 idle.spin=0", or "today's values". */
+/* Write a candidate as text for people: "ioRatio=65 idle.spin=0", or "today's values". */
 void tune_keys_show(const tune_keys *keys, const tune_point *point, char *ret_text, size_t size);
 
 /* Returns whether a key belongs to an element of a list, below pools or listeners. A second file
  * would replace the whole list, so only --set can change one element. */
 bool tune_keys_is_element(const tune_keys *keys, size_t key);
 
-/* Write a candidate as YAML, without the keys of elements. */
+/* Write the values of a candidate as YAML, without the keys of list elements. */
 void tune_keys_yaml(const tune_keys *keys, const tune_point *point, FILE *out);
 
 #endif

@@ -14,18 +14,19 @@
 
 /* ---- bounds.c ---------------------------------------------------------------------------------*/
 
-/* Bounds that a candidate must keep, such as 'p99 < 2ms'. */
+/* A bound on a figure that a candidate must keep, such as 'p99 < 2ms'. */
 
 #define TUNE_BOUNDS_MAX 8
 
 typedef struct tune_bound {
     char name[TUNE_NAME_SIZE];
-    bool is_most; /* true: the figure may be at most the value; false: at least */
-    double value; /* the value, above 0 */
+    /* kind of the bound: true, the figure may be at most the value; false, at least */
+    bool is_most;
+    double value; /* the value of the bound, above 0 */
 } tune_bound;
 
-/* Read a bound: NAME < VALUE, or with <=, > or >=; a figure equal to the value keeps each of them.
- * Returns whether it is valid. */
+/* Read a bound on a figure: NAME < VALUE, or with <=, > or >=; a figure equal to the value keeps
+ * each of them. Returns whether it is valid. */
 bool tune_bound_read(const char *text, tune_bound *ret_bound);
 
 /* Returns by how much a figure breaks a bound, as the logarithm of their ratio; 0 if it keeps the
@@ -44,14 +45,15 @@ typedef struct tune_request {
     size_t bounds_count;
     tune_bound bounds[TUNE_BOUNDS_MAX];
     const char *bound_texts[TUNE_BOUNDS_MAX];
-    const char *plot, *json; /* file names; NULL: the file is not wanted */
+    /* names of the files that the report gets; NULL: the file is not wanted */
+    const char *plot, *json;
     bool is_dry, has_seed;
-    int argc; /* words of the command line, from "tune" on */
+    int argc; /* words of the command line of `domus tune`, from "tune" on */
     char **argv;
 } tune_request;
 
-/* Read the command line. Returns whether it is valid; otherwise `ret_status` gets the exit
- * status. */
+/* Read the command line of `domus tune`. Returns whether it is valid; otherwise `ret_status` gets
+ * the exit status. */
 bool tune_request_read(const command *self, int argc, char **argv, tune_request *ret_request,
                        int *ret_status);
 
@@ -59,17 +61,18 @@ bool tune_request_read(const command *self, int argc, char **argv, tune_request 
 
 /* One stage of a search: tries the values of one key, in rounds (tools/domus/tune/search.h). */
 
-/* Begin the stage of search->key with its first round. */
+/* Begin the stage for the key search->key, with its first round. */
 void tune_stage_begin(tune_search *search);
 
-/* Record all outcomes of a round, and begin the next one. Returns whether the stage continues. */
+/* Record all outcomes of a round of the stage, and begin the next one. Returns whether the stage
+ * continues. */
 bool tune_stage_end_round(tune_search *search);
 
-/* End the stage, and put its best value into search->best. Sets search->verdict if the base has
- * failed. Returns whether the chosen value breaks the bounds. */
+/* End the stage of a search, and put its best value into search->best. Sets search->verdict if the
+ * base has failed. Returns whether the chosen value breaks the bounds. */
 bool tune_stage_end(tune_search *search);
 
-/* Returns the best rival so far. */
+/* Returns the best rival of the stage so far. */
 const tune_rival *tune_stage_best(const tune_search *search);
 
 /* Returns the logarithm of the ratio to the base that occurs by chance in at most 5 of 100 cases
@@ -83,30 +86,31 @@ double tune_stage_noise(const tune_search *search);
 
 typedef struct tune_progress {
     bool is_terminal;
-    bool has_line; /* the line on the terminal has no line end yet */
+    bool has_line; /* the progress line on the terminal has no line end yet */
 } tune_progress;
 
 void tune_progress_begin(tune_progress *progress);
 
-/* Show that a run begins, if this is a terminal. `records` has the runs before it. */
+/* Show that a run of the search begins, if the output is a terminal. `records` has the runs before
+ * it. */
 void tune_progress_show(tune_progress *progress, const tune_records *records);
 
-/* Show the last run of `records`. */
+/* Show the last run of `records`, which has ended. */
 void tune_progress_add(tune_progress *progress, const tune_records *records);
 
-/* End the line that changes, so that other text can be printed. */
+/* End the line on the terminal that changes, so that other text can be printed. */
 void tune_progress_clear(tune_progress *progress);
 
 /* ---- report.c ---------------------------------------------------------------------------------*/
 
-/* The result of a search, as YAML that can be given to --config: all but the values that won are
- * comments. */
+/* Prints the result of a search as YAML that can be given to --config: all but the values that won
+ * are comments. */
 
-/* Print the verdict, the winning values, their effect on other figures, and the front. `words` are
- * the words of a command line that repeats the search; NULL ends them. */
+/* Print the verdict of a search, the winning values, their effect on other figures, and the front.
+ * `words` are the words of a command line that repeats the search; NULL ends them. */
 void tune_report_print(const tune_records *records, char *const *words, FILE *out);
 
-/* Print all runs as JSON. Returns whether that succeeded. */
+/* Print all runs of a search as JSON. Returns whether that succeeded. */
 bool tune_report_json(const tune_records *records, FILE *out);
 
 /* Print the candidates as an SVG picture: the rate to the right, and p99, or else cpu, upwards.
@@ -115,11 +119,11 @@ bool tune_report_svg(const tune_records *records, FILE *out);
 
 /* ---- scatter.c --------------------------------------------------------------------------------*/
 
-/* The candidates as a picture: the rate to the right, and p99, or else cpu, upwards. */
+/* Draws the candidates as a picture: the rate to the right, and p99, or else cpu, upwards. */
 
 /* The scale that gives candidates their places in a picture whose sides have the length 1. */
 typedef struct tune_scale {
-    int axis; /* index in tune_axes of the figure that is drawn upwards */
+    int axis; /* index in tune_axes of the figure that the picture draws upwards */
     double least[2], most[2];
 } tune_scale;
 
@@ -127,16 +131,18 @@ typedef struct tune_scale {
  * rate and a p99, and fewer than two have a rate and a cpu. */
 bool tune_scale_make(const tune_spot *spots, size_t count, tune_scale *ret_scale);
 
-/* Get the place of a candidate: to the right, and upwards. Returns whether it has one. */
+/* Get the place of a candidate in the picture: to the right, and upwards. Returns whether it has
+ * one. */
 bool tune_scale_place(const tune_scale *scale, const tune_spot *spot, double ret_place[2]);
 
-/* Print the picture with letters, in lines of a comment, unless there is nothing to show. */
+/* Print the picture of the candidates with letters, in lines of a comment, unless there is nothing
+ * to show. */
 void tune_scatter_print(const tune_records *records, const tune_spot *spots, size_t count,
                         FILE *out);
 
 /* ---- shell.c ----------------------------------------------------------------------------------*/
 
-/* The shell command of a service, to which words are added. */
+/* Judges the shell command of a service, to which words are added. */
 
 /* Returns why words behind a command would not reach its program, such as a comment, a pipe in the
  * last command, or an operator like `;` or `&` at the end; NULL if no reason is found. Only the

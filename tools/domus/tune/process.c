@@ -1,4 +1,4 @@
-/* Commands of the user that run beside this program (process.h). */
+/* Runs commands of the user beside this program (process.h). */
 #include "tools/domus/tune/process.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 
 #define WORDS_MAX 40
 #define STEP_MS   5
-#define KILLED_MS 5000 /* ms in which the kernel ends processes that were killed */
+#define KILLED_MS 5000 /* ms in which the kernel has to end processes that were killed */
 
 static const char shell[] = "/bin/sh";
 
@@ -34,11 +34,12 @@ int64_t tune_now_ms(void)
 /* The status of a process, as the kernel reports it. */
 typedef struct process_status {
     pid_t pid, parent, group;
-    double of_children; /* CPU time of children for which it has waited, in seconds */
+    /* CPU time of those children of the process for which it has waited, in seconds */
+    double of_children;
 } process_status;
 
-/* Read the status of a process. Returns whether the process exists. */
-static bool read_status(const char *pid, process_status *ret_status)
+/* Read the status of a process from /proc. Returns whether the process exists. */
+static bool read_status_of_process(const char *pid, process_status *ret_status)
 {
     char path[64], text[1024];
     long parent, group;
@@ -51,7 +52,7 @@ static bool read_status(const char *pid, process_status *ret_status)
     ssize_t size = read(fd, text, sizeof text - 1);
     (void)close(fd);
     text[size > 0 ? size : 0] = '\0';
-    /* the name ends at the last parenthesis, because it may contain others */
+    /* the process's name ends at the last parenthesis, because it may contain others */
     const char *behind = strrchr(text, ')');
     if (behind == NULL ||
         sscanf(behind, ") %*c %ld %ld %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %lu %lu", &parent,
@@ -66,24 +67,25 @@ static bool read_status(const char *pid, process_status *ret_status)
     return true;
 }
 
-/* Get the next process of /proc. Returns whether there is one. */
-static bool next_process(DIR *directory, process_status *ret_status)
+/* Get the next process that /proc lists. Returns whether there is one. */
+static bool get_next_process_of_proc(DIR *directory, process_status *ret_status)
 {
     struct dirent *entry;
 
     while ((entry = readdir(directory)) != NULL) {
         if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-            read_status(entry->d_name, ret_status))
+            read_status_of_process(entry->d_name, ret_status))
             return true;
     }
     return false;
 }
 
-/* Children that this program had when it began, such as those of a shell that has executed it. */
+/* Children that this program had already when it began, such as those of a shell that has executed
+ * it. */
 static pid_t strangers[TUNE_MEMBERS_MAX];
 static size_t strangers_count;
 
-static bool is_stranger(pid_t pid)
+static bool is_child_from_before(pid_t pid)
 {
     for (size_t i = 0; i < strangers_count; i++) {
         if (strangers[i] == pid)
@@ -92,13 +94,13 @@ static bool is_stranger(pid_t pid)
     return false;
 }
 
-static void remember_strangers(void)
+static void remember_children_from_before(void)
 {
     DIR *directory = opendir("/proc");
     process_status one;
 
     while (directory != NULL && strangers_count < TUNE_MEMBERS_MAX &&
-           next_process(directory, &one)) {
+           get_next_process_of_proc(directory, &one)) {
         if (one.parent == getpid())
             strangers[strangers_count++] = one.pid;
     }
@@ -110,16 +112,17 @@ void tune_process_prepare(void)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
 
-    remember_strangers();
+    remember_children_from_before();
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1UL);
-    /* if the reader of the output is gone, this program must still end the service */
+    /* without a reader of its output, this program must still end the service */
     (void)sigaction(SIGPIPE, &ignore, NULL);
 }
 
 /* --- beginning a process ---------------------------------------------------------------------- */
 
-/* Do the part of tune_process_begin() in the new process. */
-static _Noreturn void become_command(const char *script, char *const *words, const int *pipes)
+/* Do the part of tune_process_begin() that runs in the new process. */
+static _Noreturn void execute_command_in_child(const char *script, char *const *words,
+                                               const int *pipes)
 {
     char *all[WORDS_MAX + 5] = {(char *)(uintptr_t)shell, (char[]){"-c"}, (char *)(uintptr_t)script,
                                 (char[]){"sh"}};
@@ -141,7 +144,7 @@ static _Noreturn void become_command(const char *script, char *const *words, con
     _exit(127);
 }
 
-static void close_descriptors(const int *fds, size_t count)
+static void close_descriptors_of_pipes(const int *fds, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (fds[i] >= 0)
@@ -165,14 +168,14 @@ int tune_process_begin(tune_process *process, const char *command, char *const *
     (void)fflush(NULL);
     process->pid = fork();
     if (process->pid == 0)
-        become_command(script, words, pipes);
+        execute_command_in_child(script, words, pipes);
     error = process->pid < 0 ? -errno : 0;
     free(script);
     if (error != 0)
         goto close_pipes;
-    /* the child does the same, because either may be first */
+    /* the child sets its group, too, because either process may be first */
     (void)setpgid(process->pid, process->pid);
-    close_descriptors((int[]){pipes[1], pipes[3]}, 2);
+    close_descriptors_of_pipes((int[]){pipes[1], pipes[3]}, 2);
     (void)fcntl(pipes[0], F_SETFL, O_NONBLOCK);
     (void)fcntl(pipes[2], F_SETFL, O_NONBLOCK);
     process->out.fd = pipes[0];
@@ -181,26 +184,26 @@ int tune_process_begin(tune_process *process, const char *command, char *const *
 
 close_pipes:
     process->pid = 0;
-    close_descriptors(pipes, 4);
+    close_descriptors_of_pipes(pipes, 4);
     return error;
 }
 
 /* --- output of processes ---------------------------------------------------------------------- */
 
-/* Remove the first half of the kept output. */
-static void make_room(tune_stream *stream)
+/* Remove the first half of the output of a process that is kept. */
+static void remove_first_half_of_output(tune_stream *stream)
 {
     stream->size /= 2;
     memmove(stream->text, stream->text + sizeof stream->text / 2, stream->size);
 }
 
-/* Read the bytes that have come, at most 16 pieces, so that an endless stream does not keep others
- * from being read. */
-static void read_stream(tune_stream *stream)
+/* Read the bytes of a process's stream that have come, at most 16 pieces, so that an endless stream
+ * does not keep others from being read. */
+static void read_bytes_of_stream(tune_stream *stream)
 {
     for (int i = 0; i < 16 && stream->fd >= 0; i++) {
         if (stream->size == sizeof stream->text)
-            make_room(stream);
+            remove_first_half_of_output(stream);
         ssize_t got =
             read(stream->fd, stream->text + stream->size, sizeof stream->text - stream->size);
         if (got > 0) {
@@ -223,13 +226,14 @@ void tune_process_wait(tune_process *one, tune_process *other, int ms)
         streams[2] = &other->out;
         streams[3] = &other->err;
     }
-    for (int i = 0; i < 4; i++) /* poll() ignores negative descriptors */
+    /* streams that have ended are ignored, because poll() ignores negative descriptors */
+    for (int i = 0; i < 4; i++)
         polled[i] =
             (struct pollfd){.fd = streams[i] != NULL ? streams[i]->fd : -1, .events = POLLIN};
     (void)poll(polled, 4, ms);
     for (int i = 0; i < 4; i++) {
         if (streams[i] != NULL && polled[i].revents != 0)
-            read_stream(streams[i]);
+            read_bytes_of_stream(streams[i]);
     }
 }
 
@@ -239,14 +243,15 @@ bool tune_process_has_ended(tune_process *process)
 {
     if (!process->has_ended && waitpid(process->pid, &process->status, WNOHANG) == process->pid) {
         process->has_ended = true;
-        read_stream(&process->out);
-        read_stream(&process->err);
+        read_bytes_of_stream(&process->out);
+        read_bytes_of_stream(&process->err);
     }
     return process->has_ended;
 }
 
-/* Wait for all processes of the group, for at most `ms`. Returns whether all have ended. */
-static bool wait_for_group(tune_process *process, long ms)
+/* Wait for all processes of the group of a command, for at most `ms`. Returns whether all have
+ * ended. */
+static bool wait_for_processes_of_group(tune_process *process, long ms)
 {
     int64_t end = tune_now_ms() + ms;
 
@@ -274,12 +279,12 @@ bool tune_process_end(tune_process *process, long ms)
     if (process->pid == 0)
         return true;
     (void)kill(-process->pid, SIGTERM);
-    if (!wait_for_group(process, ms)) {
+    if (!wait_for_processes_of_group(process, ms)) {
         has_ended = false;
         (void)kill(-process->pid, SIGKILL);
-        (void)wait_for_group(process, KILLED_MS);
+        (void)wait_for_processes_of_group(process, KILLED_MS);
     }
-    close_descriptors((int[]){process->out.fd, process->err.fd}, 2);
+    close_descriptors_of_pipes((int[]){process->out.fd, process->err.fd}, 2);
     process->out.fd = process->err.fd = -1;
     process->pid = 0;
     return has_ended;
@@ -287,14 +292,14 @@ bool tune_process_end(tune_process *process, long ms)
 
 /* Send a signal to all adopted processes, and wait for those that have ended. Returns whether any
  * are left. */
-static bool signal_adopted(int number)
+static bool signal_adopted_processes(int number)
 {
     DIR *directory = opendir("/proc");
     bool is_any = false;
     process_status one;
 
-    while (directory != NULL && next_process(directory, &one)) {
-        if (one.parent != getpid() || is_stranger(one.pid))
+    while (directory != NULL && get_next_process_of_proc(directory, &one)) {
+        if (one.parent != getpid() || is_child_from_before(one.pid))
             continue;
         is_any = true;
         (void)kill(one.pid, number);
@@ -311,19 +316,19 @@ void tune_process_end_adopted(long ms)
     const struct timespec pause = {.tv_nsec = STEP_MS * 1000000L};
     int64_t end = tune_now_ms() + ms;
 
-    if (!signal_adopted(SIGTERM))
+    if (!signal_adopted_processes(SIGTERM))
         return;
-    while (tune_now_ms() < end && signal_adopted(0))
+    while (tune_now_ms() < end && signal_adopted_processes(0))
         (void)nanosleep(&pause, NULL);
     end = tune_now_ms() + KILLED_MS;
-    while (signal_adopted(SIGKILL) && tune_now_ms() < end)
+    while (signal_adopted_processes(SIGKILL) && tune_now_ms() < end)
         (void)nanosleep(&pause, NULL);
 }
 
 /* --- CPU time --------------------------------------------------------------------------------- */
 
 /* Returns the CPU time of all threads of a process, including those that have ended, in seconds. */
-static double cpu_of(pid_t pid)
+static double get_cpu_time_of_process(pid_t pid)
 {
     struct timespec used;
     clockid_t clock;
@@ -340,18 +345,19 @@ void tune_process_cpu(const tune_process *process, tune_cpu *ret_cpu)
 
     ret_cpu->count = 0;
     while (directory != NULL && ret_cpu->count < TUNE_MEMBERS_MAX &&
-           next_process(directory, &one)) {
+           get_next_process_of_proc(directory, &one)) {
         if (one.group != process->pid)
             continue;
         ret_cpu->pids[ret_cpu->count] = one.pid;
         ret_cpu->of_children[ret_cpu->count] = one.of_children;
-        ret_cpu->seconds[ret_cpu->count++] = cpu_of(one.pid);
+        ret_cpu->seconds[ret_cpu->count++] = get_cpu_time_of_process(one.pid);
     }
     if (directory != NULL)
         (void)closedir(directory);
 }
 
-/* Returns the index of a process in a look; the number of processes if it is not there. */
+/* Returns the index of a process in a look at CPU times; the number of processes if it is not
+ * there. */
 static size_t find_process_in_look(const tune_cpu *look, pid_t pid)
 {
     size_t i = 0;

@@ -12,20 +12,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define TUNE_OUTPUT_MAX  65536 /* bytes of each stream that are kept, at most */
-#define TUNE_MEMBERS_MAX 256   /* processes of a group whose CPU time is counted, at most */
+#define TUNE_OUTPUT_MAX  65536 /* most bytes of each output stream that are kept */
+#define TUNE_MEMBERS_MAX 256   /* most processes of a group whose CPU time is counted */
 
-/* The last bytes that were printed on a stream. */
+/* The last bytes that a process has printed on one of its output streams. */
 typedef struct tune_stream {
-    int fd; /* descriptor of the pipe; -1: the stream has ended */
+    int fd; /* descriptor of the stream's pipe; -1: the stream has ended */
     size_t size;
     char text[TUNE_OUTPUT_MAX];
 } tune_stream;
 
 typedef struct tune_process {
-    pid_t pid; /* pid of the leader and of its group; 0: not begun */
+    pid_t pid; /* pid of the group's leader and of the group; 0: the process was not begun */
     bool has_ended;
-    int status; /* status of the leader from waitpid(), if it has ended */
+    int status; /* status of the group's leader from waitpid(), if it has ended */
     tune_stream out, err;
 } tune_process;
 
@@ -41,19 +41,20 @@ typedef struct tune_cpu {
  * output. Must be called once. */
 void tune_process_prepare(void);
 
-/* Begin `command` with further words, which the shell does not interpret; NULL ends them. Returns 0
- * or a negative errno. After 0, tune_process_end() must follow. */
+/* Begin a process that runs `command` by the shell, with further words, which the shell does not
+ * interpret; NULL ends them. Returns 0 or a negative errno. After 0, tune_process_end() must
+ * follow. */
 int tune_process_begin(tune_process *process, const char *command, char *const *words);
 
-/* Read the output of processes, for at most `ms` or until something comes. Either process may be
- * NULL. */
+/* Read the output of two processes, for at most `ms` or until something comes. Either process may
+ * be NULL. */
 void tune_process_wait(tune_process *one, tune_process *other, int ms);
 
-/* Returns whether the leader has ended. */
+/* Returns whether the leader of the process group has ended. */
 bool tune_process_has_ended(tune_process *process);
 
-/* Ask the whole group to end, kill what is left after `ms`, and wait for it. Returns whether it has
- * ended without being killed. */
+/* Ask the whole process group to end, kill what is left after `ms`, and wait for it. Returns
+ * whether it has ended without being killed. */
 bool tune_process_end(tune_process *process, long ms);
 
 /* End all processes that this program has adopted, which have left their group: ask them to end,
@@ -63,10 +64,11 @@ void tune_process_end_adopted(long ms);
 
 void tune_process_cpu(const tune_process *process, tune_cpu *ret_cpu);
 
-/* Returns the CPU time between two looks, in seconds, including children that have ended. */
+/* Returns the CPU time of a process group between two looks, in seconds, including children that
+ * have ended. */
 double tune_cpu_between(const tune_cpu *before, const tune_cpu *after);
 
-/* Returns the time in ms of a clock that runs evenly. */
+/* Returns the time in ms of a clock that nobody sets. */
 int64_t tune_now_ms(void);
 
 #endif

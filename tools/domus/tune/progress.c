@@ -1,4 +1,4 @@
-/* Prints the lines of `domus tune` while it runs (parts.h). */
+/* Prints the lines that show the progress of `domus tune` (parts.h). */
 #include "tools/domus/tune/parts.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ void tune_progress_begin(tune_progress *progress)
 }
 
 /* Returns the number of columns of the terminal. */
-static int columns_of_terminal(void)
+static int get_columns_of_terminal(void)
 {
     struct winsize size;
 
@@ -25,8 +25,8 @@ static int columns_of_terminal(void)
     return size.ws_col < LINE_SIZE ? size.ws_col : LINE_SIZE;
 }
 
-/* Write how much time is left at most, estimated from the runs so far. */
-static void show_left(const tune_records *records, char *ret_text, size_t size)
+/* Write how much time the search needs at most, estimated from the runs so far. */
+static void write_time_left(const tune_records *records, char *ret_text, size_t size)
 {
     const tune_plan *plan = &records->search->plan;
     double seconds = 0;
@@ -42,8 +42,8 @@ static void show_left(const tune_records *records, char *ret_text, size_t size)
         snprintf(ret_text, size, "%.0f min", ceil(seconds / 60));
 }
 
-/* Write where the search is: its stage with the round, or the duel with the pair. */
-static void show_place(const tune_records *records, char *ret_text, size_t size)
+/* Write where the search is: in a stage with its round, or in the duel with its pair of runs. */
+static void write_place_in_search(const tune_records *records, char *ret_text, size_t size)
 {
     const tune_search *search = records->search;
 
@@ -56,8 +56,8 @@ static void show_place(const tune_records *records, char *ret_text, size_t size)
         snprintf(ret_text, size, "duel, pair %zu of %zu", search->pairs + 1, search->plan.pairs);
 }
 
-/* Write the best candidate so far, with its ratio and noise. */
-static void show_best(const tune_records *records, char *ret_text, size_t size)
+/* Write the best candidate of the search so far, with its ratio and noise. */
+static void write_best_candidate(const tune_records *records, char *ret_text, size_t size)
 {
     double ratio_log, noise;
     tune_point best = tune_search_best(records->search, &ratio_log, &noise);
@@ -79,12 +79,12 @@ void tune_progress_show(tune_progress *progress, const tune_records *records)
 
     if (!progress->is_terminal)
         return;
-    show_place(records, place, sizeof place);
-    show_left(records, left, sizeof left);
-    show_best(records, best, sizeof best);
+    write_place_in_search(records, place, sizeof place);
+    write_time_left(records, left, sizeof left);
+    write_best_candidate(records, best, sizeof best);
     snprintf(line, sizeof line, "[%-*.*s] %s, run %zu/%zu, %s left; %s", (int)strlen(BAR), full,
              BAR, place, search->runs + 1, search->plan.runs_max, left, best);
-    (void)fprintf(stderr, "\r\033[K%.*s", columns_of_terminal() - 1, line);
+    (void)fprintf(stderr, "\r\033[K%.*s", get_columns_of_terminal() - 1, line);
     (void)fflush(stderr);
     progress->has_line = true;
 }

@@ -9,7 +9,7 @@ static const char *const verdicts[TUNE_VERDICTS] = {
     [TUNE_WORSE] = "worse", [TUNE_BREAKS] = "breaks", [TUNE_FAILS] = "fails",
 };
 
-static json_t *values_of(const tune_records *records, const tune_point *point)
+static json_t *make_json_of_values(const tune_records *records, const tune_point *point)
 {
     json_t *values = json_object();
 
@@ -22,15 +22,15 @@ static json_t *values_of(const tune_records *records, const tune_point *point)
     return values;
 }
 
-static json_t *run_of(const tune_records *records, const tune_record *record)
+static json_t *make_json_of_run(const tune_records *records, const tune_record *record)
 {
     const char *stage = record->is_check  ? "check"
                         : record->is_duel ? "duel"
                                           : records->keys->each[record->key].path;
     json_t *figures = json_object();
-    json_t *run =
-        json_pack("{s:s, s:I, s:o, s:f}", "stage", stage, "round", (json_int_t)record->round + 1,
-                  "values", values_of(records, &record->point), "seconds", record->seconds);
+    json_t *run = json_pack(
+        "{s:s, s:I, s:o, s:f}", "stage", stage, "round", (json_int_t)record->round + 1, "values",
+        make_json_of_values(records, &record->point), "seconds", record->seconds);
 
     for (size_t i = 0; i < record->figures.count && !record->has_failed; i++)
         (void)json_object_set_new(figures, record->figures.each[i].name,
@@ -49,10 +49,11 @@ bool tune_report_json(const tune_records *records, FILE *out)
     json_t *runs = json_array();
 
     for (size_t i = 0; i < records->count; i++)
-        (void)json_array_append_new(runs, run_of(records, &records->each[i]));
-    json_t *all = json_pack("{s:s, s:s, s:o, s:s, s:o}", "goal", records->goal, "verdict",
-                            verdicts[records->search->verdict], "winner",
-                            values_of(records, &winner), "unit of times", "s", "runs", runs);
+        (void)json_array_append_new(runs, make_json_of_run(records, &records->each[i]));
+    json_t *all =
+        json_pack("{s:s, s:s, s:o, s:s, s:o}", "goal", records->goal, "verdict",
+                  verdicts[records->search->verdict], "winner",
+                  make_json_of_values(records, &winner), "unit of times", "s", "runs", runs);
     bool is_written = all != NULL &&
                       json_dumpf(all, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0 &&
                       fputc('\n', out) != EOF;

@@ -1,4 +1,4 @@
-/* Views of the runs of a search (record.h). */
+/* Computes views of the runs of a search for its report (record.h). */
 #include "tools/domus/tune/record.h"
 
 #include <math.h>
@@ -7,14 +7,14 @@
 
 const char *const tune_axes[3] = {"rate", "p99", "cpu"};
 
-static bool is_same(const tune_point *one, const tune_point *other)
+static bool is_same_candidate(const tune_point *one, const tune_point *other)
 {
     return memcmp(one, other, sizeof *one) == 0;
 }
 
 /* Returns the median of a figure over the runs of a candidate; NAN if there is none. */
-static double median_of(const tune_records *records, const tune_point *point, const char *name,
-                        double *room)
+static double get_median_of_runs(const tune_records *records, const tune_point *point,
+                                 const char *name, double *room)
 {
     size_t count = 0;
 
@@ -22,14 +22,14 @@ static double median_of(const tune_records *records, const tune_point *point, co
         const tune_record *record = &records->each[i];
         const tune_figure *figure = tune_figures_find(&record->figures, name);
         if (!record->has_failed && !record->is_check && figure != NULL &&
-            is_same(&record->point, point))
+            is_same_candidate(&record->point, point))
             room[count++] = figure->value;
     }
     return count > 0 ? tune_median(room, count) : NAN;
 }
 
-/* Returns whether a run counts and has a figure, which `ret_value` gets. */
-static bool has_value(const tune_record *record, const char *name, double *ret_value)
+/* Returns whether a run counts and has this figure, which `ret_value` gets. */
+static bool has_run_figure(const tune_record *record, const char *name, double *ret_value)
 {
     const tune_figure *figure = tune_figures_find(&record->figures, name);
 
@@ -41,32 +41,33 @@ static bool has_value(const tune_record *record, const char *name, double *ret_v
 
 /* Returns the candidate with which a run is compared: today's in the duel; in a stage the one that
  * differs only in the stage's key. */
-static tune_point base_of(const tune_record *record)
+static tune_point get_base_of_run(const tune_record *record)
 {
     tune_point base = {{0}};
 
-    if (!record->is_duel) { /* the duel is about no single key */
+    /* a run of the duel has no base, because the duel is about no single key */
+    if (!record->is_duel) {
         base = record->point;
         base.choice[record->key] = 0;
     }
     return base;
 }
 
-/* Get the ratio of a run's figure to that of its base in the same round. Returns whether there is
- * one. */
-static bool ratio_of(const tune_records *records, const tune_record *record, const char *name,
-                     double *ret_ratio)
+/* Get the ratio of a run's figure to the figure of the base with which it is compared, in the same
+ * round. Returns whether there is one. */
+static bool get_ratio_to_base(const tune_records *records, const tune_record *record,
+                              const char *name, double *ret_ratio)
 {
-    tune_point base = base_of(record);
+    tune_point base = get_base_of_run(record);
     double value, other;
 
-    if (!has_value(record, name, &value))
+    if (!has_run_figure(record, name, &value))
         return false;
     for (size_t i = 0; i < records->count; i++) {
         const tune_record *one = &records->each[i];
         if (one->is_duel != record->is_duel || one->round != record->round ||
-            (!one->is_duel && one->key != record->key) || !is_same(&one->point, &base) ||
-            !has_value(one, name, &other) || !(other > 0))
+            (!one->is_duel && one->key != record->key) || !is_same_candidate(&one->point, &base) ||
+            !has_run_figure(one, name, &other) || !(other > 0))
             continue;
         *ret_ratio = value / other;
         return true;
@@ -77,8 +78,8 @@ static bool ratio_of(const tune_records *records, const tune_record *record, con
 /* Returns the figure of a candidate: its base's figure times the median of their ratios in the same
  * rounds, so that drift between rounds does not matter. The runs of the duel count, or else those
  * of the last stage in which it was a rival; without any, the result is the median of its runs. */
-static double figure_of(const tune_records *records, const tune_point *point, const char *name,
-                        double *room)
+static double get_figure_of_candidate(const tune_records *records, const tune_point *point,
+                                      const char *name, double *room)
 {
     const tune_record *last = NULL;
     double ratio;
@@ -86,37 +87,38 @@ static double figure_of(const tune_records *records, const tune_point *point, co
 
     for (size_t i = 0; i < records->count; i++) {
         const tune_record *record = &records->each[i];
-        tune_point base = base_of(record);
-        if (is_same(&record->point, point) && !is_same(&base, point) &&
-            ratio_of(records, record, name, &ratio))
+        tune_point base = get_base_of_run(record);
+        if (is_same_candidate(&record->point, point) && !is_same_candidate(&base, point) &&
+            get_ratio_to_base(records, record, name, &ratio))
             last = record;
     }
     if (last == NULL)
-        return median_of(records, point, name, room);
+        return get_median_of_runs(records, point, name, room);
     for (size_t i = 0; i < records->count; i++) {
         const tune_record *record = &records->each[i];
         if (record->is_duel == last->is_duel && (record->is_duel || record->key == last->key) &&
-            is_same(&record->point, point) && ratio_of(records, record, name, &ratio))
+            is_same_candidate(&record->point, point) &&
+            get_ratio_to_base(records, record, name, &ratio))
             room[count++] = ratio;
     }
     ratio = tune_median(room, count);
-    tune_point base = base_of(last);
-    /* recursion ends, because the base differs in fewer keys */
-    return ratio * figure_of(records, &base, name, room);
+    tune_point base = get_base_of_run(last);
+    /* this recursion ends, because each base differs from today's values in fewer keys */
+    return ratio * get_figure_of_candidate(records, &base, name, room);
 }
 
-static tune_spot *find_spot(tune_spot *spots, size_t count, const tune_point *point)
+static tune_spot *find_spot_of_candidate(tune_spot *spots, size_t count, const tune_point *point)
 {
     for (size_t i = 0; i < count; i++) {
-        if (is_same(&spots[i].point, point))
+        if (is_same_candidate(&spots[i].point, point))
             return &spots[i];
     }
     return NULL;
 }
 
-/* Returns whether one candidate is at least as good as the other in all figures, and better in
- * one. */
-static bool dominates(const tune_spot *one, const tune_spot *other)
+/* Returns whether one candidate is at least as good as the other in all figures of the front, and
+ * better in one. */
+static bool does_candidate_dominate(const tune_spot *one, const tune_spot *other)
 {
     bool is_better = false;
 
@@ -130,12 +132,12 @@ static bool dominates(const tune_spot *one, const tune_spot *other)
     return is_better;
 }
 
-static void mark_front(tune_spot *spots, size_t count)
+static void mark_candidates_of_front(tune_spot *spots, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         spots[i].is_front = true;
         for (size_t j = 0; j < count; j++)
-            spots[i].is_front &= !dominates(&spots[j], &spots[i]);
+            spots[i].is_front &= !does_candidate_dominate(&spots[j], &spots[i]);
     }
 }
 
@@ -143,7 +145,7 @@ tune_spot *tune_records_spots(const tune_records *records, size_t *ret_count)
 {
     tune_spot *spots = calloc(records->count + 1, sizeof *spots);
     double *room = calloc(records->count + 1, sizeof *room);
-    size_t count = 1; /* today's values come first */
+    size_t count = 1; /* today's values are the first candidate */
 
     if (spots == NULL || room == NULL) {
         free(spots);
@@ -154,7 +156,7 @@ tune_spot *tune_records_spots(const tune_records *records, size_t *ret_count)
         const tune_record *record = &records->each[i];
         if (record->has_failed || record->is_check)
             continue;
-        tune_spot *spot = find_spot(spots, count, &record->point);
+        tune_spot *spot = find_spot_of_candidate(spots, count, &record->point);
         if (spot == NULL) {
             spot = &spots[count++];
             spot->point = record->point;
@@ -163,17 +165,18 @@ tune_spot *tune_records_spots(const tune_records *records, size_t *ret_count)
     }
     for (size_t i = 0; i < count; i++) {
         for (int axis = 0; axis < 3; axis++)
-            spots[i].values[axis] = figure_of(records, &spots[i].point, tune_axes[axis], room);
+            spots[i].values[axis] =
+                get_figure_of_candidate(records, &spots[i].point, tune_axes[axis], room);
     }
-    mark_front(spots, count);
+    mark_candidates_of_front(spots, count);
     free(room);
     *ret_count = count;
     return spots;
 }
 
-/* Get the figure of both runs of a pair. Returns whether both have it. */
-static bool values_of_pair(const tune_records *records, size_t pair, const char *name,
-                           double *ret_values)
+/* Get the same figure of both runs of a pair in the duel. Returns whether both have it. */
+static bool get_figures_of_pair(const tune_records *records, size_t pair, const char *name,
+                                double *ret_values)
 {
     unsigned found = 0;
 
@@ -195,7 +198,7 @@ bool tune_records_effect(const tune_records *records, const char *name, tune_int
     size_t count = 0;
 
     for (size_t pair = 0; pair < records->search->pairs; pair++) {
-        if (values_of_pair(records, pair, name, values))
+        if (get_figures_of_pair(records, pair, name, values))
             logs[count++] = log(values[1] / values[0]);
     }
     if (count < TUNE_PAIRS_MIN)

@@ -7,27 +7,29 @@
 #include "tools/domus/tune/search.h"
 
 #define TUNE_WHY_SIZE 256
-#define TUNE_TRIES    2 /* tries of a run that fails */
+#define TUNE_TRIES    2 /* most tries of a run that fails */
 
 typedef struct tune_record {
     tune_point point;
-    /* the run is the check before all others, or belongs to the duel; otherwise to a stage */
+    /* kind of the run: the check before all others, or a run of the duel; otherwise a run of a
+     * stage */
     bool is_check, is_duel;
-    size_t key, round; /* key and round of a stage, or the pair of the duel */
+    size_t key, round; /* key and round of the run's stage, or the number of its pair in the duel */
     bool has_failed;
-    bool is_first_try;       /* the run has failed, and was repeated once */
+    bool is_first_try;       /* the run has failed at its first try, and was repeated */
     char why[TUNE_WHY_SIZE]; /* the reason why the run has failed */
     double seconds;
-    tune_figures figures; /* figures of the run, if it has not failed */
+    tune_figures figures; /* figures that the run has measured, if it has not failed */
 } tune_record;
 
 typedef struct tune_records {
     const tune_keys *keys;
     const tune_search *search;
     const char *goal;
-    bool is_more_better; /* a larger figure of the goal is better */
+    bool is_more_better; /* a larger figure of the search's goal is better */
     size_t count;
-    tune_record *each; /* the runs; there is room for TUNE_TRIES of each, and for the check */
+    /* the runs of the search; there is room for TUNE_TRIES of each, and for the check */
+    tune_record *each;
 } tune_records;
 
 /* A candidate with its figures. A figure is that of its base, times the median of the ratios of the
@@ -35,11 +37,14 @@ typedef struct tune_records {
 typedef struct tune_spot {
     tune_point point;
     size_t runs;
-    double values[3]; /* its figures of tune_axes; NAN: it has no such figure */
-    bool is_front;    /* no other candidate is as good in all figures and better in one */
+    /* figures of the candidate, one for each of tune_axes; NAN: it has no such figure */
+    double values[3];
+    /* the candidate is on the front: no other one is as good in all figures and better in one */
+    bool is_front;
 } tune_spot;
 
-/* The figures of the front: the rate, which should be large, and others, which should be small. */
+/* The figures by which candidates are compared for the front: the rate, which should be large, and
+ * others, which should be small. */
 extern const char *const tune_axes[3];
 
 /* Returns the candidates that have run, today's first, in an array that the caller owns, with their
@@ -50,7 +55,8 @@ tune_spot *tune_records_spots(const tune_records *records, size_t *ret_count);
  * any figure. Returns whether there are enough pairs. */
 bool tune_records_effect(const tune_records *records, const char *name, tune_interval *ret_ratio);
 
-/* Returns the best candidate if it is better than today's configuration; otherwise today's. */
+/* Returns the best candidate of the search if it is better than today's configuration; otherwise
+ * today's. */
 tune_point tune_records_winner(const tune_records *records);
 
 #endif

@@ -7,57 +7,59 @@
 #include <string.h>
 
 #define SHOWN_SIZE 512
-/* rows in the table of the front, besides those for the winner and today's values */
+/* most rows in the table of the front, besides those for the winner and today's values */
 #define ROWS_MAX 20
 
-static double percent_of(double ratio)
+static double get_percent_of_change(double ratio)
 {
     return (ratio - 1) * 100;
 }
 
 /* --- the verdict ------------------------------------------------------------------------------ */
 
-/* Returns the logarithm of the smallest ratio that would have been noticed; below 0: unknown. */
-static double smallest_visible_ratio(const tune_search *search)
+/* Returns the logarithm of the smallest ratio that the search would have noticed; below 0:
+ * unknown. */
+static double get_log_of_smallest_seen_ratio(const tune_search *search)
 {
     double noise = search->noise;
 
-    if (search->pairs >= TUNE_PAIRS_MIN) /* the duel knows the noise better than the stages */
+    /* with enough pairs of runs, the duel knows the noise better than the stages */
+    if (search->pairs >= TUNE_PAIRS_MIN)
         noise = fmax(fabs(search->interval.low), fabs(search->interval.high));
     return noise;
 }
 
-/* Print what the duel has shown for the goal. */
-static void print_ratio(const tune_records *records, FILE *out)
+/* Print what the duel has shown for the figure of the goal. */
+static void print_ratio_of_goal(const tune_records *records, FILE *out)
 {
     tune_interval ratio;
 
     if (tune_records_effect(records, records->goal, &ratio))
         (void)fprintf(out, "# %s: %+.1f %% (%+.1f .. %+.1f %%) against today's values\n",
-                      records->goal, percent_of(ratio.middle), percent_of(ratio.low),
-                      percent_of(ratio.high));
+                      records->goal, get_percent_of_change(ratio.middle),
+                      get_percent_of_change(ratio.low), get_percent_of_change(ratio.high));
 }
 
 /* Print why the winner of the stages has lost the duel, with its values. */
-static void print_lost(const tune_records *records, const char *why, FILE *out)
+static void print_why_winner_lost(const tune_records *records, const char *why, FILE *out)
 {
     char shown[SHOWN_SIZE];
 
     tune_keys_show(records->keys, &records->search->best, shown, sizeof shown);
     (void)fprintf(out, "# The best of the search %s in the duel, so today's values stay: %s\n", why,
                   shown);
-    print_ratio(records, out);
+    print_ratio_of_goal(records, out);
 }
 
-static void print_verdict(const tune_records *records, FILE *out)
+static void print_verdict_of_duel(const tune_records *records, FILE *out)
 {
     const tune_search *search = records->search;
 
     switch (search->verdict) {
     case TUNE_SAME:
-        if (smallest_visible_ratio(search) >= 0)
+        if (get_log_of_smallest_seen_ratio(search) >= 0)
             (void)fprintf(out, "# No difference of %s above the noise of %.1f %%: ", records->goal,
-                          percent_of(exp(smallest_visible_ratio(search))));
+                          get_percent_of_change(exp(get_log_of_smallest_seen_ratio(search))));
         else
             (void)fputs("# No candidate was better, or they broke the bounds or failed: ", out);
         (void)fputs("today's values stay.\n", out);
@@ -69,24 +71,24 @@ static void print_verdict(const tune_records *records, FILE *out)
         (void)fputs("# The search has ended early, so today's values stay.\n", out);
         return;
     case TUNE_WORSE:
-        print_lost(records, "was worse", out);
+        print_why_winner_lost(records, "was worse", out);
         return;
     case TUNE_BREAKS:
-        print_lost(records, "broke the bounds", out);
+        print_why_winner_lost(records, "broke the bounds", out);
         return;
     case TUNE_FAILS:
-        print_lost(records, "has failed", out);
+        print_why_winner_lost(records, "has failed", out);
         return;
     default:
         break;
     }
     if (search->verdict == TUNE_KEEPS)
         (void)fputs("# These values keep the bounds, which today's break.\n", out);
-    print_ratio(records, out);
+    print_ratio_of_goal(records, out);
 }
 
 /* Print the other figures of the duel, in which the winner may be better or worse. */
-static void print_other_figures(const tune_records *records, FILE *out)
+static void print_other_figures_of_duel(const tune_records *records, FILE *out)
 {
     static const char *const names[] = {"rate", "p50", "p99", "p999", "cpu"};
     tune_interval ratio;
@@ -94,14 +96,16 @@ static void print_other_figures(const tune_records *records, FILE *out)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i], records->goal) != 0 && tune_records_effect(records, names[i], &ratio))
             (void)fprintf(out, "#   %s %+.1f %% (%+.1f .. %+.1f %%)\n", names[i],
-                          percent_of(ratio.middle), percent_of(ratio.low), percent_of(ratio.high));
+                          get_percent_of_change(ratio.middle), get_percent_of_change(ratio.low),
+                          get_percent_of_change(ratio.high));
     }
 }
 
 /* --- the values ------------------------------------------------------------------------------- */
 
-/* Print a word in the shell's syntax. A line break would end the comment, so it becomes $'\n'. */
-static void print_word(const char *word, FILE *out)
+/* Print a word of a command line in the shell's syntax. A line break would end the comment, so it
+ * becomes $'\n'. */
+static void print_word_for_shell(const char *word, FILE *out)
 {
     if (word[0] != '\0' &&
         word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -121,9 +125,10 @@ static void print_word(const char *word, FILE *out)
     (void)fputc('\'', out);
 }
 
-/* Print values for elements of lists as comments, because in a file they would replace the whole
- * list. */
-static void print_elements(const tune_records *records, const tune_point *point, FILE *out)
+/* Print values for keys of list elements as comments, because in a file they would replace the
+ * whole list. */
+static void print_values_of_list_elements(const tune_records *records, const tune_point *point,
+                                          FILE *out)
 {
     const tune_keys *keys = records->keys;
     char text[TUNE_KEY_SIZE + TUNE_VALUE_SIZE];
@@ -134,7 +139,7 @@ static void print_elements(const tune_records *records, const tune_point *point,
             continue;
         tune_keys_assignment(keys, point, i, text, sizeof text);
         (void)fprintf(out, "%s --set", head);
-        print_word(text, out);
+        print_word_for_shell(text, out);
         head = "";
     }
     if (head[0] == '\0')
@@ -143,7 +148,7 @@ static void print_elements(const tune_records *records, const tune_point *point,
 
 /* --- the front -------------------------------------------------------------------------------- */
 
-static void print_row(const tune_records *records, const tune_spot *spot, FILE *out)
+static void print_row_of_front(const tune_records *records, const tune_spot *spot, FILE *out)
 {
     tune_point winner = tune_records_winner(records);
     bool is_winner = memcmp(&winner, &spot->point, sizeof winner) == 0;
@@ -161,15 +166,16 @@ static void print_row(const tune_records *records, const tune_spot *spot, FILE *
     (void)fprintf(out, "%5zu  %s%s\n", spot->runs, shown, is_winner ? "  <- chosen" : "");
 }
 
-static int compare_rates(const void *one_, const void *other_)
+static int compare_candidates_by_rate(const void *one_, const void *other_)
 {
     const tune_spot *one = one_, *other = other_;
 
     return (one->values[0] < other->values[0]) - (one->values[0] > other->values[0]);
 }
 
-/* Print today's values, the winner, and the candidates that no other one dominates. */
-static void print_front(const tune_records *records, FILE *out)
+/* Print a table of today's values, the winner, and the candidates that no other one dominates (the
+ * front). */
+static void print_table_of_front(const tune_records *records, FILE *out)
 {
     size_t count = 0, rows = 0;
     tune_spot *spots = tune_records_spots(records, &count);
@@ -184,12 +190,12 @@ static void print_front(const tune_records *records, FILE *out)
                   "others\n# (medians, by the ratios within rounds; cpu is that of a request).\n# "
                   "%10s %10s %10s %5s  values\n",
                   "rate", "p99", "cpu", "runs");
-    qsort(spots, count, sizeof *spots, compare_rates);
+    qsort(spots, count, sizeof *spots, compare_candidates_by_rate);
     for (size_t i = 0; i < count; i++) {
         bool is_kept = tune_point_is_today(&spots[i].point) ||
                        memcmp(&spots[i].point, &winner, sizeof winner) == 0;
         if (spots[i].runs > 0 && (is_kept || (spots[i].is_front && rows++ < ROWS_MAX)))
-            print_row(records, &spots[i], out);
+            print_row_of_front(records, &spots[i], out);
     }
     tune_scatter_print(records, spots, count, out);
     free(spots);
@@ -197,16 +203,16 @@ static void print_front(const tune_records *records, FILE *out)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static void print_command(char *const *words, FILE *out)
+static void print_command_to_repeat(char *const *words, FILE *out)
 {
     (void)fputs("#\n# Once more:\n#   domus", out);
     for (; *words != NULL; words++)
-        print_word(*words, out);
+        print_word_for_shell(*words, out);
     (void)fputc('\n', out);
 }
 
-/* Returns whether the service has used CPU time in a run. */
-static bool has_used_cpu(const tune_records *records)
+/* Returns whether the service has used any CPU time in a run. */
+static bool has_service_used_cpu(const tune_records *records)
 {
     for (size_t i = 0; i < records->count; i++) {
         const tune_figure *cpu = tune_figures_find(&records->each[i].figures, "cpu");
@@ -216,8 +222,8 @@ static bool has_used_cpu(const tune_records *records)
     return false;
 }
 
-/* Print how many runs there were, and how many of them were repeated. */
-static void print_runs(const tune_records *records, FILE *out)
+/* Print how many runs the search had, and how many of them were repeated. */
+static void print_number_of_runs(const tune_records *records, FILE *out)
 {
     size_t again = 0;
 
@@ -228,7 +234,7 @@ static void print_runs(const tune_records *records, FILE *out)
                   records->count, TUNE_SWEEP, tune_plan_sweep_runs(&records->search->plan));
     if (again > 0)
         (void)fprintf(out, "# Runs that failed and were done once more: %zu\n", again);
-    if (!has_used_cpu(records))
+    if (!has_service_used_cpu(records))
         (void)fputs("# cpu is 0 in each run: the service may have left its process group.\n", out);
 }
 
@@ -236,13 +242,13 @@ void tune_report_print(const tune_records *records, char *const *words, FILE *ou
 {
     tune_point winner = tune_records_winner(records);
 
-    print_verdict(records, out);
+    print_verdict_of_duel(records, out);
     if (!tune_point_is_today(&winner)) {
-        print_other_figures(records, out);
+        print_other_figures_of_duel(records, out);
         tune_keys_yaml(records->keys, &winner, out);
-        print_elements(records, &winner, out);
+        print_values_of_list_elements(records, &winner, out);
     }
-    print_front(records, out);
-    print_runs(records, out);
-    print_command(words, out);
+    print_table_of_front(records, out);
+    print_number_of_runs(records, out);
+    print_command_to_repeat(words, out);
 }

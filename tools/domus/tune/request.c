@@ -16,7 +16,7 @@
 #define STOP_MS     15000L
 #define TIME_MIN_MS 10L
 #define TIME_MAX_MS 3600000L
-#define LEAST_MAX   50.0 /* percent, at most, for the smallest difference that matters */
+#define LEAST_MAX   50.0 /* most percent for the option of the smallest difference that matters */
 #define SEED_MAX    999999999L
 
 enum {
@@ -63,9 +63,9 @@ static const struct option longs[] = {
 
 /* --- single options --------------------------------------------------------------------------- */
 
-/* Read the goal: NAME, max:NAME or min:NAME. A goal without max or min is to be large if it is a
- * rate, and small otherwise. */
-static bool read_goal(const options *all, const char *text, tune_request *request)
+/* Read the goal of a search: NAME, max:NAME or min:NAME. A goal without max or min is to be large
+ * if it is a rate, and small otherwise. */
+static bool read_goal_of_search(const options *all, const char *text, tune_request *request)
 {
     const char *name = text;
 
@@ -83,7 +83,7 @@ static bool read_goal(const options *all, const char *text, tune_request *reques
     return is_right;
 }
 
-static bool add_bound(const options *all, const char *text, tune_request *request)
+static bool add_bound_of_figure(const options *all, const char *text, tune_request *request)
 {
     if (request->bounds_count == TUNE_BOUNDS_MAX) {
         (void)options_wrong(all, "more than %d bounds", TUNE_BOUNDS_MAX);
@@ -97,7 +97,7 @@ static bool add_bound(const options *all, const char *text, tune_request *reques
     return true;
 }
 
-static bool read_least(const options *all, const char *text, double *ret_least)
+static bool read_smallest_difference(const options *all, const char *text, double *ret_least)
 {
     char *end = NULL;
     double percents = isdigit((unsigned char)text[0]) ? strtod(text, &end) : -1;
@@ -111,7 +111,7 @@ static bool read_least(const options *all, const char *text, double *ret_least)
     return true;
 }
 
-static bool read_keys(const options *all, int option, const char *text, tune_keys *keys)
+static bool read_keys_to_try(const options *all, int option, const char *text, tune_keys *keys)
 {
     bool is_right = option == OPTION_KEYS ? tune_keys_add(keys, text) : tune_keys_set(keys, text);
 
@@ -120,8 +120,8 @@ static bool read_keys(const options *all, int option, const char *text, tune_key
     return is_right;
 }
 
-static bool read_count(const options *all, const char *text, long least, long most,
-                       size_t *ret_count)
+static bool read_count_of_runs(const options *all, const char *text, long least, long most,
+                               size_t *ret_count)
 {
     long number;
     bool is_right = options_number(all, text, least, most, &number);
@@ -131,7 +131,7 @@ static bool read_count(const options *all, const char *text, long least, long mo
     return is_right;
 }
 
-static bool read_seed(const options *all, const char *text, tune_request *request)
+static bool read_seed_of_search(const options *all, const char *text, tune_request *request)
 {
     long seed;
 
@@ -141,13 +141,13 @@ static bool read_seed(const options *all, const char *text, tune_request *reques
     return request->has_seed;
 }
 
-static bool read_time(const options *all, const char *text, long *ret_ms)
+static bool read_time_of_option(const options *all, const char *text, long *ret_ms)
 {
     return options_duration(all, text, TIME_MIN_MS, TIME_MAX_MS, ret_ms);
 }
 
-/* Store an option that is a text or a switch. */
-static void store_text(int option, tune_request *request)
+/* Store an option of `domus tune` that is a text or a switch. */
+static void store_text_or_switch(int option, tune_request *request)
 {
     if (option == OPTION_SERVICE)
         request->setup.service = optarg;
@@ -163,43 +163,43 @@ static void store_text(int option, tune_request *request)
         request->is_dry = true;
 }
 
-/* Read an option. Returns whether it is valid. */
-static bool read_option(const options *all, int option, tune_request *request)
+/* Read one option of `domus tune`. Returns whether it is valid. */
+static bool read_option_of_tune(const options *all, int option, tune_request *request)
 {
     tune_plan *plan = &request->plan;
 
     switch (option) {
     case OPTION_KEYS:
     case OPTION_VALUES:
-        return read_keys(all, option, optarg, &request->keys);
+        return read_keys_to_try(all, option, optarg, &request->keys);
     case OPTION_GOAL:
-        return read_goal(all, optarg, request);
+        return read_goal_of_search(all, optarg, request);
     case OPTION_KEEP:
-        return add_bound(all, optarg, request);
+        return add_bound_of_figure(all, optarg, request);
     case OPTION_RUNS:
-        return read_count(all, optarg, 1, TUNE_RUNS_MAX, &plan->runs_max);
+        return read_count_of_runs(all, optarg, 1, TUNE_RUNS_MAX, &plan->runs_max);
     case OPTION_PAIRS:
-        return read_count(all, optarg, TUNE_PAIRS_MIN, TUNE_PAIRS_MAX, &plan->pairs);
+        return read_count_of_runs(all, optarg, TUNE_PAIRS_MIN, TUNE_PAIRS_MAX, &plan->pairs);
     case OPTION_LEAST:
-        return read_least(all, optarg, &plan->least);
+        return read_smallest_difference(all, optarg, &plan->least);
     case OPTION_SEED:
-        return read_seed(all, optarg, request);
+        return read_seed_of_search(all, optarg, request);
     case OPTION_LIMIT:
-        return read_time(all, optarg, &request->setup.load_ms);
+        return read_time_of_option(all, optarg, &request->setup.load_ms);
     case OPTION_START:
-        return read_time(all, optarg, &request->setup.start_ms);
+        return read_time_of_option(all, optarg, &request->setup.start_ms);
     case OPTION_STOP:
-        return read_time(all, optarg, &request->setup.stop_ms);
+        return read_time_of_option(all, optarg, &request->setup.stop_ms);
     default:
-        store_text(option, request);
+        store_text_or_switch(option, request);
         return true;
     }
 }
 
 /* --- the whole command line ------------------------------------------------------------------- */
 
-/* Returns a seed that differs from search to search, and is short enough to type. */
-static uint64_t choose_seed(void)
+/* Returns a seed for a search that differs from search to search, and is short enough to type. */
+static uint64_t choose_seed_of_search(void)
 {
     struct timespec now;
 
@@ -207,8 +207,9 @@ static uint64_t choose_seed(void)
     return (uint64_t)(now.tv_sec ^ now.tv_nsec) % 1000000;
 }
 
-/* Fill in what the user has left out. Returns whether the search is possible. */
-static bool complete_request(const options *all, tune_request *request)
+/* Fill in the options of `domus tune` that the user has left out. Returns whether the search is
+ * possible. */
+static bool fill_in_missing_options(const options *all, tune_request *request)
 {
     tune_plan *plan = &request->plan;
 
@@ -237,7 +238,7 @@ static bool complete_request(const options *all, tune_request *request)
     if (plan->runs_max == 0)
         plan->runs_max = tune_plan_usual_runs(plan);
     if (!request->has_seed)
-        plan->seed = choose_seed();
+        plan->seed = choose_seed_of_search();
     return true;
 }
 
@@ -256,7 +257,7 @@ bool tune_request_read(const command *self, int argc, char **argv, tune_request 
     };
     *ret_status = STATUS_USAGE;
     while ((option = options_next(&all, argc, argv, ":h", longs)) >= 0) {
-        if (!read_option(&all, option, ret_request))
+        if (!read_option_of_tune(&all, option, ret_request))
             return false;
     }
     if (option == OPTIONS_STOP) {
@@ -267,5 +268,5 @@ bool tune_request_read(const command *self, int argc, char **argv, tune_request 
         (void)options_wrong(&all, "takes no '%s'", argv[optind]);
         return false;
     }
-    return complete_request(&all, ret_request);
+    return fill_in_missing_options(&all, ret_request);
 }

@@ -1,4 +1,4 @@
-/* Draws the candidates as a picture (parts.h). */
+/* Draws the candidates of a search as a picture (parts.h). */
 #include "tools/domus/tune/parts.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #define COLUMNS 60
 #define LINES   12
-#define WIDTH   640 /* pixels of the SVG */
+#define WIDTH   640 /* size of the SVG picture in pixels */
 #define HEIGHT  400
 #define MARGIN  60
 
@@ -54,8 +54,10 @@ bool tune_scale_place(const tune_scale *scale, const tune_spot *spot, double ret
 
 /* --- letters ---------------------------------------------------------------------------------- */
 
-/* Returns the letter for a candidate, and its rank: letters of higher rank cover others. */
-static char letter_of(const tune_records *records, const tune_spot *spot, int *ret_rank)
+/* Returns the letter that stands for a candidate in the picture, and its rank: letters of higher
+ * rank cover others. */
+static char get_letter_of_candidate(const tune_records *records, const tune_spot *spot,
+                                    int *ret_rank)
 {
     tune_point winner = tune_records_winner(records);
 
@@ -84,7 +86,7 @@ void tune_scatter_print(const tune_records *records, const tune_spot *spots, siz
     memset(cells, ' ', sizeof cells);
     for (size_t i = 0; i < count; i++) {
         int rank;
-        char letter = letter_of(records, &spots[i], &rank);
+        char letter = get_letter_of_candidate(records, &spots[i], &rank);
         if (!tune_scale_place(&scale, &spots[i], place))
             continue;
         int column = (int)lround(place[0] * (COLUMNS - 1));
@@ -115,7 +117,7 @@ void tune_scatter_print(const tune_records *records, const tune_spot *spots, siz
 
 /* --- SVG -------------------------------------------------------------------------------------- */
 
-static void print_text(const char *text, FILE *out)
+static void print_text_in_svg(const char *text, FILE *out)
 {
     for (; *text != '\0'; text++) {
         if (*text == '<')
@@ -127,14 +129,14 @@ static void print_text(const char *text, FILE *out)
     }
 }
 
-static void print_spot(const tune_records *records, const tune_spot *spot, const double *place,
-                       FILE *out)
+static void print_candidate_in_svg(const tune_records *records, const tune_spot *spot,
+                                   const double *place, FILE *out)
 {
     static const char *const colours[] = {"", "#bbb", "#47a", "#2a2", "#c33"};
     char shown[512], values[3][32];
     int rank;
 
-    (void)letter_of(records, spot, &rank);
+    (void)get_letter_of_candidate(records, spot, &rank);
     tune_keys_show(records->keys, &spot->point, shown, sizeof shown);
     for (int axis = 0; axis < 3; axis++)
         tune_value_show(tune_axes[axis], isnan(spot->values[axis]) ? 0 : spot->values[axis],
@@ -142,12 +144,12 @@ static void print_spot(const tune_records *records, const tune_spot *spot, const
     (void)fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"5\" fill=\"%s\"><title>",
                   MARGIN + place[0] * (WIDTH - 2 * MARGIN),
                   HEIGHT - MARGIN - place[1] * (HEIGHT - 2 * MARGIN), colours[rank]);
-    print_text(shown, out);
+    print_text_in_svg(shown, out);
     (void)fprintf(out, ": rate %s, p99 %s, cpu %s</title></circle>\n", values[0], values[1],
                   values[2]);
 }
 
-static void print_frame(const tune_scale *scale, FILE *out)
+static void print_frame_of_svg(const tune_scale *scale, FILE *out)
 {
     char low[2][32], high[2][32];
     const char *name = tune_axes[scale->axis];
@@ -185,10 +187,10 @@ bool tune_report_svg(const tune_records *records, FILE *out)
     bool is_shown = spots != NULL && tune_scale_make(spots, count, &scale);
 
     if (is_shown) {
-        print_frame(&scale, out);
+        print_frame_of_svg(&scale, out);
         for (size_t i = 0; i < count; i++) {
             if (tune_scale_place(&scale, &spots[i], place))
-                print_spot(records, &spots[i], place, out);
+                print_candidate_in_svg(records, &spots[i], place, out);
         }
         (void)fputs("</svg>\n", out);
     }

@@ -1,4 +1,4 @@
-/* The search for the best values (search.h). */
+/* The search for the best values of keys (search.h). */
 #include "tools/domus/tune/search.h"
 
 #include "tools/domus/tune/parts.h"
@@ -17,7 +17,7 @@ bool tune_point_is_today(const tune_point *point)
 
 /* --- counting the runs of a plan -------------------------------------------------------------- */
 
-/* Returns how many runs one round of each stage takes together. */
+/* Returns how many runs one round of each stage of the search takes together. */
 static size_t count_runs_of_round(const tune_plan *plan)
 {
     size_t runs = 0;
@@ -48,37 +48,39 @@ double tune_plan_sweep_runs(const tune_plan *plan)
 
 /* --- the duel --------------------------------------------------------------------------------- */
 
-static void begin_duel(tune_search *search)
+static void begin_duel_of_search(tune_search *search)
 {
     search->state = TUNE_DUEL;
     search->is_today_first = (tune_chance(&search->chance) & 1) != 0;
 }
 
-static void end_search(tune_search *search, tune_verdict verdict)
+static void end_search_with_verdict(tune_search *search, tune_verdict verdict)
 {
     search->state = TUNE_DONE;
     search->verdict = verdict;
 }
 
-/* End the duel, and decide the verdict. Bounds are judged by the median, as in the stages. */
-static void end_duel(tune_search *search)
+/* End the duel of a search, and decide the verdict. Bounds are judged by the median, as in the
+ * stages. */
+static void end_duel_with_verdict(tune_search *search)
 {
     double today = tune_median(search->pair_brokens[0], search->pairs);
     double best = tune_median(search->pair_brokens[1], search->pairs);
 
     search->interval = tune_interval_of(search->pair_logs, search->pairs);
     if (best > 0) {
-        end_search(search, today > 0 ? TUNE_BROKEN : TUNE_BREAKS);
+        end_search_with_verdict(search, today > 0 ? TUNE_BROKEN : TUNE_BREAKS);
     } else if (today > 0) {
-        end_search(search, TUNE_KEEPS);
+        end_search_with_verdict(search, TUNE_KEEPS);
     } else {
-        end_search(search, search->interval.low > 0    ? TUNE_BETTER
-                           : search->interval.high < 0 ? TUNE_WORSE
-                                                       : TUNE_SAME);
+        end_search_with_verdict(search, search->interval.low > 0    ? TUNE_BETTER
+                                        : search->interval.high < 0 ? TUNE_WORSE
+                                                                    : TUNE_SAME);
     }
 }
 
-static void record_pair(tune_search *search, const tune_outcome *today, const tune_outcome *best)
+static void record_pair_of_duel(tune_search *search, const tune_outcome *today,
+                                const tune_outcome *best)
 {
     double log_ratio = log(best->goal / today->goal);
 
@@ -87,17 +89,17 @@ static void record_pair(tune_search *search, const tune_outcome *today, const tu
     search->pair_brokens[1][search->pairs] = best->broken;
     search->is_today_first = !search->is_today_first;
     if (++search->pairs == search->plan.pairs)
-        end_duel(search);
+        end_duel_with_verdict(search);
 }
 
-/* Handle a run of the duel. If the best candidate fails in it, it is no better than today's
- * configuration. */
+/* Handle the outcome of a run in the duel. If the best candidate fails in it, it is no better than
+ * today's configuration. */
 static void record_duel_run(tune_search *search, const tune_outcome *outcome)
 {
     bool is_today = search->has_first != search->is_today_first;
 
     if (outcome->has_failed) {
-        end_search(search, is_today ? TUNE_BASE_LOST : TUNE_FAILS);
+        end_search_with_verdict(search, is_today ? TUNE_BASE_LOST : TUNE_FAILS);
         return;
     }
     if (!search->has_first) {
@@ -107,30 +109,30 @@ static void record_duel_run(tune_search *search, const tune_outcome *outcome)
     }
     search->has_first = false;
     if (is_today)
-        record_pair(search, outcome, &search->first);
+        record_pair_of_duel(search, outcome, &search->first);
     else
-        record_pair(search, &search->first, outcome);
+        record_pair_of_duel(search, &search->first, outcome);
 }
 
 /* --- the stages ------------------------------------------------------------------------------- */
 
-/* Continue after a stage: with the next key, with the duel, or with nothing. */
-static void leave_stage(tune_search *search)
+/* Continue the search after a stage: with the next key, with the duel, or with nothing. */
+static void continue_after_stage(tune_search *search)
 {
     bool is_broken = tune_stage_end(search);
 
     if (search->verdict != TUNE_OPEN)
-        end_search(search, search->verdict);
+        end_search_with_verdict(search, search->verdict);
     else if (++search->key < search->plan.keys)
         tune_stage_begin(search);
     else if (!tune_point_is_today(&search->best))
-        begin_duel(search);
+        begin_duel_of_search(search);
     else
-        end_search(search, is_broken ? TUNE_BROKEN : TUNE_SAME);
+        end_search_with_verdict(search, is_broken ? TUNE_BROKEN : TUNE_SAME);
 }
 
-/* Returns whether the allowed runs are enough for another round and the duel. */
-static bool has_runs_for_round(const tune_search *search)
+/* Returns whether the runs that are still allowed are enough for another round and the duel. */
+static bool has_runs_left_for_round(const tune_search *search)
 {
     size_t later = 0;
 
@@ -146,8 +148,8 @@ static void record_stage_run(tune_search *search, const tune_outcome *outcome)
     if (++search->at < search->order_count)
         return;
     bool goes_on = tune_stage_end_round(search);
-    if (!goes_on || !has_runs_for_round(search))
-        leave_stage(search);
+    if (!goes_on || !has_runs_left_for_round(search))
+        continue_after_stage(search);
 }
 
 /* --- the functions for callers ---------------------------------------------------------------- */

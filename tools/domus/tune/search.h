@@ -32,11 +32,12 @@
 #include <stdint.h>
 
 #define TUNE_KEYS_MAX   16
-#define TUNE_VALUES_MAX 16  /* values of a key, besides today's, at most */
-#define TUNE_ROUNDS_MAX 5   /* rounds of a stage, at most */
-#define TUNE_SWEEP      10  /* rounds of the full sweep with which a search is compared */
-#define TUNE_OFFS_MAX   256 /* the last deviations, by which the noise is measured */
-#define TUNE_RUNS_MAX   10000
+#define TUNE_VALUES_MAX 16 /* most values of a key that are tried, besides today's */
+#define TUNE_ROUNDS_MAX 5  /* most rounds of a stage */
+#define TUNE_SWEEP      10 /* number of rounds of the full sweep with which a search is compared */
+/* most deviations of ratios that are kept: the last ones, by which the noise is measured */
+#define TUNE_OFFS_MAX 256
+#define TUNE_RUNS_MAX 10000
 
 /* A candidate: for each key the number of its value, from 1 on; 0: today's value. */
 typedef struct tune_point {
@@ -44,46 +45,51 @@ typedef struct tune_point {
 } tune_point;
 
 typedef struct tune_plan {
-    size_t keys;                  /* number of keys, 1..TUNE_KEYS_MAX */
-    size_t values[TUNE_KEYS_MAX]; /* number of values of each key, 1..TUNE_VALUES_MAX */
-    bool is_more_better;          /* a larger figure of the goal is better */
-    double least;                 /* logarithm of the smallest ratio that matters */
-    size_t pairs;                 /* pairs of the duel: TUNE_PAIRS_MIN..TUNE_PAIRS_MAX */
-    size_t runs_max;              /* runs that are allowed, at least tune_plan_least_runs() */
+    size_t keys; /* number of keys that the search tries, 1..TUNE_KEYS_MAX */
+    /* number of values that are tried of each key, 1..TUNE_VALUES_MAX */
+    size_t values[TUNE_KEYS_MAX];
+    bool is_more_better; /* a larger figure of the search's goal is better */
+    double least;        /* logarithm of the smallest ratio of figures that matters */
+    size_t pairs;        /* number of pairs of runs in the duel: TUNE_PAIRS_MIN..TUNE_PAIRS_MAX */
+    size_t runs_max; /* number of runs that the search may do, at least tune_plan_least_runs() */
     uint64_t seed;
 } tune_plan;
 
-/* The outcome of a run. */
+/* The outcome of a run, as the caller of the search has measured it. */
 typedef struct tune_outcome {
     bool has_failed;
-    double goal;   /* figure of the goal, above 0 */
-    double broken; /* largest logarithm by which a bound was broken; 0: all were kept */
+    double goal;   /* figure of the goal that the run has measured, above 0 */
+    double broken; /* largest logarithm by which the run has broken a bound; 0: all were kept */
 } tune_outcome;
 
 typedef struct tune_rival {
     uint8_t choice;
     bool has_left;
     size_t rounds;
-    /* logarithms of the goal's ratio to the base; above 0 is better */
+    /* logarithms of the ratio of the rival's goal figure to the base's, by round; above 0 is
+     * better */
     double logs[TUNE_ROUNDS_MAX];
-    double brokens[TUNE_ROUNDS_MAX]; /* `broken` of its runs, as in tune_outcome */
-    double log, broken;              /* medians of both */
+    /* by how much each run of the rival has broken a bound, as in tune_outcome */
+    double brokens[TUNE_ROUNDS_MAX];
+    double log, broken; /* medians of `logs` and of `brokens` */
 } tune_rival;
 
 typedef enum tune_state { TUNE_STAGE, TUNE_DUEL, TUNE_DONE } tune_state;
 
 typedef enum tune_verdict {
     TUNE_OPEN,
-    TUNE_BETTER,    /* the best candidate is better than today's values */
-    TUNE_SAME,      /* no difference exceeds the noise */
-    TUNE_KEEPS,     /* the best candidate keeps the bounds, which today's values break */
-    TUNE_BROKEN,    /* no candidate keeps the bounds */
-    TUNE_BASE_LOST, /* a run with today's value, or with the best values so far, has failed */
-    TUNE_WORSE,     /* the best candidate of the stages was worse than today's values in the duel */
-    /* the best candidate of the stages broke the bounds in the duel, and today's values kept
-     * them */
+    TUNE_BETTER, /* verdict: the best candidate is better than today's values */
+    TUNE_SAME,   /* verdict: no difference between candidates exceeds the noise */
+    TUNE_KEEPS,  /* verdict: the best candidate keeps the bounds, which today's values break */
+    TUNE_BROKEN, /* verdict: no candidate keeps the bounds */
+    /* verdict: a run with today's value, or with the best values so far, has failed */
+    TUNE_BASE_LOST,
+    /* verdict: the best candidate of the stages was worse than today's values in the duel */
+    TUNE_WORSE,
+    /* verdict: the best candidate of the stages broke the bounds in the duel, and today's values
+     * kept them */
     TUNE_BREAKS,
-    TUNE_FAILS, /* the best candidate of the stages has failed in the duel */
+    TUNE_FAILS, /* verdict: the best candidate of the stages has failed in the duel */
     TUNE_VERDICTS,
 } tune_verdict;
 
@@ -91,28 +97,34 @@ typedef struct tune_search {
     tune_plan plan;
     tune_state state;
     tune_verdict verdict;
-    tune_point best; /* the best candidate of the stages so far */
-    size_t runs;     /* runs whose outcomes were recorded */
+    tune_point best; /* the best candidate that the stages have found so far */
+    size_t runs;     /* number of runs whose outcomes the search has recorded */
     uint64_t chance;
-    /* Members of the current stage. */
+    /* Members of a search for its current stage. */
     size_t key, rounds, rivals_count;
-    tune_rival rivals[TUNE_VALUES_MAX + 1]; /* the rivals; the base is the first */
-    /* Members of the current round: the rivals in the order of their runs, and the outcomes of
-     * those before `at`. */
+    /* the rivals of the current stage; the base is the first */
+    tune_rival rivals[TUNE_VALUES_MAX + 1];
+    /* Members of a search for the current round: the rivals in the order of their runs, and the
+     * outcomes of those before `at`. */
     size_t order[TUNE_VALUES_MAX + 1], order_count, at;
-    tune_outcome outcomes[TUNE_VALUES_MAX + 1]; /* outcomes by the index of the rival */
-    /* The noise over all stages: how far ratios of a rival deviated from its earlier ones. */
+    /* outcomes of the current round by the index of the rival */
+    tune_outcome outcomes[TUNE_VALUES_MAX + 1];
+    /* Members of a search for the noise over all stages: how far ratios of a rival deviated from
+     * its earlier ones. */
     double offs[TUNE_OFFS_MAX];
     size_t offs_count;
-    /* logarithm of the smallest ratio that would have been noticed, in the worst stage */
+    /* logarithm of the smallest ratio that the search would have noticed, in the worst stage */
     double noise;
-    /* Members of the duel. */
-    /* results of each pair; `pair_brokens` of today's values and of the best candidate */
+    /* Members of a search for its duel. */
+    /* results of each pair of runs in the duel; `pair_brokens` of today's values and of the best
+     * candidate */
     double pair_logs[TUNE_PAIRS_MAX], pair_brokens[2][TUNE_PAIRS_MAX];
     size_t pairs;
-    tune_outcome first; /* outcome of the first run of a pair whose second run is under way */
+    /* outcome of the first run of a duel's pair, while the second one is under way */
+    tune_outcome first;
     bool has_first, is_today_first;
-    tune_interval interval; /* interval of the ratio that the duel has measured */
+    /* interval of the ratio of the best candidate to today's values that the duel has measured */
+    tune_interval interval;
 } tune_search;
 
 /* Returns the smallest number of runs for a search by this plan: one round of each stage and a
@@ -132,7 +144,7 @@ void tune_search_begin(tune_search *search, const tune_plan *plan);
  * Returns whether there is one; otherwise `state` is TUNE_DONE and there is a verdict. */
 bool tune_search_next(tune_search *search, tune_point *ret_point);
 
-/* Record the outcome of that run. */
+/* Record the outcome of the run that tune_search_next() has named. */
 void tune_search_take(tune_search *search, const tune_outcome *outcome);
 
 /* Get what is known of the best candidate so far: its median ratio to its base, and the noise of

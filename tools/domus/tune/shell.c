@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Returns the text behind a quoted part that begins here; NULL if the quotes are not closed. */
-static const char *skip_quoted(const char *at)
+/* Returns the text of the shell command behind a quoted part that begins here; NULL if the quotes
+ * are not closed. */
+static const char *skip_quoted_part(const char *at)
 {
     const char quote = *at++;
 
@@ -17,8 +18,8 @@ static const char *skip_quoted(const char *at)
     return *at == quote ? at + 1 : NULL;
 }
 
-/* Returns whether an operator ends a command; `&` in `>&` and `&>` does not. */
-static bool is_end(const char *at, char before)
+/* Returns whether an operator of the shell ends a command; `&` in `>&` and `&>` does not. */
+static bool is_end_of_command(const char *at, char before)
 {
     return *at == ';' || *at == '\n' ||
            (*at == '&' && before != '>' && before != '<' && at[1] != '>');
@@ -28,18 +29,19 @@ const char *tune_shell_why_words_are_dropped(const char *line)
 {
     bool has_pipe = false, is_ended = true;
     char before = ' ';
-    int depth = 0; /* depth of parentheses */
+    int depth = 0; /* depth of parentheses in which the text stands */
 
     for (const char *at = line; *at != '\0';) {
         const char *next = at + 1;
         if (strchr("'\"`", *at) != NULL)
-            next = skip_quoted(at);
+            next = skip_quoted_part(at);
         else if (*at == '\\')
             next = at[1] != '\0' ? at + 2 : NULL;
         if (next == NULL)
             return "ends within a quoted part";
         depth += (*at == '(') - (*at == ')');
-        if (depth > 0) { /* a nested command, whose output may be a word of the outer one */
+        /* inside of parentheses is a nested command, whose output may be a word of the outer one */
+        if (depth > 0) {
             is_ended = false;
             before = *at;
             at = next;
@@ -49,11 +51,12 @@ const char *tune_shell_why_words_are_dropped(const char *line)
             return "has a comment";
         if (*at == '|' && at[1] == '|')
             next++;
-        if (is_end(at, before) || (*at == '|' && at[1] == '|'))
+        if (is_end_of_command(at, before) || (*at == '|' && at[1] == '|'))
             has_pipe = false;
         else
-            has_pipe |= *at == '|' && before != '>'; /* `>|` is a redirection and no pipe */
-        is_ended = is_end(at, before) || (is_ended && strchr(" \t", *at) != NULL);
+            /* in the shell, `>|` is a redirection and no pipe */
+            has_pipe |= *at == '|' && before != '>';
+        is_ended = is_end_of_command(at, before) || (is_ended && strchr(" \t", *at) != NULL);
         before = next[-1];
         at = next;
     }

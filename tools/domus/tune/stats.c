@@ -1,4 +1,4 @@
-/* The statistics of a search (stats.h). */
+/* The statistics of a search: medians and intervals (stats.h). */
 #include "tools/domus/tune/stats.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ double tune_median(double *values, size_t count)
 /* Returns how many values are left out at each end of the interval, so that it misses the median in
  * at most 2.5 of 100 cases at each end: each value lies on either side of the median like the toss
  * of a coin, and `below` is the probability that so few or fewer lie on one side. */
-static size_t count_left_out(size_t count)
+static size_t count_left_out_at_each_end(size_t count)
 {
     double way = pow(0.5, (double)count), below = way;
     size_t out = 0;
@@ -38,10 +38,10 @@ static size_t count_left_out(size_t count)
 tune_interval tune_interval_of(const double *values, size_t count)
 {
     double sorted[TUNE_PAIRS_MAX];
-    size_t out = count_left_out(count);
+    size_t out = count_left_out_at_each_end(count);
 
     memcpy(sorted, values, count * sizeof *values);
-    double middle = tune_median(sorted, count); /* also sorts the values */
+    double middle = tune_median(sorted, count); /* tune_median() also sorts the values */
     return (tune_interval){sorted[out], middle, sorted[count - 1 - out]};
 }
 

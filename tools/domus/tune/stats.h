@@ -8,14 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TUNE_PAIRS_MIN 6  /* pairs below which no interval holds in 95 of 100 cases */
-#define TUNE_PAIRS_MAX 50 /* pairs of which an interval is made, at most */
+/* number of pairs of runs below which no interval holds in 95 of 100 cases */
+#define TUNE_PAIRS_MIN 6
+#define TUNE_PAIRS_MAX 50 /* most pairs of runs of which an interval is made */
 
 typedef struct tune_interval {
     double low, middle, high;
 } tune_interval;
 
-/* Returns the median of `count` (at least 1) values, whose order is changed. */
+/* Returns the median of `count` (at least 1) values, and sorts them. */
 double tune_median(double *values, size_t count);
 
 /* Returns the interval that contains the median of the values' distribution in at least 95 of 100

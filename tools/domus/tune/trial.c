@@ -1,4 +1,4 @@
-/* One run of a candidate (trial.h). */
+/* Does one run of a candidate: starts the service, runs the load, ends both (trial.h). */
 #include "tools/domus/tune/trial.h"
 
 #include "tools/domus/say.h"
@@ -9,17 +9,18 @@
 #include <sys/wait.h>
 
 #define STEP_MS 5
-/* ms without output behind the line `listening`, after which other listeners have begun, too */
+/* ms without output after the line `listening` of the service; then its other listeners have begun,
+ * too */
 #define QUIET_MS 20
-/* such times that are waited at most, for a service that never stops printing */
+/* most quiet times that are waited, for a service that never stops printing */
 #define QUIET_MAX 10
-#define PROBE_MS  2000 /* ms that one call of the readiness command may take */
+#define PROBE_MS  2000 /* ms that one call of the user's readiness command may take */
 
-static bool fail_trial(tune_trial *trial, tune_result result, const char *format, ...)
+static bool fail_trial_with_reason(tune_trial *trial, tune_result result, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Record why the run has failed. Returns false. */
-static bool fail_trial(tune_trial *trial, tune_result result, const char *format, ...)
+/* Record why the run of a candidate has failed. Returns false. */
+static bool fail_trial_with_reason(tune_trial *trial, tune_result result, const char *format, ...)
 {
     va_list arguments;
 
@@ -31,7 +32,7 @@ static bool fail_trial(tune_trial *trial, tune_result result, const char *format
 }
 
 /* Write how a process has ended: "status 2" or "signal 11". */
-static const char *show_status(int status, char *ret_text, size_t size)
+static const char *write_exit_status(int status, char *ret_text, size_t size)
 {
     if (WIFEXITED(status))
         snprintf(ret_text, size, "status %d", WEXITSTATUS(status));
@@ -42,18 +43,18 @@ static const char *show_status(int status, char *ret_text, size_t size)
 
 /* --- the service's start ---------------------------------------------------------------------- */
 
-static bool fail_by_end(tune_trial *trial, tune_result result, const char *when)
+static bool fail_trial_by_end_of_process(tune_trial *trial, tune_result result, const char *when)
 {
     int status = trial->service.status;
     char shown[32];
 
     trial->status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return fail_trial(trial, result, "the service has ended %s (%s)", when,
-                      show_status(status, shown, sizeof shown));
+    return fail_trial_with_reason(trial, result, "the service has ended %s (%s)", when,
+                                  write_exit_status(status, shown, sizeof shown));
 }
 
-/* Returns whether a complete line of the service begins with the word. */
-static bool has_line(const tune_stream *stream, const char *word)
+/* Returns whether a complete line of the service's output begins with the word. */
+static bool has_output_line(const tune_stream *stream, const char *word)
 {
     size_t length = strlen(word);
 
@@ -64,11 +65,11 @@ static bool has_line(const tune_stream *stream, const char *word)
     return false;
 }
 
-/* Returns whether the service has printed that it listens. If so, this first waits until it prints
- * nothing more for a moment, or for some such moments. */
-static bool is_listening(tune_trial *trial)
+/* Returns whether the service has printed that it listens. If so, this first waits until the
+ * service prints nothing more for a moment, or for a bounded number of such moments. */
+static bool is_service_listening(tune_trial *trial)
 {
-    if (!has_line(&trial->service.out, "listening "))
+    if (!has_output_line(&trial->service.out, "listening "))
         return false;
     for (int i = 0; i < QUIET_MAX; i++) {
         size_t before = trial->service.out.size;
@@ -79,7 +80,7 @@ static bool is_listening(tune_trial *trial)
     return true;
 }
 
-/* Returns whether the user's command reports that the service is ready. */
+/* Returns whether the user's readiness command reports that the service is ready. */
 static bool is_service_ready(const tune_setup *setup, tune_trial *trial)
 {
     tune_process *probe = &trial->load;
@@ -94,20 +95,21 @@ static bool is_service_ready(const tune_setup *setup, tune_trial *trial)
     return is_ready;
 }
 
-static bool wait_until_ready(const tune_setup *setup, tune_trial *trial)
+static bool wait_until_service_is_ready(const tune_setup *setup, tune_trial *trial)
 {
     int64_t end = tune_now_ms() + setup->start_ms;
 
     for (;;) {
-        bool is_ready = setup->ready != NULL ? is_service_ready(setup, trial) : is_listening(trial);
+        bool is_ready =
+            setup->ready != NULL ? is_service_ready(setup, trial) : is_service_listening(trial);
         if (tune_process_has_ended(&trial->service))
-            return fail_by_end(trial, TUNE_REFUSED, "before it was ready");
+            return fail_trial_by_end_of_process(trial, TUNE_REFUSED, "before it was ready");
         if (is_ready)
             return true;
         if (say_noted_signal() != 0)
-            return fail_trial(trial, TUNE_STOPPED, "it was stopped");
+            return fail_trial_with_reason(trial, TUNE_STOPPED, "it was stopped");
         if (tune_now_ms() >= end)
-            return fail_trial(
+            return fail_trial_with_reason(
                 trial, TUNE_FAILED,
                 setup->ready != NULL
                     ? "the command of --ready did not succeed within %ld ms"
@@ -120,30 +122,31 @@ static bool wait_until_ready(const tune_setup *setup, tune_trial *trial)
 
 /* --- the load --------------------------------------------------------------------------------- */
 
-static bool wait_for_load(const tune_setup *setup, tune_trial *trial)
+static bool wait_for_load_to_end(const tune_setup *setup, tune_trial *trial)
 {
     int64_t end = tune_now_ms() + setup->load_ms;
     char shown[32];
 
     while (!tune_process_has_ended(&trial->load)) {
         if (tune_process_has_ended(&trial->service))
-            return fail_by_end(trial, TUNE_FAILED, "while the load ran");
+            return fail_trial_by_end_of_process(trial, TUNE_FAILED, "while the load ran");
         if (say_noted_signal() != 0)
-            return fail_trial(trial, TUNE_STOPPED, "it was stopped");
+            return fail_trial_with_reason(trial, TUNE_STOPPED, "it was stopped");
         if (tune_now_ms() >= end)
-            return fail_trial(trial, TUNE_FAILED, "the load has not ended within %ld ms (--limit)",
-                              setup->load_ms);
+            return fail_trial_with_reason(trial, TUNE_FAILED,
+                                          "the load has not ended within %ld ms (--limit)",
+                                          setup->load_ms);
         tune_process_wait(&trial->load, &trial->service, STEP_MS);
     }
     int status = trial->load.status;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return true;
-    return fail_trial(trial, TUNE_FAILED, "the load has failed (%s)",
-                      show_status(status, shown, sizeof shown));
+    return fail_trial_with_reason(trial, TUNE_FAILED, "the load has failed (%s)",
+                                  write_exit_status(status, shown, sizeof shown));
 }
 
-/* Returns how many requests there were; 0 if that is unknown. */
-static double count_of(const tune_figures *figures, double seconds)
+/* Returns how many requests the load has made; 0 if that is unknown. */
+static double count_requests_of_load(const tune_figures *figures, double seconds)
 {
     const tune_figure *count = tune_figures_find(figures, "count");
     const tune_figure *rate = tune_figures_find(figures, "rate");
@@ -154,27 +157,28 @@ static double count_of(const tune_figures *figures, double seconds)
     return rate != NULL ? rate->value * (time != NULL ? time->value : seconds) : 0;
 }
 
-static bool read_figures(tune_trial *trial, double seconds)
+static bool read_figures_of_load(tune_trial *trial, double seconds)
 {
     if (!tune_figures_read(trial->load.out.text, trial->load.out.size, &trial->figures))
-        return fail_trial(trial, TUNE_FAILED, "the load: %s", trial->figures.error);
+        return fail_trial_with_reason(trial, TUNE_FAILED, "the load: %s", trial->figures.error);
     if (trial->figures.count == 0)
-        return fail_trial(trial, TUNE_FAILED,
-                          "the load has printed no figures (domus tune --help)");
+        return fail_trial_with_reason(trial, TUNE_FAILED,
+                                      "the load has printed no figures (domus tune --help)");
     const tune_figure *errors = tune_figures_find(&trial->figures, "errors");
     if (errors != NULL && errors->value > 0)
-        return fail_trial(trial, TUNE_FAILED, "the load had errors: %.0f", errors->value);
+        return fail_trial_with_reason(trial, TUNE_FAILED, "the load had errors: %.0f",
+                                      errors->value);
     if (tune_figures_find(&trial->figures, "cpu") != NULL)
-        return fail_trial(
+        return fail_trial_with_reason(
             trial, TUNE_FAILED,
             "the load has printed a figure cpu, which is measured of the service: give it "
             "another name");
-    double count = count_of(&trial->figures, seconds);
+    double count = count_requests_of_load(&trial->figures, seconds);
     (void)tune_figures_set(&trial->figures, "cpu", trial->cpu / (count > 0 ? count : 1));
     return true;
 }
 
-static bool run_load(const tune_setup *setup, tune_trial *trial)
+static bool run_load_on_service(const tune_setup *setup, tune_trial *trial)
 {
     tune_cpu before, after;
     int64_t begin = tune_now_ms();
@@ -182,15 +186,16 @@ static bool run_load(const tune_setup *setup, tune_trial *trial)
     tune_process_cpu(&trial->service, &before);
     int error = tune_process_begin(&trial->load, setup->load, NULL);
     if (error != 0)
-        return fail_trial(trial, TUNE_FAILED, "the load does not begin: %s", strerror(-error));
-    bool has_ended = wait_for_load(setup, trial);
+        return fail_trial_with_reason(trial, TUNE_FAILED, "the load does not begin: %s",
+                                      strerror(-error));
+    bool has_ended = wait_for_load_to_end(setup, trial);
     double seconds = (double)(tune_now_ms() - begin) / 1e3;
     if (has_ended) {
         tune_process_cpu(&trial->service, &after);
         trial->cpu = tune_cpu_between(&before, &after);
     }
     (void)tune_process_end(&trial->load, 0);
-    return has_ended && read_figures(trial, seconds);
+    return has_ended && read_figures_of_load(trial, seconds);
 }
 
 void tune_trial_run(const tune_setup *setup, char *const *words, tune_trial *ret_trial)
@@ -206,13 +211,15 @@ void tune_trial_run(const tune_setup *setup, char *const *words, tune_trial *ret
     trial->load.out.size = trial->load.err.size = 0;
     int error = tune_process_begin(&trial->service, setup->service, words);
     if (error != 0)
-        (void)fail_trial(trial, TUNE_FAILED, "the service does not begin: %s", strerror(-error));
-    else if (wait_until_ready(setup, trial) && run_load(setup, trial) &&
+        (void)fail_trial_with_reason(trial, TUNE_FAILED, "the service does not begin: %s",
+                                     strerror(-error));
+    else if (wait_until_service_is_ready(setup, trial) && run_load_on_service(setup, trial) &&
              tune_process_has_ended(&trial->service))
-        (void)fail_by_end(trial, TUNE_FAILED, "while the load ran");
+        (void)fail_trial_by_end_of_process(trial, TUNE_FAILED, "while the load ran");
     if (!tune_process_end(&trial->service, setup->stop_ms) && trial->result == TUNE_RAN)
-        (void)fail_trial(trial, TUNE_FAILED, "the service has not ended within %ld ms of SIGTERM",
-                         setup->stop_ms);
+        (void)fail_trial_with_reason(trial, TUNE_FAILED,
+                                     "the service has not ended within %ld ms of SIGTERM",
+                                     setup->stop_ms);
     tune_process_end_adopted(setup->stop_ms);
     trial->seconds = (double)(tune_now_ms() - begin) / 1e3;
 }

@@ -9,34 +9,35 @@
 typedef struct tune_setup {
     const char *service;
     const char *load;
-    /* command that exits with 0 when the service is ready; NULL: its line `listening ...` tells
-     * so */
+    /* user's command that exits with 0 when the service is ready; NULL: its line `listening ...`
+     * tells so */
     const char *ready;
-    /* ms, at most, for the service's start, the load, and the service's end */
+    /* most ms for the service's start, the load, and the service's end */
     long start_ms, load_ms, stop_ms;
 } tune_setup;
 
 typedef enum tune_result {
     TUNE_RAN,
-    TUNE_REFUSED, /* the service has ended before it was ready */
+    TUNE_REFUSED, /* result of a run: the service has ended before it was ready */
     TUNE_FAILED,
-    TUNE_STOPPED, /* a signal was noted (say_note_signals()) */
+    TUNE_STOPPED, /* result of a run: a signal was noted (say_note_signals()) */
 } tune_result;
 
 typedef struct tune_trial {
     tune_result result;
-    char why[256]; /* reason why the trial has failed */
+    char why[256]; /* reason why the run has failed */
     tune_figures figures;
-    double cpu;     /* the service's CPU time during the load, in seconds */
-    double seconds; /* seconds that the whole run took */
-    /* exit status of a service that has refused its values; -1: a signal has ended it */
+    double cpu;     /* CPU time of the service during the load, in seconds */
+    double seconds; /* seconds that the whole run of the candidate took */
+    /* exit status of a service that has refused the candidate's values; -1: a signal has ended
+     * it */
     int status;
-    tune_process service, load; /* the processes, with their outputs */
+    tune_process service, load; /* the processes of the run, with their outputs */
 } tune_trial;
 
-/* Do a run. `words` are added to the service's command; NULL ends them. No process of it is left
- * when this returns. The figure `cpu` is CPU time for each request, if the load tells how many
- * there were (count, or rate), otherwise CPU time of the run. */
+/* Do a run of a candidate. `words` are added to the service's command; NULL ends them. No process
+ * of the run is left when this returns. The figure `cpu` is CPU time for each request, if the load
+ * tells how many there were (count, or rate), otherwise CPU time of the run. */
 void tune_trial_run(const tune_setup *setup, char *const *words, tune_trial *ret_trial);
 
 #endif
