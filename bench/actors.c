@@ -22,17 +22,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS          5
-#define SECONDS_MAX     120
-#define FAN_OUT_TARGETS 10000 /* targets of a round, as in the programs of all contenders */
+#define ROUNDS      5
+#define SECONDS_MAX 120
+/* actors that are asked in a round of the row, as in the programs of all contenders */
+#define FAN_OUT_TARGETS 10000
 
 struct row {
     const char *name;
     const char *unit;
     uint64_t size;
-    double per_size; /* how many of `unit` one of `size` makes */
+    double per_size; /* how many operations, whose name is `unit`, a size of 1 makes */
     uint32_t threads;
-    bool cpu; /* the CPU time of one operation is printed, too */
+    bool cpu; /* for this row the CPU time of one operation is printed, too */
 };
 
 static const struct row rows[] = {
@@ -46,15 +47,16 @@ static const struct row rows[] = {
 
 static bool there[CONTENDERS];
 
-/* The result of one contender in one row. A contender that failed once is out, and has
- * no more rounds. */
+/* The results of one contender in one row. A contender that has failed once is out, and has no more
+ * rounds in this row. */
 struct outcome {
     bool out;
     double rate[ROUNDS];
     double cpu_ns[ROUNDS];
 };
 
-static void run_one(const struct row *row, enum contender who, struct outcome *outcome, int round)
+static void run_contender_once(const struct row *row, enum contender who, struct outcome *outcome,
+                               int round)
 {
     struct contest contest = {
         .suite = "actors",
@@ -85,7 +87,7 @@ static void run_one(const struct row *row, enum contender who, struct outcome *o
             outcome->rate[round], row->unit);
 }
 
-/* Returns the rate of the better peer in that round; 0 if there is no peer. */
+/* Returns the rate of the better peer (CAF or Erlang) in this round; 0 if there is no peer. */
 static double rate_of_better_peer(const struct outcome *outcomes, int round)
 {
     double best = 0;
@@ -97,7 +99,7 @@ static double rate_of_better_peer(const struct outcome *outcomes, int round)
     return best;
 }
 
-static void print_row(const struct row *row, struct outcome *outcomes)
+static void print_medians_of_row(const struct row *row, struct outcome *outcomes)
 {
     double ratio[ROUNDS];
 
@@ -122,8 +124,8 @@ static void print_row(const struct row *row, struct outcome *outcomes)
     fflush(stdout);
 }
 
-/* Run all rounds of a row. Returns false if domus failed. */
-static bool run_row(const struct row *row)
+/* Run all rounds of a row with all contenders. Returns false if domus failed. */
+static bool run_all_rounds_of_row(const struct row *row)
 {
     struct outcome outcomes[CONTENDERS] = {0};
 
@@ -132,10 +134,10 @@ static bool run_row(const struct row *row)
     for (int round = 0; round < ROUNDS; round++) {
         for (int who = 0; who < CONTENDERS; who++) {
             if (!outcomes[who].out)
-                run_one(row, (enum contender)who, &outcomes[who], round);
+                run_contender_once(row, (enum contender)who, &outcomes[who], round);
         }
     }
-    print_row(row, outcomes);
+    print_medians_of_row(row, outcomes);
     return !outcomes[CONTENDER_DOMUS].out;
 }
 
@@ -146,7 +148,7 @@ int main(int argc, char **argv)
     for (int who = 0; who < CONTENDERS; who++)
         there[who] = who != CONTENDER_THREADS && contender_is_there("actors", (enum contender)who);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (options_wanted(argc - 1, argv + 1, rows[i].name) && !run_row(&rows[i]))
+        if (options_wanted(argc - 1, argv + 1, rows[i].name) && !run_all_rounds_of_row(&rows[i]))
             status = 1;
     }
     return status;

@@ -33,17 +33,17 @@
 #define SECONDS_MAX 120
 
 #define OTHERS_MAX   0.1
-#define PATIENCE_MAX 3600u /* seconds of --patience, at most */
+#define PATIENCE_MAX 3600u /* seconds that --patience may have, at most */
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
-/* The rows that a contender can do. */
+/* Bits for the rows that a contender can do. */
 #define ASK    1u
 #define NOTICE 2u
 
 struct entry {
     const char *name;
-    const char *file; /* file of the program, in the folder of this program */
+    const char *file; /* file name of the contender's program, in the folder of this program */
     const char *style;
     enum cluster_broker broker;
     unsigned rows;
@@ -68,7 +68,8 @@ static const struct entry entries[] = {
 
 static char paths[ENTRIES][PATH_MAX];
 static struct cluster_contender contenders[ENTRIES];
-static bool is_out[ENTRIES]; /* the contender is not wanted, not installed, or has failed */
+/* the contender takes no part: it is not wanted, not installed, or has failed */
+static bool is_out[ENTRIES];
 
 static const struct row {
     const char *name;
@@ -78,9 +79,9 @@ static const struct row {
 static uint64_t counts[LENGTH(rows)] = {200000, 1000000};
 static uint32_t rounds = 7;
 static const char *only_row;
-static uint64_t patience; /* seconds that a run may wait for a quiet machine */
+static uint64_t patience; /* seconds that a run may wait until the machine is quiet */
 
-/* The figures of a row. CPU times are those of one ask or notice. */
+/* The figures of a row that are printed. CPU times are those of one ask or notice. */
 enum figure { RATE, CPU, REQUESTER_CPU, RESPONDER_CPU, BROKER_CPU, OTHERS, FIGURES };
 
 static const struct {
@@ -97,7 +98,7 @@ static const struct {
 
 static double outcomes[ENTRIES][FIGURES][ROUNDS_MAX];
 
-/* Returns whether a contender's program and its broker are installed. */
+/* Returns whether the program of a contender and its broker are installed. */
 static bool is_contender_available(size_t who)
 {
     const struct entry *entry = &entries[who];
@@ -105,7 +106,8 @@ static bool is_contender_available(size_t who)
     int error = command_beside(entry->file, path);
     bool is_erlang = entry->broker == CLUSTER_EPMD;
 
-    /* Erlang runs a module and no program, and erl wants the folder that contains it */
+    /* Erlang runs a module and no program of its own, and erl wants the folder that contains that
+     * module */
     bool there = is_erlang ? access(path, R_OK) == 0 : error == 0;
     there = there && cluster_broker_is_there(entry->broker);
     if (!there) {
@@ -124,8 +126,8 @@ static bool is_contender_available(size_t who)
     return true;
 }
 
-static void keep_result(size_t who, uint32_t round, double count,
-                        const struct cluster_result *result)
+static void store_result_of_run(size_t who, uint32_t round, double count,
+                                const struct cluster_result *result)
 {
     double requester = (double)result->requester_cpu_ns / count;
     double responder = (double)result->responder_cpu_ns / count;
@@ -138,10 +140,11 @@ static void keep_result(size_t who, uint32_t round, double count,
     outcomes[who][OTHERS][round] = result->others * 100;
 }
 
-/* Run the pair, repeatedly until other programs were quiet, if that is wanted. Returns as
- * cluster_pair_run(). */
-static int run_in_quiet(const struct cluster_contender *contender, const struct cluster_work *work,
-                        struct cluster_result *ret_result, const char **ret_who)
+/* Run a pair of processes once; with --patience, repeatedly until other programs were quiet during
+ * the run. Returns as cluster_pair_run(). */
+static int run_pair_in_quiet(const struct cluster_contender *contender,
+                             const struct cluster_work *work, struct cluster_result *ret_result,
+                             const char **ret_who)
 {
     uint64_t end_ns = measure_now_ns() + patience * UINT64_C(1000000000);
     int error;
@@ -154,13 +157,14 @@ static int run_in_quiet(const struct cluster_contender *contender, const struct 
     return error;
 }
 
-/* Run a contender once. Returns false if it failed, and takes part no more. */
-static bool run_one(const struct row *row, uint64_t count, size_t who, uint32_t round)
+/* Run a contender once in a round. Returns false if it failed, and then it takes no further
+ * part. */
+static bool run_contender_once(const struct row *row, uint64_t count, size_t who, uint32_t round)
 {
     struct cluster_work work = {.row = row->name, .count = count, .seconds_max = SECONDS_MAX};
     struct cluster_result result;
     const char *side;
-    int error = run_in_quiet(&contenders[who], &work, &result, &side);
+    int error = run_pair_in_quiet(&contenders[who], &work, &result, &side);
 
     if (error != 0) {
         fprintf(stderr, "cluster: %s %s is out: %s: %s\n", row->name, entries[who].name, side,
@@ -173,18 +177,18 @@ static bool run_one(const struct row *row, uint64_t count, size_t who, uint32_t 
             " ns, responder cpu %" PRIu64 " ns, broker cpu %" PRIu64 " ns, others %.0f %%, ok\n",
             row->name, entries[who].name, count, result.took_ns, result.requester_cpu_ns,
             result.responder_cpu_ns, result.broker_cpu_ns, result.others * 100);
-    keep_result(who, round, (double)count, &result);
+    store_result_of_run(who, round, (double)count, &result);
     return true;
 }
 
-static double quantile(size_t who, enum figure figure, double part)
+static double quantile_of_figure(size_t who, enum figure figure, double part)
 {
     return cluster_result_quantile(outcomes[who][figure], rounds, part);
 }
 
 /* Print the ratios of domus to each peer, for rates and for CPU time: medians over the rounds. This
  * comes before outcomes are sorted. */
-static void print_ratios(const struct row *row)
+static void print_ratios_to_peers(const struct row *row)
 {
     static const enum figure kinds[] = {RATE, CPU};
     double ratios[ROUNDS_MAX];
@@ -201,21 +205,22 @@ static void print_ratios(const struct row *row)
 }
 
 /* Print the line of a contender in the table of a row, for a page of docs/decisions. */
-static void print_line(size_t who)
+static void print_line_of_contender(size_t who)
 {
     fprintf(stderr, "| %s | %.0f | %.0f to %.0f ", entries[who].name,
-            quantile(who, RATE, 0.5) / 1e3, quantile(who, RATE, 0.25) / 1e3,
-            quantile(who, RATE, 0.75) / 1e3);
-    fprintf(stderr, "| %.2f | %.2f to %.2f ", quantile(who, CPU, 0.5) / 1e3,
-            quantile(who, CPU, 0.25) / 1e3, quantile(who, CPU, 0.75) / 1e3);
-    fprintf(stderr, "| %.2f | %.2f | %.2f | %.0f |\n", quantile(who, REQUESTER_CPU, 0.5) / 1e3,
-            quantile(who, RESPONDER_CPU, 0.5) / 1e3, quantile(who, BROKER_CPU, 0.5) / 1e3,
-            quantile(who, OTHERS, 0.5));
+            quantile_of_figure(who, RATE, 0.5) / 1e3, quantile_of_figure(who, RATE, 0.25) / 1e3,
+            quantile_of_figure(who, RATE, 0.75) / 1e3);
+    fprintf(stderr, "| %.2f | %.2f to %.2f ", quantile_of_figure(who, CPU, 0.5) / 1e3,
+            quantile_of_figure(who, CPU, 0.25) / 1e3, quantile_of_figure(who, CPU, 0.75) / 1e3);
+    fprintf(stderr, "| %.2f | %.2f | %.2f | %.0f |\n",
+            quantile_of_figure(who, REQUESTER_CPU, 0.5) / 1e3,
+            quantile_of_figure(who, RESPONDER_CPU, 0.5) / 1e3,
+            quantile_of_figure(who, BROKER_CPU, 0.5) / 1e3, quantile_of_figure(who, OTHERS, 0.5));
 }
 
-static void print_row(const struct row *row)
+static void print_table_of_row(const struct row *row)
 {
-    print_ratios(row);
+    print_ratios_to_peers(row);
     fprintf(stderr,
             "\n| %s | thousand a second | quartiles | CPU of both, us | quartiles | requester "
             "| responder | broker | others, %% |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
@@ -225,15 +230,15 @@ static void print_row(const struct row *row)
             continue;
         for (int figure = 0; figure < FIGURES; figure++)
             printf("cluster.%s.%s.%s %.1f %s\n", row->name, entries[who].name, figures[figure].name,
-                   quantile(who, (enum figure)figure, 0.5), figures[figure].unit);
-        print_line(who);
+                   quantile_of_figure(who, (enum figure)figure, 0.5), figures[figure].unit);
+        print_line_of_contender(who);
     }
     fprintf(stderr, "\n");
     fflush(stdout);
 }
 
-/* Run all rounds of a row. Returns false if a contender failed. */
-static bool run_row(const struct row *row, uint64_t count)
+/* Run all rounds of a row with all contenders. Returns false if a contender failed. */
+static bool run_all_rounds_of_row(const struct row *row, uint64_t count)
 {
     bool well = true;
 
@@ -241,14 +246,14 @@ static bool run_row(const struct row *row, uint64_t count)
         for (size_t i = 0; i < ENTRIES; i++) {
             size_t who = (i + round) % ENTRIES;
             if (!is_out[who] && (entries[who].rows & row->bit))
-                well = run_one(row, count, who, round) && well;
+                well = run_contender_once(row, count, who, round) && well;
         }
     }
-    print_row(row);
+    print_table_of_row(row);
     return well;
 }
 
-/* Read a number from 1 to `max`. Returns false for any other text. */
+/* Read a number from 1 to `max` from an option. Returns false for any other text. */
 static bool parse_number(const char *text, uint64_t max, uint64_t *ret_number)
 {
     char *end;
@@ -305,7 +310,7 @@ int main(int argc, char **argv)
                       !is_contender_available(who);
     for (size_t i = 0; i < LENGTH(rows); i++) {
         if ((only_row == NULL || strcmp(only_row, rows[i].name) == 0) &&
-            !run_row(&rows[i], counts[i]))
+            !run_all_rounds_of_row(&rows[i], counts[i]))
             status = 1;
     }
     return status;

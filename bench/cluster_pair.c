@@ -33,8 +33,8 @@ static const char *const epmd_paths[] = {"/usr/bin/epmd", "/usr/local/bin/epmd"}
 struct pair {
     const struct cluster_contender *contender;
     uint16_t port;
-    char cookie[17]; /* cookie of Erlang's nodes */
-    char folder[64]; /* temporary folder; "": there is none */
+    char cookie[17]; /* the cookie by which nodes of Erlang accept each other */
+    char folder[64]; /* the pair's temporary folder; "": there is none */
     bool has_broker;
     struct server broker;
     struct dialog responder;
@@ -50,7 +50,7 @@ static const char *first_existing_path(const char *const *paths, size_t count)
     return NULL;
 }
 
-/* Returns the path of a broker's program; NULL if it is not installed. */
+/* Returns the path of a broker's program; NULL if the broker is not installed. */
 static const char *broker_path(enum cluster_broker broker)
 {
     if (broker == CLUSTER_NATS)
@@ -63,7 +63,8 @@ bool cluster_broker_is_there(enum cluster_broker broker)
     return broker == CLUSTER_NO_BROKER || broker_path(broker) != NULL;
 }
 
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
+static int remove_file_or_folder(const char *path, const struct stat *status, int kind,
+                                 struct FTW *walk)
 {
     (void)status;
     (void)kind;
@@ -84,7 +85,8 @@ static int start_broker(struct pair *pair)
     snprintf(path, sizeof path, "%s", found);
     snprintf(port, sizeof port, "%u", pair->port);
     char *address = (char[]){"127.0.0.1"};
-    /* epmd would complain of the connection by which the bench finds out that it listens */
+    /* the shell hides stderr, on which epmd would complain of the connection by which the bench
+     * notices that it listens */
     char *epmd[] = {(char[]){"/bin/sh"},
                     (char[]){"-c"},
                     (char[]){"exec \"$0\" -port \"$1\" -address \"$2\" 2>/dev/null"},
@@ -108,24 +110,26 @@ static int start_broker(struct pair *pair)
     return error;
 }
 
-/* The words of one side's command line. */
+/* The words of the command line of one side of a pair. */
 struct words {
     size_t count;
     char *arguments[ARGUMENTS_MAX];
     char texts[ARGUMENTS_MAX][PATH_MAX];
 };
 
-static void add_word(struct words *words, const char *text)
+static void add_word_to_command_line(struct words *words, const char *text)
 {
     if (words->count == ARGUMENTS_MAX - 1)
-        return; /* there is no room, so the word is left out, and the program will complain */
+        /* there is no room for the word, so it is left out, and the program will complain */
+        return;
     snprintf(words->texts[words->count], PATH_MAX, "%s", text);
     words->arguments[words->count] = words->texts[words->count];
     words->count++;
 }
 
-/* Add the arguments of erl. With one scheduler, one thread runs all processes. */
-static void add_erl(struct words *words, const struct pair *pair, const char *side)
+/* Add the arguments with which erl runs one side. With one scheduler, one thread runs all
+ * processes. */
+static void add_arguments_of_erl(struct words *words, const struct pair *pair, const char *side)
 {
     char name[64];
     const char *const before[] = {"erl", "-noshell", "-start_epmd", "false", "+S", "1:1", "-name"};
@@ -142,32 +146,32 @@ static void add_erl(struct words *words, const struct pair *pair, const char *si
 
     snprintf(name, sizeof name, "%s@127.0.0.1", side);
     for (size_t i = 0; i < sizeof before / sizeof before[0]; i++)
-        add_word(words, before[i]);
-    add_word(words, name);
+        add_word_to_command_line(words, before[i]);
+    add_word_to_command_line(words, name);
     for (size_t i = 0; i < sizeof after / sizeof after[0]; i++)
-        add_word(words, after[i]);
+        add_word_to_command_line(words, after[i]);
 }
 
-/* Start one side, and wait until it is ready. */
-static int start_side(const struct pair *pair, const struct cluster_work *work, const char *side,
-                      struct dialog *dialog)
+/* Start one side of a pair, and wait until it says that it is ready. */
+static int start_side_of_pair(const struct pair *pair, const struct cluster_work *work,
+                              const char *side, struct dialog *dialog)
 {
     static struct words words;
     char count[24], port[8], line[DIALOG_LINE_MAX];
 
     words.count = 0;
     if (pair->contender->is_erlang)
-        add_erl(&words, pair, side);
+        add_arguments_of_erl(&words, pair, side);
     else
-        add_word(&words, pair->contender->program);
+        add_word_to_command_line(&words, pair->contender->program);
     snprintf(count, sizeof count, "%" PRIu64, work->count);
     snprintf(port, sizeof port, "%u", pair->port);
-    add_word(&words, side);
-    add_word(&words, work->row);
-    add_word(&words, count);
-    add_word(&words, port);
+    add_word_to_command_line(&words, side);
+    add_word_to_command_line(&words, work->row);
+    add_word_to_command_line(&words, count);
+    add_word_to_command_line(&words, port);
     if (pair->contender->style != NULL)
-        add_word(&words, pair->contender->style);
+        add_word_to_command_line(&words, pair->contender->style);
     words.arguments[words.count] = NULL;
     int error = dialog_start(dialog, words.arguments);
     if (error == 0)
@@ -177,8 +181,8 @@ static int start_side(const struct pair *pair, const struct cluster_work *work, 
     return error;
 }
 
-/* Read the CPU clocks of all processes. */
-static int read_clocks(const struct pair *pair, struct cluster_result *ret_clocks)
+/* Read the CPU clocks of the requester, the responder and the broker. */
+static int read_cpu_clocks_of_pair(const struct pair *pair, struct cluster_result *ret_clocks)
 {
     int error = measure_other_cpu_ns(pair->requester.pid, &ret_clocks->requester_cpu_ns);
 
@@ -190,13 +194,13 @@ static int read_clocks(const struct pair *pair, struct cluster_result *ret_clock
     return error;
 }
 
-static int do_work(struct pair *pair, const struct cluster_work *work,
-                   struct cluster_result *ret_result)
+static int run_and_measure_pair(struct pair *pair, const struct cluster_work *work,
+                                struct cluster_result *ret_result)
 {
     struct cluster_result before, after;
     struct quiet from = {0}, to = {0};
     char line[DIALOG_LINE_MAX];
-    int error = quiet_read(&from) ? read_clocks(pair, &before) : -EIO;
+    int error = quiet_read(&from) ? read_cpu_clocks_of_pair(pair, &before) : -EIO;
     uint64_t began_ns = measure_now_ns();
 
     if (error == 0)
@@ -205,7 +209,7 @@ static int do_work(struct pair *pair, const struct cluster_work *work,
         error = dialog_read(&pair->requester, work->seconds_max * UINT64_C(1000000000), line);
     uint64_t waited_ns = measure_now_ns() - began_ns;
     if (error == 0)
-        error = quiet_read(&to) ? read_clocks(pair, &after) : -EIO;
+        error = quiet_read(&to) ? read_cpu_clocks_of_pair(pair, &after) : -EIO;
     if (error == 0)
         error = cluster_result_read(line, work->row, work->count, waited_ns, &after.took_ns);
     if (error != 0)
@@ -222,13 +226,13 @@ static int do_work(struct pair *pair, const struct cluster_work *work,
     return 0;
 }
 
-static int prepare_pair(struct pair *pair)
+static int prepare_folder_and_port(struct pair *pair)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     char port[8];
     uint64_t number;
 
-    /* SIGPIPE is ignored, because a side that has ended is noticed when its line is read. */
+    /* SIGPIPE is ignored, because the end of a side is noticed when its line is read */
     if (sigaction(SIGPIPE, &ignore, NULL) != 0)
         return -errno;
     pair->port = versus_free_port();
@@ -241,37 +245,39 @@ static int prepare_pair(struct pair *pair)
     return setenv("ERL_EPMD_PORT", port, 1) == 0 ? 0 : -errno;
 }
 
-static void end_servers(struct pair *pair)
+static void end_pair_and_broker(struct pair *pair)
 {
     struct server_usage unused;
 
     dialog_end(&pair->requester);
     dialog_end(&pair->responder);
-    if (pair->has_broker) /* both brokers exit with a status other than 0, which is no failure */
+    /* when they are ended, both kinds of brokers exit with a status other than 0, which is no
+     * failure */
+    if (pair->has_broker)
         (void)server_stop(&pair->broker, &unused);
     if (pair->folder[0] != '\0')
-        (void)nftw(pair->folder, remove_entry, REMOVE_FDS, FTW_DEPTH | FTW_PHYS);
+        (void)nftw(pair->folder, remove_file_or_folder, REMOVE_FDS, FTW_DEPTH | FTW_PHYS);
 }
 
 int cluster_pair_run(const struct cluster_contender *contender, const struct cluster_work *work,
                      struct cluster_result *ret_result, const char **ret_who)
 {
     struct pair pair = {.contender = contender, .requester.pid = -1, .responder.pid = -1};
-    int error = prepare_pair(&pair);
+    int error = prepare_folder_and_port(&pair);
 
     *ret_who = "broker";
     if (error == 0)
         error = start_broker(&pair);
     if (error == 0) {
         *ret_who = "responder";
-        error = start_side(&pair, work, "responder", &pair.responder);
+        error = start_side_of_pair(&pair, work, "responder", &pair.responder);
     }
     if (error == 0) {
         *ret_who = "requester";
-        error = start_side(&pair, work, "requester", &pair.requester);
+        error = start_side_of_pair(&pair, work, "requester", &pair.requester);
     }
     if (error == 0)
-        error = do_work(&pair, work, ret_result);
-    end_servers(&pair);
+        error = run_and_measure_pair(&pair, work, ret_result);
+    end_pair_and_broker(&pair);
     return error;
 }

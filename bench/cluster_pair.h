@@ -16,25 +16,26 @@ enum cluster_broker { CLUSTER_NO_BROKER, CLUSTER_NATS, CLUSTER_EPMD };
 
 struct cluster_contender {
     const char *name;
-    const char *program; /* path of the program; for Erlang the folder that contains cluster.beam */
+    /* path of the contender's program; for Erlang the folder that contains cluster.beam */
+    const char *program;
     bool is_erlang;
     enum cluster_broker broker;
-    const char *style; /* last word of the command line; NULL: none */
+    const char *style; /* the last word of the sides' command lines; NULL: there is none */
 };
 
 struct cluster_work {
-    const char *row; /* name of the row, "ask" or "notice" */
+    const char *row; /* name of the row to do, "ask" or "notice" */
     uint64_t count;
     uint32_t seconds_max;
 };
 
-/* Returns whether a broker is installed; CLUSTER_NO_BROKER always is. */
+/* Returns whether a broker is installed; CLUSTER_NO_BROKER counts as installed. */
 bool cluster_broker_is_there(enum cluster_broker broker);
 
-/* Do the work. Returns 0 and fills `ret_result`; a negative errno of cluster_result_read(); -ENOENT
- * if the broker is not installed; -ECHILD if a process ended, or could not start; -ETIMEDOUT; or
- * the errno of a system call, and then `ret_who` names the process concerned. No process is left in
- * any case. */
+/* Do the work with a fresh pair. Returns 0 and fills `ret_result`; a negative errno of
+ * cluster_result_read(); -ENOENT if the broker is not installed; -ECHILD if a process ended, or
+ * could not start; -ETIMEDOUT; or the errno of a system call, and then `ret_who` names the process
+ * concerned. No process is left in any case. */
 int cluster_pair_run(const struct cluster_contender *contender, const struct cluster_work *work,
                      struct cluster_result *ret_result, const char **ret_who);
 

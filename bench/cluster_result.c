@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Skip `text`. Returns false if the line does not continue with it. */
-static bool skip_text(const char **line, const char *text)
+/* Skip `text` in the requester's line. Returns false if the line does not continue with it. */
+static bool skip_text_of_line(const char **line, const char *text)
 {
     size_t length = strlen(text);
 
@@ -19,8 +19,8 @@ static bool skip_text(const char **line, const char *text)
     return true;
 }
 
-/* Read a number that has only digits. Returns false if there is none. */
-static bool read_number(const char **line, uint64_t *ret_number)
+/* Read a number of digits only from the requester's line. Returns false if there is none. */
+static bool read_number_of_line(const char **line, uint64_t *ret_number)
 {
     char *end;
 
@@ -38,8 +38,9 @@ int cluster_result_read(const char *line, const char *row, uint64_t count, uint6
     uint64_t counted;
     uint64_t took_ns;
 
-    if (!skip_text(&line, row) || !skip_text(&line, ": ") || !read_number(&line, &counted) ||
-        !skip_text(&line, " in ") || !read_number(&line, &took_ns) || !skip_text(&line, " ns, "))
+    if (!skip_text_of_line(&line, row) || !skip_text_of_line(&line, ": ") ||
+        !read_number_of_line(&line, &counted) || !skip_text_of_line(&line, " in ") ||
+        !read_number_of_line(&line, &took_ns) || !skip_text_of_line(&line, " ns, "))
         return -EPROTO;
     if (strncmp(line, "wrong", strlen("wrong")) == 0)
         return -EBADMSG;
@@ -58,6 +59,7 @@ double cluster_result_quantile(double *values, size_t count, double part)
     size_t below = (size_t)place;
     size_t above = below + 1 < count ? below + 1 : below;
 
-    (void)measure_median(values, count); /* called because it sorts the values */
+    /* measure_median() is called only because it sorts the values */
+    (void)measure_median(values, count);
     return values[below] + (values[above] - values[below]) * (place - (double)below);
 }

@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Time between the print of the line and its read by the bench, at most. */
+/* ns that may pass between the moment at which a requester prints its line and the moment at which
+ * the bench has read it. */
 #define CLUSTER_RESULT_SLACK_NS UINT64_C(100000000)
 
 /* The result of one run of a contender: the time of the row, and the CPU time of each process in
@@ -18,18 +19,20 @@ struct cluster_result {
     uint64_t took_ns;
     uint64_t requester_cpu_ns;
     uint64_t responder_cpu_ns;
-    uint64_t broker_cpu_ns; /* CPU time of the broker; 0: there is none */
-    double others;          /* share of all CPUs that other processes used (support/quiet.h) */
+    uint64_t broker_cpu_ns; /* CPU time of the broker in ns; 0: there is no broker */
+    /* share of all CPUs that other processes used during the run (support/quiet.h) */
+    double others;
 };
 
-/* Read a line. `waited_ns` is the time that the bench waited for it. Returns 0; -EBADMSG if the
- * contender reports a wrong result; -EPROTO if the line has another form, row or count; -ERANGE if
- * its time is longer than `waited_ns`, or less than half of it and of the slack. */
+/* Read the line of a requester. `waited_ns` is the time that the bench waited for it. Returns 0;
+ * -EBADMSG if the contender reports a wrong result; -EPROTO if the line has another form, row or
+ * count; -ERANGE if its time is longer than `waited_ns`, or less than half of what `waited_ns` has
+ * beyond CLUSTER_RESULT_SLACK_NS. */
 int cluster_result_read(const char *line, const char *row, uint64_t count, uint64_t waited_ns,
                         uint64_t *ret_took_ns);
 
-/* Sort `values` and return the value at `part` (0 to 1) of them; between two values, the one that
- * lies proportionally between. `count` is at least 1. */
+/* Sort `values`. Returns their quantile at `part` (0 to 1): the value at that place of the order,
+ * or between two places the proportional value between both. `count` is at least 1. */
 double cluster_result_quantile(double *values, size_t count, double part);
 
 #endif

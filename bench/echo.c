@@ -33,7 +33,7 @@
 #define SECONDS_MAX    600
 #define STALL_NS       UINT64_C(2000000000)
 #define CALIBRATION_NS UINT64_C(250000000)
-/* offered rate of the paced mode, as a share of the slowest server's rate in the row */
+/* the rate that the paced mode offers, as a share of the rate of the row's slowest server */
 #define OFFERED 0.5
 
 enum { SATURATED, PACED, MODES };
@@ -54,12 +54,15 @@ static const struct row {
     uint32_t connections;
     uint32_t size;
     uint32_t depth;
-    uint32_t buffer_size; /* bytes of a receive buffer of the servers; 0: 4 KiB */
+    uint32_t buffer_size; /* bytes of a receive buffer of the servers; 0: the default of 4 KiB */
     bool with_libuv;
 } rows[] = {
-    {"plain", 64, 64, 1, 0, true},      {"pipelined", 64, 64, 16, 0, false},
-    {"crowd", 1000, 64, 1, 0, false},   {"large", 64, 16384, 1, 16384, false},
-    {"pieces", 64, 16384, 1, 0, false}, /* the messages of `large`, each in four buffers */
+    {"plain", 64, 64, 1, 0, true},
+    {"pipelined", 64, 64, 16, 0, false},
+    {"crowd", 1000, 64, 1, 0, false},
+    {"large", 64, 16384, 1, 16384, false},
+    /* this row has the messages of `large`, each of which comes in four buffers */
+    {"pieces", 64, 16384, 1, 0, false},
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])
@@ -71,7 +74,7 @@ struct bench {
     bool without[ECHO_SERVERS];
     bool chosen[ROWS];
     char program[ECHO_SERVERS][PATH_MAX];
-    double offered[ROWS]; /* offered messages per second in the paced mode */
+    double offered[ROWS]; /* messages per second that the paced mode offers in each row */
     double figures[ROWS][MODES][ECHO_SERVERS][COLUMNS][ROUNDS_MAX];
 };
 
@@ -97,7 +100,7 @@ static double parse_number(const char *text, double min, double max, const char 
     return value;
 }
 
-static void leave_row_out(struct bench *bench, const char *name)
+static void leave_server_out(struct bench *bench, const char *name)
 {
     int which = echo_server_find(name);
 
@@ -139,7 +142,7 @@ static void read_options(struct bench *bench, int argc, char **argv)
         else if (option == ROW)
             choose_row(bench, optarg);
         else if (option == WITHOUT)
-            leave_row_out(bench, optarg);
+            leave_server_out(bench, optarg);
         else
             usage("unknown option");
         any = any || option == ROW;
@@ -152,16 +155,16 @@ static void read_options(struct bench *bench, int argc, char **argv)
         bench->chosen[i] = true;
 }
 
-static bool takes_part(const struct bench *bench, size_t row, int which)
+static bool does_server_take_part(const struct bench *bench, size_t row, int which)
 {
     return bench->chosen[row] && !bench->without[which] &&
            (which != ECHO_LIBUV || rows[row].with_libuv);
 }
 
-/* Start one server, run `load` on it after setting the server's port there, and end both. With
- * `half` the server has half of its CPU. */
-static int serve_load(struct bench *bench, size_t row, int which, bool half,
-                      struct load_options *load, struct load_result *ret_result)
+/* Start one server, run `load` on it after setting the server's port in the load, and end both.
+ * With `half` the server has half of its CPU. */
+static int run_load_on_new_server(struct bench *bench, size_t row, int which, bool half,
+                                  struct load_options *load, struct load_result *ret_result)
 {
     const struct echo_setting setting = {bench->config, rows[row].buffer_size};
     const char *name = echo_server_name(which);
@@ -186,7 +189,7 @@ static int serve_load(struct bench *bench, size_t row, int which, bool half,
     if (load_error != 0 || error != 0)
         return load_error != 0 ? load_error : error;
     /* With one message in flight per connection, two messages never arrive together, so the server
-     * must have counted each message. */
+     * must have counted a receive for each message. */
     if (usage.has_received && load->depth == 1 && usage.received < ret_result->messages) {
         fprintf(stderr, "bench_echo: %s: it counts fewer messages than were served\n", name);
         return -EBADMSG;
@@ -194,7 +197,7 @@ static int serve_load(struct bench *bench, size_t row, int which, bool half,
     return 0;
 }
 
-static struct load_options get_load_options(const struct bench *bench, size_t row)
+static struct load_options get_load_options_of_row(const struct bench *bench, size_t row)
 {
     return (struct load_options){
         .cpu = LOAD_CPU,
@@ -206,20 +209,20 @@ static struct load_options get_load_options(const struct bench *bench, size_t ro
     };
 }
 
-/* Find the rate that the paced mode of a row offers. */
-static int find_paced_rate(struct bench *bench, size_t row)
+/* Find the rate that the paced mode of a row offers, by a short saturated load on each server. */
+static int find_paced_rate_of_row(struct bench *bench, size_t row)
 {
     double slowest = 0;
 
     for (int which = 0; which < ECHO_SERVERS; which++) {
-        struct load_options load = get_load_options(bench, row);
+        struct load_options load = get_load_options_of_row(bench, row);
         struct load_result result;
 
-        if (!takes_part(bench, row, which))
+        if (!does_server_take_part(bench, row, which))
             continue;
         if (load.duration_ns > CALIBRATION_NS)
             load.duration_ns = CALIBRATION_NS;
-        int error = serve_load(bench, row, which, false, &load, &result);
+        int error = run_load_on_new_server(bench, row, which, false, &load, &result);
         if (error != 0)
             return error;
         if (slowest == 0 || result.rate < slowest)
@@ -229,13 +232,13 @@ static int find_paced_rate(struct bench *bench, size_t row)
     return 0;
 }
 
-static int run_server(struct bench *bench, size_t row, int mode, int which, uint32_t round)
+static int run_server_in_round(struct bench *bench, size_t row, int mode, int which, uint32_t round)
 {
-    struct load_options load = get_load_options(bench, row);
+    struct load_options load = get_load_options_of_row(bench, row);
     struct load_result result;
 
     load.rate = mode == PACED ? bench->offered[row] : 0;
-    int error = serve_load(bench, row, which, mode == SATURATED, &load, &result);
+    int error = run_load_on_new_server(bench, row, which, mode == SATURATED, &load, &result);
     if (error != 0)
         return error;
 
@@ -255,26 +258,27 @@ static int run_server(struct bench *bench, size_t row, int mode, int which, uint
     return 0;
 }
 
-static int run_rounds(struct bench *bench)
+static int run_all_rounds(struct bench *bench)
 {
     int error = 0;
 
     for (size_t row = 0; row < ROWS && error == 0; row++)
-        error = bench->chosen[row] ? find_paced_rate(bench, row) : 0;
+        error = bench->chosen[row] ? find_paced_rate_of_row(bench, row) : 0;
     for (uint32_t round = 0; round < bench->rounds; round++) {
         for (size_t i = 0; i < ROWS * MODES * ECHO_SERVERS && error == 0; i++) {
             size_t row = i / (MODES * ECHO_SERVERS);
             int mode = (int)(i / ECHO_SERVERS % MODES);
             int which = (int)((round + i) % ECHO_SERVERS);
 
-            if (takes_part(bench, row, which))
-                error = run_server(bench, row, mode, which, round);
+            if (does_server_take_part(bench, row, which))
+                error = run_server_in_round(bench, row, mode, which, round);
         }
     }
     return error;
 }
 
-static double get_median(const struct bench *bench, size_t row, int mode, int which, int column)
+static double get_median_of_figure(const struct bench *bench, size_t row, int mode, int which,
+                                   int column)
 {
     double values[ROUNDS_MAX];
 
@@ -282,35 +286,36 @@ static double get_median(const struct bench *bench, size_t row, int mode, int wh
     return measure_median(values, bench->rounds);
 }
 
-static void print_medians(const struct bench *bench, size_t row, int mode)
+static void print_medians_of_figures(const struct bench *bench, size_t row, int mode)
 {
     for (int which = 0; which < ECHO_SERVERS; which++) {
-        for (int i = 0; i < COLUMNS && takes_part(bench, row, which); i++)
+        for (int i = 0; i < COLUMNS && does_server_take_part(bench, row, which); i++)
             printf("echo.%s.%s.%s.%s %.3f %s\n", rows[row].name, modes[mode],
-                   echo_server_name(which), columns[i].name, get_median(bench, row, mode, which, i),
-                   columns[i].unit);
+                   echo_server_name(which), columns[i].name,
+                   get_median_of_figure(bench, row, mode, which, i), columns[i].unit);
     }
 }
 
-/* Print the median, over all rounds, of one server's figure divided by another server's figure. */
-static void print_ratio(const struct bench *bench, size_t row, int mode, int column, int server,
-                        int peer)
+/* Print the ratio of two servers in a row: the median, over all rounds, of one server's figure
+ * divided by the other's. */
+static void print_ratio_of_servers(const struct bench *bench, size_t row, int mode, int column,
+                                   int server, int peer)
 {
     double ratios[ROUNDS_MAX];
 
-    if (!takes_part(bench, row, server) || !takes_part(bench, row, peer))
+    if (!does_server_take_part(bench, row, server) || !does_server_take_part(bench, row, peer))
         return;
     for (uint32_t i = 0; i < bench->rounds; i++)
         ratios[i] = bench->figures[row][mode][server][column][i] /
                     bench->figures[row][mode][peer][column][i];
-    bool is_void = get_median(bench, row, mode, server, BUSY) > LOAD_BUSY_MAX ||
-                   get_median(bench, row, mode, peer, BUSY) > LOAD_BUSY_MAX;
+    bool is_void = get_median_of_figure(bench, row, mode, server, BUSY) > LOAD_BUSY_MAX ||
+                   get_median_of_figure(bench, row, mode, peer, BUSY) > LOAD_BUSY_MAX;
     printf("echo.%s.%s.ratio.%s.%s.%s %.4f %s\n", rows[row].name, modes[mode], columns[column].name,
            echo_server_name(server), echo_server_name(peer), measure_median(ratios, bench->rounds),
            is_void ? "void" : "ratio");
 }
 
-static void print_ratios(const struct bench *bench, size_t row, int mode)
+static void print_ratios_of_servers(const struct bench *bench, size_t row, int mode)
 {
     static const struct {
         int server;
@@ -323,8 +328,8 @@ static void print_ratios(const struct bench *bench, size_t row, int mode)
     };
 
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        print_ratio(bench, row, mode, RATE, pairs[i].server, pairs[i].peer);
-        print_ratio(bench, row, mode, CPU, pairs[i].server, pairs[i].peer);
+        print_ratio_of_servers(bench, row, mode, RATE, pairs[i].server, pairs[i].peer);
+        print_ratio_of_servers(bench, row, mode, CPU, pairs[i].server, pairs[i].peer);
     }
 }
 
@@ -340,15 +345,15 @@ int main(int argc, char **argv)
             return EXIT_FAILURE;
         }
     }
-    if (run_rounds(&bench) != 0)
+    if (run_all_rounds(&bench) != 0)
         return EXIT_FAILURE;
     for (size_t row = 0; row < ROWS; row++) {
         for (int mode = 0; mode < MODES && bench.chosen[row]; mode++)
-            print_medians(&bench, row, mode);
+            print_medians_of_figures(&bench, row, mode);
     }
     for (size_t row = 0; row < ROWS; row++) {
         for (int mode = 0; mode < MODES && bench.chosen[row]; mode++)
-            print_ratios(&bench, row, mode);
+            print_ratios_of_servers(&bench, row, mode);
     }
     return EXIT_SUCCESS;
 }

@@ -14,7 +14,7 @@
 
 static const struct {
     const char *name;
-    const char *program; /* the program's name; it lies beside the running one */
+    const char *program; /* name of the server's program, which lies beside the running program */
 } servers[ECHO_SERVERS] = {
     [ECHO_DOMUS] = {"domus", "echo"},
     [ECHO_DOMUS_EPOLL] = {"domus_epoll", "echo"},
@@ -71,7 +71,7 @@ int echo_server_start(int which, char *program, const struct echo_setting *setti
         return server_start(server, ECHO_SERVER_CPU, arguments);
     }
 
-    /* Port 0, as for domus, lets the kernel choose a free one. */
+    /* Port 0 lets the kernel choose a free port, as for domus. */
     snprintf(buffer_text, sizeof buffer_text, "%u", buffer_size);
     char *arguments[] = {program, (char[]){"0"}, (char[]){SERVER_CPU_TEXT},
                          which == ECHO_IO_URING ? buffer_text : NULL, NULL};

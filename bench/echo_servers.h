@@ -18,15 +18,15 @@ enum {
 
 const char *echo_server_name(int which);
 
-/* Returns the server of that name; -1: there is none. */
+/* Returns the index of the server that has this name; -1: there is none. */
 int echo_server_find(const char *name);
 
-/* Write the path of the server's program, which lies beside the running one, to `path` (PATH_MAX
- * bytes). Returns 0; -ENOENT if there is no such program, and `path` still names it. */
+/* Write the path of a server's program to `path`, which has PATH_MAX bytes. The program lies beside
+ * the running one. Returns 0; -ENOENT if there is no such program, and `path` still names it. */
 int echo_server_program(int which, char *path);
 
 struct echo_setting {
-    char *config; /* the configuration file of domus */
+    char *config; /* path of the configuration file for domus */
     /* bytes of a receive buffer, a multiple of 4096, where a server has buffers of a fixed size; 0:
      * 4 KiB, the default of domus */
     uint32_t buffer_size;

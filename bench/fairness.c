@@ -40,12 +40,12 @@ static const domus_type question_type = {.name = "question"};
 
 static sem_t done;
 
-/* The results of a round. The thread of the prober or of the client writes them; the main thread
- * reads them after `done`. */
+/* The results of a round. The thread of the actor that asks writes them; the main thread reads them
+ * after `done`. */
 static struct histogram latencies;
 static uint64_t round_began_ns, round_ended_ns;
 
-/* The number of runs that the actor which always has work has had; written by its thread. */
+/* How many runs the actor that always has work has had. Its thread writes this. */
 static _Atomic uint64_t worked;
 
 static _Noreturn void exit_with_error(const char *what)
@@ -62,13 +62,14 @@ static void require_success(int error, const char *what)
     }
 }
 
-static void use_cpu(void)
+static void use_cpu_for_work_steps(void)
 {
     static volatile uint32_t sink;
 
     for (uint32_t i = 0; i < WORK_STEPS; i++)
         sink = sink + i;
-    /* Only one thread writes `worked`, so load and store need not be one operation. */
+    /* Only one thread writes `worked`, so its load and its store need not be one atomic
+     * operation. */
     atomic_store_explicit(&worked, atomic_load_explicit(&worked, memory_order_relaxed) + 1,
                           memory_order_relaxed);
 }
@@ -76,19 +77,19 @@ static void use_cpu(void)
 /* --- the flooded actor and its flooder
  * -------------------------------------------------------------- */
 
-static int handle_flood(domus_stack *stack, void *self, const void *nothing)
+static int handle_notice_of_flood(domus_stack *stack, void *self, const void *nothing)
 {
     (void)stack, (void)self, (void)nothing;
-    use_cpu();
+    use_cpu_for_work_steps();
     return 0;
 }
 
 static const domus_behaviour flooded = {
     .name = "flooded",
-    .on = (const domus_on[]){{&work_type, handle_flood, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&work_type, handle_notice_of_flood, 0}, {NULL, NULL, 0}},
 };
 
-static int flood_self(domus_stack *stack, void *self, const void *nothing)
+static int flood_busy_actor_again(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
     for (uint32_t i = 0; i < 128; i++)
@@ -99,15 +100,15 @@ static int flood_self(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour flooder = {
     .name = "flooder",
     .state_size = sizeof(domus_address),
-    .on = (const domus_on[]){{&go_type, flood_self, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&go_type, flood_busy_actor_again, 0}, {NULL, NULL, 0}},
 };
 
 /* --- the leaves: always busy, and asked too --------------------------------------------------- */
 
-static int work_as_leaf(domus_stack *stack, void *self, const void *nothing)
+static int do_work_of_leaf_again(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
-    use_cpu();
+    use_cpu_for_work_steps();
     return domus_notice(stack, domus_self(stack), &work_type, NULL);
 }
 
@@ -120,28 +121,29 @@ static int answer_ask(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour leaf = {
     .name = "leaf",
     .on = (const domus_on[]){{&question_type, answer_ask, 0},
-                             {&work_type, work_as_leaf, 0},
+                             {&work_type, do_work_of_leaf_again, 0},
                              {NULL, NULL, 0}},
 };
 
 /* --- middlemen -------------------------------------------------------------------------------- */
 
-static int pass_reply_back(domus_stack *stack, void *self, const domus_answer *reply)
+static int reply_with_answer_of_leaf(domus_stack *stack, void *self, const domus_answer *reply)
 {
     (void)self;
     return reply->error != 0 ? reply->error : domus_reply(stack, &question_type, NULL);
 }
 
-static int pass_ask_on(domus_stack *stack, void *self, const void *nothing)
+static int ask_leaf_as_middleman(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
-    return domus_ask(stack, *(domus_address *)self, &question_type, NULL, pass_reply_back);
+    return domus_ask(stack, *(domus_address *)self, &question_type, NULL,
+                     reply_with_answer_of_leaf);
 }
 
 static const domus_behaviour middleman = {
     .name = "middleman",
     .state_size = sizeof(domus_address),
-    .on = (const domus_on[]){{&question_type, pass_ask_on, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&question_type, ask_leaf_as_middleman, 0}, {NULL, NULL, 0}},
 };
 
 /* --- the asker, which measures ---------------------------------------------------------------- */
@@ -154,9 +156,9 @@ struct client {
     uint64_t asked_ns[CLIENTS];
 };
 
-static int handle_client_answer(domus_stack *stack, void *self, const domus_answer *reply);
+static int handle_answer_to_client(domus_stack *stack, void *self, const domus_answer *reply);
 
-static void send_client_ask(domus_stack *stack, struct client *client, uint64_t which)
+static void send_ask_of_client(domus_stack *stack, struct client *client, uint64_t which)
 {
     domus_address to = client->targets[client->next++ % client->targets_count];
 
@@ -164,7 +166,7 @@ static void send_client_ask(domus_stack *stack, struct client *client, uint64_t 
     require_success(domus_ask_add(stack, to, &question_type, NULL, 0, which), "ask");
 }
 
-static int handle_client_answer(domus_stack *stack, void *self, const domus_answer *reply)
+static int handle_answer_to_client(domus_stack *stack, void *self, const domus_answer *reply)
 {
     struct client *client = self;
     uint64_t now_ns = measure_now_ns();
@@ -172,16 +174,16 @@ static int handle_client_answer(domus_stack *stack, void *self, const domus_answ
     require_success(reply->error, "an answer");
     histogram_add(&latencies, now_ns - client->asked_ns[reply->tag]);
     if (now_ns - round_began_ns < ROUND_NS) {
-        send_client_ask(stack, client, reply->tag);
+        send_ask_of_client(stack, client, reply->tag);
     } else if (domus_pending(stack) == 0) {
         round_ended_ns = now_ns;
         sem_post(&done);
         return 0;
     }
-    return domus_wait_first(stack, handle_client_answer);
+    return domus_wait_first(stack, handle_answer_to_client);
 }
 
-static int begin_client_round(domus_stack *stack, void *self, const void *nothing)
+static int begin_round_of_client(domus_stack *stack, void *self, const void *nothing)
 {
     struct client *client = self;
 
@@ -189,19 +191,19 @@ static int begin_client_round(domus_stack *stack, void *self, const void *nothin
     latencies = (struct histogram){0};
     round_began_ns = measure_now_ns();
     for (uint64_t i = 0; i < client->clients; i++)
-        send_client_ask(stack, client, i);
-    return domus_wait_first(stack, handle_client_answer);
+        send_ask_of_client(stack, client, i);
+    return domus_wait_first(stack, handle_answer_to_client);
 }
 
 static const domus_behaviour client = {
     .name = "client",
     .state_size = sizeof(struct client),
-    .on = (const domus_on[]){{&go_type, begin_client_round, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&go_type, begin_round_of_client, 0}, {NULL, NULL, 0}},
 };
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
-static domus_system *get_system(uint32_t threads)
+static domus_system *get_new_system(uint32_t threads)
 {
     domus_config config;
     domus_system *system;
@@ -227,12 +229,13 @@ static domus_address spawn_on_thread(domus_system *system, uint32_t thread,
     return address;
 }
 
-static void print_row(const char *row, const char *what, double *values, const char *unit)
+static void print_figures_of_row(const char *row, const char *what, double *values,
+                                 const char *unit)
 {
     printf("fairness.%s.%s %.4g %s\n", row, what, measure_median(values, ROUNDS), unit);
 }
 
-static void measure_rounds(const char *row, domus_system *system, domus_address who)
+static void measure_rounds_of_row(const char *row, domus_system *system, domus_address who)
 {
     double p50[ROUNDS], p99[ROUNDS], p999[ROUNDS], asks[ROUNDS], works[ROUNDS];
 
@@ -248,24 +251,24 @@ static void measure_rounds(const char *row, domus_system *system, domus_address 
         p99[i] = histogram_percentile(&latencies, 0.99) / 1e3;
         p999[i] = histogram_percentile(&latencies, 0.999) / 1e3;
     }
-    print_row(row, "p50", p50, "us");
-    print_row(row, "p99", p99, "us");
-    print_row(row, "p99.9", p999, "us");
-    print_row(row, "asks", asks, "asks/s");
-    print_row(row, "work", works, "messages/s");
+    print_figures_of_row(row, "p50", p50, "us");
+    print_figures_of_row(row, "p99", p99, "us");
+    print_figures_of_row(row, "p99.9", p999, "us");
+    print_figures_of_row(row, "asks", asks, "asks/s");
+    print_figures_of_row(row, "work", works, "messages/s");
     fflush(stdout);
 }
 
 static void measure_light_load(const char *row, uint32_t prober_thread)
 {
-    domus_system *system = get_system(prober_thread + 1);
+    domus_system *system = get_new_system(prober_thread + 1);
     domus_address sink = spawn_on_thread(system, 0, &flooded, NULL);
     domus_address target = spawn_on_thread(system, 0, &leaf, NULL);
     domus_address source = spawn_on_thread(system, 0, &flooder, &sink);
     struct client state = {.targets = &target, .targets_count = 1, .clients = 1};
 
     require_success(domus_outside_notice(system, source, &go_type, NULL), "flood");
-    measure_rounds(row, system, spawn_on_thread(system, prober_thread, &client, &state));
+    measure_rounds_of_row(row, system, spawn_on_thread(system, prober_thread, &client, &state));
     domus_system_free(system);
 }
 
@@ -281,7 +284,7 @@ static void measure_light_cross(const char *row)
 
 static void measure_middlemen_beside(const char *row, bool busy)
 {
-    domus_system *system = get_system(1);
+    domus_system *system = get_new_system(1);
     static domus_address leaves[LEAVES], men[MIDDLEMEN];
     struct client state = {.targets = men, .targets_count = MIDDLEMEN, .clients = CLIENTS};
 
@@ -292,7 +295,7 @@ static void measure_middlemen_beside(const char *row, bool busy)
     }
     for (uint32_t i = 0; i < MIDDLEMEN; i++)
         men[i] = spawn_on_thread(system, 0, &middleman, &leaves[i % LEAVES]);
-    measure_rounds(row, system, spawn_on_thread(system, 0, &client, &state));
+    measure_rounds_of_row(row, system, spawn_on_thread(system, 0, &client, &state));
     domus_system_free(system);
 }
 

@@ -32,7 +32,7 @@ static int fd;
 static char path[64];
 static atomic_bool is_over;
 
-static uint64_t choose_next_position(void)
+static uint64_t choose_next_read_position(void)
 {
     static uint64_t position;
 
@@ -46,7 +46,7 @@ static void exit_with_error(const char *what)
     exit(1);
 }
 
-static void make_file(void)
+static void make_file_to_read(void)
 {
     static char bytes[FILE_BYTES];
 
@@ -60,14 +60,14 @@ static void make_file(void)
 /* --- the loop of pread(2)
  * ---------------------------------------------------------------------- */
 
-static void read_bare(bool allocates)
+static void read_in_a_bare_loop(bool allocates)
 {
     static char own[READ_BYTES];
 
     for (uint32_t i = 0; i < reads; i++) {
         char *bytes = allocates ? calloc(1, READ_BYTES) : own;
         if (bytes == NULL ||
-            pread(fd, bytes, READ_BYTES, (off_t)choose_next_position()) != (ssize_t)READ_BYTES)
+            pread(fd, bytes, READ_BYTES, (off_t)choose_next_read_position()) != (ssize_t)READ_BYTES)
             exit_with_error("pread");
         if (allocates)
             free(bytes);
@@ -87,20 +87,20 @@ static const domus_type go_type = {.name = "go"};
 
 static int count_read_and_continue(domus_stack *stack, void *self, const domus_answer *answer);
 
-static int pread_once(void *argument)
+static int pread_next_block_on_helper(void *argument)
 {
     static char bytes[READ_BYTES];
 
     (void)argument;
-    return (int)pread(fd, bytes, READ_BYTES, (off_t)choose_next_position());
+    return (int)pread(fd, bytes, READ_BYTES, (off_t)choose_next_read_position());
 }
 
 static int read_next_block(domus_stack *stack, reader *self)
 {
     if (self->blocking)
-        return domus_blocking(stack, pread_once, NULL, count_read_and_continue);
+        return domus_blocking(stack, pread_next_block_on_helper, NULL, count_read_and_continue);
     for (; self->begun < reads && self->begun - self->done < self->depth; self->begun++)
-        if (domus_file_read_add(stack, self->file, choose_next_position(), READ_BYTES, 0) != 0)
+        if (domus_file_read_add(stack, self->file, choose_next_read_position(), READ_BYTES, 0) != 0)
             exit_with_error("a read");
     return domus_wait_first(stack, count_read_and_continue);
 }
@@ -120,7 +120,7 @@ static int count_read_and_continue(domus_stack *stack, void *self_, const domus_
     return read_next_block(stack, self);
 }
 
-static int begin_reads_of_opened_file(domus_stack *stack, void *self_, const domus_answer *answer)
+static int begin_reading_opened_file(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     reader *self = self_;
 
@@ -131,16 +131,16 @@ static int begin_reads_of_opened_file(domus_stack *stack, void *self_, const dom
     return read_next_block(stack, self);
 }
 
-static int begin_reading(domus_stack *stack, void *self, const void *payload)
+static int open_file_and_begin_reading(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
-    return domus_file_open(stack, NULL, path, DOMUS_FILE_READ, 0, begin_reads_of_opened_file);
+    return domus_file_open(stack, NULL, path, DOMUS_FILE_READ, 0, begin_reading_opened_file);
 }
 
 static const domus_behaviour reader_behaviour = {
     .name = "reader",
     .state_size = sizeof(reader),
-    .on = (const domus_on[]){{&go_type, begin_reading, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&go_type, open_file_and_begin_reading, 0}, {NULL, NULL, 0}},
 };
 
 static void read_by_actor(uint32_t depth, bool blocking)
@@ -167,15 +167,15 @@ static void read_by_actor(uint32_t depth, bool blocking)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static void run_row(const char *name)
+static void run_row_of_bench(const char *name)
 {
     uint64_t began_ns = measure_now_ns();
     uint64_t cpu_ns = measure_process_cpu_ns();
 
     if (strcmp(name, "pread") == 0)
-        read_bare(false);
+        read_in_a_bare_loop(false);
     else if (strcmp(name, "calloc") == 0)
-        read_bare(true);
+        read_in_a_bare_loop(true);
     else if (strcmp(name, "alone") == 0)
         read_by_actor(1, false);
     else if (strcmp(name, "deep") == 0)
@@ -196,10 +196,10 @@ int main(int argc, char **argv)
         reads = (uint32_t)strtoul(argv[2], NULL, 10);
     if (reads == 0)
         return 2;
-    make_file();
+    make_file_to_read();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (argc < 2 || strcmp(argv[1], rows[i]) == 0)
-            run_row(rows[i]);
+            run_row_of_bench(rows[i]);
     (void)close(fd);
     (void)unlink(path);
     return 0;

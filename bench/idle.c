@@ -48,7 +48,7 @@ static uint64_t count_mounted_actors(const domus_system *system)
     return sum;
 }
 
-static domus_system *start_system(void)
+static domus_system *start_system_for_idle_actors(void)
 {
     domus_config config;
     domus_system *system;
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
             return 2;
     }
 
-    domus_system *system = start_system();
+    domus_system *system = start_system_for_idle_actors();
     measure_nap(0.1);
     fprintf(stderr, "idle: %.0f s of nothing\n", seconds);
     uint64_t began_ns = measure_process_cpu_ns();

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define ROUNDS      25u
-#define TEXTS       4000u /* number of texts in a round */
+#define TEXTS       4000u /* number of texts that are read or written in a round */
 #define FEED_ORDERS 100u
 #define FEED_PIECE  16384u
 
@@ -111,8 +111,8 @@ static const domus_json_field order_fields[] = {
 };
 static const domus_json_table order_table = DOMUS_JSON_TABLE(struct order, order_fields);
 
-static struct order order; /* the order that is written as JSON */
-static char *array;        /* the JSON array of FEED_ORDERS texts */
+static struct order order; /* the order that is written as JSON, and into which it is read */
+static char *array;        /* a JSON array of FEED_ORDERS orders */
 static size_t array_size;
 
 static _Noreturn void exit_with_error(const char *what)
@@ -185,7 +185,7 @@ static void feed_whole_text(void)
     domus_json_feed_free(feed);
 }
 
-static void make_array(void)
+static void make_array_of_orders(void)
 {
     array_size = FEED_ORDERS * sizeof text + 1;
     array = malloc(array_size);
@@ -198,8 +198,9 @@ static void make_array(void)
     array[array_size - 1] = ']';
 }
 
-/* Measure `calls` calls of `one`, each of which reads `each` texts. */
-static void measure_calls(const char *name, void (*one)(void), uint64_t calls, uint32_t each)
+/* Measure and print `calls` calls of the function `one`, each of which handles `each` texts. */
+static void measure_and_print_calls(const char *name, void (*one)(void), uint64_t calls,
+                                    uint32_t each)
 {
     double rounds[ROUNDS];
 
@@ -225,14 +226,14 @@ int main(int argc, char **argv)
         exit_with_error(error);
     if (domus_json_read(&order_table, NULL, text, sizeof text - 1, &order, &memory, NULL) != 0)
         exit_with_error("the text is not read");
-    make_array();
+    make_array_of_orders();
     printf("order_bytes %zu bytes\n", sizeof text - 1);
-    measure_calls("order_read", read_text_once, texts, 1);
-    measure_calls("order_check", check_text_once, texts, 1);
-    measure_calls("order_read_rapidjson", read_text_by_rapidjson, texts, 1);
-    measure_calls("order_read_jansson", read_text_by_jansson, texts / 10 + 1, 1);
-    measure_calls("order_write", write_text_once, texts, 1);
-    measure_calls("feed_read", feed_whole_text, texts / FEED_ORDERS + 1, FEED_ORDERS);
+    measure_and_print_calls("order_read", read_text_once, texts, 1);
+    measure_and_print_calls("order_check", check_text_once, texts, 1);
+    measure_and_print_calls("order_read_rapidjson", read_text_by_rapidjson, texts, 1);
+    measure_and_print_calls("order_read_jansson", read_text_by_jansson, texts / 10 + 1, 1);
+    measure_and_print_calls("order_write", write_text_once, texts, 1);
+    measure_and_print_calls("feed_read", feed_whole_text, texts / FEED_ORDERS + 1, FEED_ORDERS);
     domus_json_release(&memory);
     free(array);
     return 0;

@@ -37,14 +37,15 @@ static const struct kv_load_row kinds[] = {
     {"hset", "HSET KEY field VALUE", ":"},
 };
 static const uint32_t depths[] = {1, 16};
-/* requests per second at which the threads are less than half busy */
+/* rates of the rows `over_...`, in requests per second, at which kv's threads are less than half
+ * busy */
 static const double over_rates[] = {25000, 200000};
 
 #define KINDS  (sizeof kinds / sizeof kinds[0])
 #define DEPTHS (sizeof depths / sizeof depths[0])
 
 static char program[PATH_MAX];
-static char *beside; /* path of another build of kv; NULL: none */
+static char *beside; /* path of another build of kv, which joins the comparison; NULL: none */
 static char *config = (char[]){"examples/kv/kv.yaml"};
 
 static int start_kv(char *file, uint32_t threads, uint32_t shards, struct server *server)
@@ -114,8 +115,8 @@ static struct versus versus = {
     .duration_ns = UINT64_C(1000000000),
 };
 
-/* The servers of the rows `over_...`, which have a paced load only: the figures are CPU times of a
- * request. */
+/* The servers of the rows `over_...`. These rows have a paced load only, and their figures are CPU
+ * times of a request. */
 static struct versus over = {
     .bench = "kv_over",
     .names = {[TWO] = "two", [ONE] = "one", [OTHER_TWO] = "other_two", [OTHER_ONE] = "other_one"},
@@ -125,9 +126,10 @@ static struct versus over = {
     .only_paced = true,
 };
 
-/* With a rate of 0, half of the slowest server's rate is offered. */
-static int run_row(const struct versus *servers, const struct kv_load_row *kind, uint32_t depth,
-                   double rate)
+/* Run a row with all servers. If `rate` is 0, the paced load offers half of the slowest server's
+ * rate. */
+static int run_row_with_servers(const struct versus *servers, const struct kv_load_row *kind,
+                                uint32_t depth, double rate)
 {
     static struct kv_load load, fill;
     char name[32];
@@ -168,7 +170,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < KINDS; i++) {
         for (size_t j = 0; j < DEPTHS; j++) {
             if (options_wanted(argc - optind, argv + optind, kinds[i].name) &&
-                run_row(&versus, &kinds[i], depths[j], 0) != 0)
+                run_row_with_servers(&versus, &kinds[i], depths[j], 0) != 0)
                 return 1;
         }
     }
@@ -177,7 +179,7 @@ int main(int argc, char **argv)
     over.duration_ns = versus.duration_ns;
     over.servers = beside != NULL ? 4 : 2;
     for (size_t j = 0; j < DEPTHS && options_wanted(argc - optind, argv + optind, "over"); j++) {
-        if (run_row(&over, &kinds[0], depths[j], over_rates[j]) != 0)
+        if (run_row_with_servers(&over, &kinds[0], depths[j], over_rates[j]) != 0)
             return 1;
     }
     return 0;

@@ -10,7 +10,7 @@
 #define KEY_DIGITS 10u
 #define VALUE      "0123456789abcdef0123456789abcdef"
 
-static void write_key(void *context, char *request)
+static void write_next_key_into_request(void *context, char *request)
 {
     struct kv_load *load = context;
     char *to = request + load->digits_at;
@@ -21,8 +21,8 @@ static void write_key(void *context, char *request)
     load->next_key = (load->next_key + 7919) % load->keys;
 }
 
-static int check_reply(const void *context, uint64_t *place, const char *bytes, size_t size,
-                       bool *ret_ends)
+static int check_reply_to_request(const void *context, uint64_t *place, const char *bytes,
+                                  size_t size, bool *ret_ends)
 {
     const struct kv_load *load = context;
 
@@ -64,13 +64,13 @@ void kv_load_make(struct kv_load *load, const struct kv_load_row *row, uint32_t 
             (size_t)snprintf(body + size, sizeof body - size, "$%zu\r\n%s\r\n", strlen(text), text);
     }
     load->kind.context = load;
-    load->kind.check = check_reply;
+    load->kind.check = check_reply_to_request;
     load->kind.request_size =
         (uint32_t)snprintf(request, sizeof load->kind.request, "*%d\r\n%s", count, body);
     const char *key = strstr(request, KEY);
     if (key != NULL) {
         load->digits_at = (uint32_t)(key - request) + (uint32_t)(sizeof KEY - 1 - KEY_DIGITS);
-        load->kind.vary = write_key;
+        load->kind.vary = write_next_key_into_request;
     }
     if (row->reply[0] == '$')
         snprintf(load->reply, sizeof load->reply, "$%zu\r\n%s\r\n", strlen(VALUE), VALUE);

@@ -29,7 +29,7 @@
 
 #define LEVELS           4
 #define ROUNDS           200
-#define MESSAGES         UINT64_C(400000) /* number of messages in a round of pingpong */
+#define MESSAGES         UINT64_C(400000) /* number of messages in a round of the row pingpong */
 #define ECHO_CONNECTIONS 16
 #define ECHO_BATCHES     150
 #define ECHO_BYTES       64
@@ -55,7 +55,7 @@ static void require_success(int error, const char *what)
 static const domus_type ball_type = {.name = "ball", .size = sizeof(uint64_t)};
 static domus_address players[2];
 
-static int pass_ball_back(domus_stack *stack, void *self, const void *payload)
+static int send_ball_back(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t left = *(const uint64_t *)payload;
 
@@ -68,10 +68,10 @@ static int pass_ball_back(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour player = {
     .name = "player",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{&ball_type, pass_ball_back, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&ball_type, send_ball_back, 0}, {NULL, NULL, 0}},
 };
 
-static void begin_pingpong(void)
+static void begin_row_pingpong(void)
 {
     for (uint64_t i = 0; i < 2; i++) {
         uint64_t other = 1 - i;
@@ -80,7 +80,7 @@ static void begin_pingpong(void)
     }
 }
 
-static uint64_t run_pingpong(void)
+static uint64_t run_round_of_pingpong(void)
 {
     uint64_t left = MESSAGES;
 
@@ -105,7 +105,7 @@ static const domus_behaviour echo = {
 
 static int connections[ECHO_CONNECTIONS];
 
-static void begin_echo(void)
+static void begin_row_echo(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     uint16_t port;
@@ -121,7 +121,7 @@ static void begin_echo(void)
     }
 }
 
-static void run_batch(void)
+static void send_and_receive_echo_batch(void)
 {
     char bytes[ECHO_BYTES] = "echo";
 
@@ -132,12 +132,12 @@ static void run_batch(void)
                         "read");
 }
 
-static uint64_t run_echo(void)
+static uint64_t run_round_of_echo(void)
 {
     uint64_t next_ns = measure_now_ns();
 
     for (int i = 0; i < ECHO_BATCHES; i++) {
-        run_batch();
+        send_and_receive_echo_batch();
         next_ns += ECHO_PACE_NS;
         uint64_t now_ns = measure_now_ns();
         if (next_ns > now_ns)
@@ -151,14 +151,15 @@ static uint64_t run_echo(void)
 typedef struct row {
     const char *name;
     void (*begin)(void);
-    uint64_t (*run)(void); /* runs one round; returns how many messages it took */
+    uint64_t (*run)(void); /* runs one round of the row, and returns how many messages it took */
 } row;
 
-/* Run one round. Returns the CPU time of all other threads for a message. */
-static double run_round(const row *which, domus_profile_level level)
+/* Run a round of a row at a profile level. Returns the CPU time of all threads but the main one for
+ * a message. */
+static double run_round_at_level(const row *which, domus_profile_level level)
 {
     require_success(domus_system_set_profile_level(bench_system, level), "level");
-    /* a round that is not measured, in which the threads change to the new level */
+    /* this first round is not measured; in it the threads change to the new level */
     (void)which->run();
     uint64_t before_ns = measure_process_cpu_ns() - measure_thread_cpu_ns();
     uint64_t messages = which->run();
@@ -173,7 +174,7 @@ static int compare_numbers(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static void print_level(const char *row_name, int level, double rounds[LEVELS][ROUNDS])
+static void print_figures_of_level(const char *row_name, int level, double rounds[LEVELS][ROUNDS])
 {
     double ratios[ROUNDS];
 
@@ -189,19 +190,20 @@ static void print_level(const char *row_name, int level, double rounds[LEVELS][R
            ratios[ROUNDS * 3 / 4] - ratios[ROUNDS / 4]);
 }
 
-static void run_rounds(const row *which)
+static void run_all_rounds_of_row(const row *which)
 {
     static double rounds[LEVELS][ROUNDS];
 
     for (int i = 0; i < ROUNDS; i++) {
         for (int k = 0; k < LEVELS; k++) {
             int level = i % 2 == 0 ? k : LEVELS - 1 - k;
-            rounds[level][i] = run_round(which, levels[level]);
+            rounds[level][i] = run_round_at_level(which, levels[level]);
         }
     }
-    /* backwards, because the figures of `off` must be sorted last */
+    /* `off` is level 0 and comes last: its figures are the base of all ratios, and printing sorts
+     * them */
     for (int level = LEVELS - 1; level >= 0; level--)
-        print_level(which->name, level, rounds);
+        print_figures_of_level(which->name, level, rounds);
 }
 
 static void start_system(domus_profile_level level)
@@ -223,22 +225,22 @@ static void start_system(domus_profile_level level)
     require_success(domus_system_start(bench_system), "start");
 }
 
-static void run_row(const row *which, int once)
+static void run_row_of_bench(const row *which, int once)
 {
     start_system(once >= 0 ? levels[once] : DOMUS_PROFILE_OFF);
     which->begin();
     if (once >= 0)
         (void)which->run();
     else
-        run_rounds(which);
+        run_all_rounds_of_row(which);
     require_success(domus_system_stop(bench_system), "stop");
     domus_system_free(bench_system);
 }
 
 int main(int argc, char **argv)
 {
-    static const row rows[] = {{"pingpong", begin_pingpong, run_pingpong},
-                               {"echo", begin_echo, run_echo}};
+    static const row rows[] = {{"pingpong", begin_row_pingpong, run_round_of_pingpong},
+                               {"echo", begin_row_echo, run_round_of_echo}};
     int once = -1;
 
     if (argc > 2 && strcmp(argv[1], "--once") == 0) {
@@ -250,7 +252,7 @@ int main(int argc, char **argv)
     require_success(sem_init(&done, 0, 0), "semaphore");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (options_wanted(argc - 1, argv + 1, rows[i].name))
-            run_row(&rows[i], once);
+            run_row_of_bench(&rows[i], once);
     }
     return 0;
 }

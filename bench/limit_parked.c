@@ -21,7 +21,7 @@
 #define UNTIMED_ROUNDS 1000
 
 struct side {
-    /* number of the newest turn that was passed to this side */
+    /* number of the newest turn that was passed to this thread */
     _Alignas(128) _Atomic uint64_t ball;
     int wake_fd;
     int cpu;
@@ -40,7 +40,7 @@ static _Noreturn void exit_with_error(const char *what)
     exit(EXIT_FAILURE);
 }
 
-static void arm_ring(struct side *side)
+static void arm_poll_of_eventfd(struct side *side)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&side->ring);
 
@@ -49,9 +49,9 @@ static void arm_ring(struct side *side)
     io_uring_prep_poll_multishot(sqe, side->wake_fd, POLLIN);
 }
 
-/* Sleep until the ball has come to this side with the number `turn`. acquire: pairs with
- * pass_ball(). */
-static void await_turn(struct side *side, uint64_t turn)
+/* Sleep until the ball has come to this side with the turn `turn`. acquire: pairs with the release
+ * in pass_ball_to_other_side(). */
+static void sleep_until_turn(struct side *side, uint64_t turn)
 {
     struct io_uring_cqe *cqe;
 
@@ -60,20 +60,20 @@ static void await_turn(struct side *side, uint64_t turn)
             exit_with_error("the ring does not wait");
         while (io_uring_peek_cqe(&side->ring, &cqe) == 0) {
             if ((cqe->flags & IORING_CQE_F_MORE) == 0)
-                arm_ring(side);
+                arm_poll_of_eventfd(side);
             io_uring_cqe_seen(&side->ring, cqe);
         }
     }
 }
 
-static void pass_ball(struct side *side, uint64_t turn)
+static void pass_ball_to_other_side(struct side *side, uint64_t turn)
 {
     atomic_store_explicit(&side->other->ball, turn, memory_order_release);
     if (eventfd_write(side->other->wake_fd, 1) != 0)
         exit_with_error("no wake-up");
 }
 
-static void *play_side(void *side_)
+static void *play_side_of_ping_pong(void *side_)
 {
     struct side *side = side_;
     struct io_uring_params params = {.flags = IORING_SETUP_SINGLE_ISSUER |
@@ -84,16 +84,16 @@ static void *play_side(void *side_)
     if (measure_pin(side->cpu) != 0 || io_uring_queue_init_params(16, &side->ring, &params) != 0 ||
         io_uring_register_ring_fd(&side->ring) != 1)
         exit_with_error("no ring, or no such CPU");
-    arm_ring(side);
+    arm_poll_of_eventfd(side);
     pthread_barrier_wait(side->start);
     for (uint64_t i = 0; i < side->rounds; i++) {
         if (i == UNTIMED_ROUNDS)
             began_ns = measure_now_ns();
         if (side->serves)
-            pass_ball(side, 2 * i + 1);
-        await_turn(side, side->serves ? 2 * i + 2 : 2 * i + 1);
+            pass_ball_to_other_side(side, 2 * i + 1);
+        sleep_until_turn(side, side->serves ? 2 * i + 2 : 2 * i + 1);
         if (!side->serves)
-            pass_ball(side, 2 * i + 2);
+            pass_ball_to_other_side(side, 2 * i + 2);
     }
     side->elapsed_ns = measure_now_ns() - began_ns;
     io_uring_queue_exit(&side->ring);
@@ -120,7 +120,7 @@ double limit_parked_ping_pong(uint64_t rounds, int cpu_a, int cpu_b)
             exit_with_error("no eventfd");
     }
     for (int i = 0; i < 2; i++) {
-        if (pthread_create(&sides[i].thread, NULL, play_side, &sides[i]) != 0)
+        if (pthread_create(&sides[i].thread, NULL, play_side_of_ping_pong, &sides[i]) != 0)
             exit_with_error("no thread");
     }
     for (int i = 0; i < 2; i++)

@@ -22,29 +22,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MAX 64u /* the most messages that the receiver takes in a look */
-/* how often the receiver looks at the slot ahead before it takes fewer messages */
+#define LOOK_MAX 64u /* messages that the receiver takes in one look, at most */
+/* how often the receiver looks at the slot ahead before it takes what is there */
 #define WAITS  64u
-#define PAUSES 8 /* pauses between two looks at the slot ahead */
-/* distance from the slot that the sender fills to the slot that it prefetches */
+#define PAUSES 8 /* pauses of the receiver between two looks at the slot ahead */
+/* how many slots ahead of the one that it fills the sender prefetches */
 #define AHEAD 8u
 
 struct slot {
-    _Alignas(64) _Atomic uint64_t sequence; /* number of the message in the slot, plus 1 */
+    _Alignas(64) _Atomic uint64_t sequence; /* number of the message in this slot, plus 1 */
     uint64_t word[7];
 };
 
 static_assert(sizeof(struct slot) == 64, "a message is one cache line");
 
 struct ring {
-    _Alignas(128) _Atomic uint64_t taken; /* number of messages that the receiver has taken */
+    /* number of messages that the receiver has taken so far */
+    _Alignas(128) _Atomic uint64_t taken;
     _Alignas(128) struct slot *slots;
-    uint64_t mask; /* number of slots, a power of two, minus one */
+    uint64_t mask; /* number of slots, which is a power of two, minus one */
     uint64_t under_way;
     uint64_t messages;
     uint64_t sum;
     uint64_t elapsed_ns;
-    int cpus[2]; /* CPUs of the receiver and of the sender */
+    int cpus[2]; /* cpus[0] is the receiver's CPU, cpus[1] the sender's */
     pthread_barrier_t start;
 };
 
@@ -54,31 +55,32 @@ static _Noreturn void exit_with_error(const char *what)
     exit(EXIT_FAILURE);
 }
 
-static void begin_on_cpu(struct ring *ring, int cpu)
+static void pin_and_wait_for_start(struct ring *ring, int cpu)
 {
     if (measure_pin(cpu) != 0)
         exit_with_error("no such CPU for this process");
     pthread_barrier_wait(&ring->start);
 }
 
-static inline struct slot *get_slot(const struct ring *ring, uint64_t number)
+static inline struct slot *get_slot_of_message(const struct ring *ring, uint64_t number)
 {
     return &ring->slots[number & ring->mask];
 }
 
-static void *send_all_numbers(void *ring_)
+static void *send_all_messages(void *ring_)
 {
     struct ring *ring = ring_;
     uint64_t taken = 0;
 
-    begin_on_cpu(ring, ring->cpus[1]);
+    pin_and_wait_for_start(ring, ring->cpus[1]);
     for (uint64_t number = 0; number < ring->messages; number++) {
-        struct slot *slot = get_slot(ring, number);
+        struct slot *slot = get_slot_of_message(ring, number);
 
-        /* acquire: pairs with the receiver's release, after it has read the slots. */
+        /* acquire: pairs with the release by which the receiver tells, after reading the slots, how
+         * many it has taken. */
         while (number - taken >= ring->under_way)
             taken = atomic_load_explicit(&ring->taken, memory_order_acquire);
-        __builtin_prefetch(get_slot(ring, number + AHEAD), 1);
+        __builtin_prefetch(get_slot_of_message(ring, number + AHEAD), 1);
         slot->word[0] = number;
         slot->word[1] = 1;
         slot->word[2] = 2;
@@ -88,11 +90,12 @@ static void *send_all_numbers(void *ring_)
     return NULL;
 }
 
-static inline bool has_number(const struct ring *ring, uint64_t number)
+static inline bool has_message_come(const struct ring *ring, uint64_t number)
 {
-    /* acquire: pairs with the exchange, so that the words of the message are seen. */
-    return atomic_load_explicit(&get_slot(ring, number)->sequence, memory_order_acquire) ==
-           number + 1;
+    /* acquire: pairs with the exchange by which the sender publishes the slot, so that the words of
+     * the message are seen. */
+    return atomic_load_explicit(&get_slot_of_message(ring, number)->sequence,
+                                memory_order_acquire) == number + 1;
 }
 
 static inline void pause_briefly(void)
@@ -108,37 +111,38 @@ static inline void pause_briefly(void)
 
 /* Wait until as many messages have come as one look may take, but only for a short time, because
  * fewer may be under way. */
-static inline void wait_for_messages(const struct ring *ring, uint64_t number)
+static inline void wait_briefly_for_messages(const struct ring *ring, uint64_t number)
 {
     uint64_t some = ring->under_way / 4 < LOOK_MAX ? ring->under_way / 4 : LOOK_MAX;
 
     if (some > ring->messages - number)
         some = ring->messages - number;
-    for (uint32_t i = 0; some != 0 && i < WAITS && !has_number(ring, number + some - 1); i++)
+    for (uint32_t i = 0; some != 0 && i < WAITS && !has_message_come(ring, number + some - 1); i++)
         pause_briefly();
 }
 
-/* Take the messages that are there, at most LOOK_MAX. Returns the number of the next message. */
-static inline uint64_t take_messages(struct ring *ring, uint64_t number)
+/* Take the messages that have come, at most LOOK_MAX. Returns the number of the next message to
+ * take. */
+static inline uint64_t take_messages_that_have_come(struct ring *ring, uint64_t number)
 {
     uint64_t end = number + LOOK_MAX;
 
-    for (; number < end && has_number(ring, number); number++) {
-        const struct slot *slot = get_slot(ring, number);
+    for (; number < end && has_message_come(ring, number); number++) {
+        const struct slot *slot = get_slot_of_message(ring, number);
         ring->sum += slot->word[0] + slot->word[1] + slot->word[2] + slot->word[3];
     }
     return number;
 }
 
-static void *receive_all_numbers(void *ring_)
+static void *receive_all_messages(void *ring_)
 {
     struct ring *ring = ring_;
 
-    begin_on_cpu(ring, ring->cpus[0]);
+    pin_and_wait_for_start(ring, ring->cpus[0]);
     uint64_t start_ns = measure_now_ns();
     for (uint64_t number = 0; number < ring->messages;) {
-        wait_for_messages(ring, number);
-        uint64_t next = take_messages(ring, number);
+        wait_briefly_for_messages(ring, number);
+        uint64_t next = take_messages_that_have_come(ring, number);
 
         if (next != number)
             atomic_store_explicit(&ring->taken, next, memory_order_release);
@@ -164,8 +168,8 @@ double limit_ring(uint64_t messages, uint64_t under_way, const int *cpus)
         exit_with_error("out of memory");
     memset(ring.slots, 0, (size_t)slots * sizeof *ring.slots);
     pthread_barrier_init(&ring.start, NULL, 2);
-    if (pthread_create(&threads[0], NULL, receive_all_numbers, &ring) != 0 ||
-        pthread_create(&threads[1], NULL, send_all_numbers, &ring) != 0)
+    if (pthread_create(&threads[0], NULL, receive_all_messages, &ring) != 0 ||
+        pthread_create(&threads[1], NULL, send_all_messages, &ring) != 0)
         exit_with_error("cannot start a thread");
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);

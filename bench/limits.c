@@ -16,12 +16,12 @@
 
 #define CACHE_LINE 64
 
-/* How many pauses the receiver makes between two takes, while it leaves the stack to the senders.
- * So the cache line moves once per batch and not once per message, which gives a third of the rate
- * (128 and 256 were the best). */
+/* How many pauses the receiver makes between two takes, so that the stack is left to the senders.
+ * The stack's cache line then moves once per batch and not once per message, which gives a third
+ * more rate (128 and 256 were the best). */
 #define TAKE_PAUSES 128
 
-/* Number of rounds before the clock starts; after them both threads surely run. */
+/* Number of rounds before the clock starts, so that both threads surely run by then. */
 #define UNTIMED_ROUNDS 1000
 
 struct message {
@@ -41,7 +41,7 @@ struct actor {
     uint64_t handled;
     void (*handle)(struct actor *actor, struct message *message);
     struct actor *next_ready;
-    int is_ready; /* a word, because with a byte the counting rate is 4 % lower */
+    int is_ready; /* an int, because with a byte the rate of counting is 4 % lower */
 };
 
 static struct message *free_messages;
@@ -54,12 +54,12 @@ static _Noreturn void exit_with_error(const char *what)
     exit(EXIT_FAILURE);
 }
 
-static inline struct message *get_next(struct message *message)
+static inline struct message *get_next_message(struct message *message)
 {
     return atomic_load_explicit(&message->next, memory_order_relaxed);
 }
 
-static inline void set_next(struct message *message, struct message *next)
+static inline void set_next_message(struct message *message, struct message *next)
 {
     atomic_store_explicit(&message->next, next, memory_order_relaxed);
 }
@@ -69,7 +69,7 @@ static inline struct message *allocate_message(void)
     struct message *message = free_messages;
 
     if (message != NULL) {
-        free_messages = get_next(message);
+        free_messages = get_next_message(message);
         return message;
     }
     message = malloc(sizeof *message);
@@ -80,7 +80,7 @@ static inline struct message *allocate_message(void)
 
 static inline void free_message(struct message *message)
 {
-    set_next(message, free_messages);
+    set_next_message(message, free_messages);
     free_messages = message;
 }
 
@@ -88,19 +88,19 @@ static void destroy_message_pool(void)
 {
     while (free_messages != NULL) {
         struct message *message = free_messages;
-        free_messages = get_next(message);
+        free_messages = get_next_message(message);
         free(message);
     }
 }
 
-static inline void send_to(struct actor *actor, uint64_t value)
+static inline void send_message_to_actor(struct actor *actor, uint64_t value)
 {
     struct message *message = allocate_message();
 
     message->value = value;
-    set_next(message, NULL);
+    set_next_message(message, NULL);
     if (actor->last != NULL)
-        set_next(actor->last, message);
+        set_next_message(actor->last, message);
     else
         actor->first = message;
     actor->last = message;
@@ -115,14 +115,14 @@ static inline void send_to(struct actor *actor, uint64_t value)
     last_ready = actor;
 }
 
-static void answer_message(struct actor *actor, struct message *message)
+static void answer_message_of_peer(struct actor *actor, struct message *message)
 {
     actor->handled++;
     if (message->value > 0)
-        send_to(actor->peer, message->value - 1);
+        send_message_to_actor(actor->peer, message->value - 1);
 }
 
-static void run_all_limits(void)
+static void run_actors_until_idle(void)
 {
     while (first_ready != NULL) {
         struct actor *actor = first_ready;
@@ -133,7 +133,7 @@ static void run_all_limits(void)
             last_ready = NULL;
         actor->is_ready = 0;
         while ((message = actor->first) != NULL) {
-            actor->first = get_next(message);
+            actor->first = get_next_message(message);
             if (actor->first == NULL)
                 actor->last = NULL;
             actor->handle(actor, message);
@@ -149,16 +149,16 @@ static double get_rate_per_second(uint64_t count, uint64_t elapsed_ns)
 
 double limit_ping_pong(uint64_t messages)
 {
-    struct actor ping = {.handle = answer_message};
-    struct actor pong = {.handle = answer_message, .peer = &ping};
+    struct actor ping = {.handle = answer_message_of_peer};
+    struct actor pong = {.handle = answer_message_of_peer, .peer = &ping};
 
     if (messages == 0)
         exit_with_error("ping-pong of nothing");
     ping.peer = &pong;
 
     uint64_t start_ns = measure_now_ns();
-    send_to(&ping, messages - 1);
-    run_all_limits();
+    send_message_to_actor(&ping, messages - 1);
+    run_actors_until_idle();
     uint64_t elapsed_ns = measure_now_ns() - start_ns;
 
     destroy_message_pool();
@@ -169,16 +169,17 @@ double limit_ping_pong(uint64_t messages)
 
 double limit_count(uint64_t messages)
 {
-    struct actor counter = {.handle = answer_message};
+    struct actor counter = {.handle = answer_message_of_peer};
 
-    counter.peer = &counter; /* has no effect, because each message to this actor holds 0 */
+    /* this has no effect, because each message to the counting actor holds 0 */
+    counter.peer = &counter;
     uint64_t start_ns = measure_now_ns();
     for (uint64_t i = 0; i < messages; i++) {
-        send_to(&counter, 0);
+        send_message_to_actor(&counter, 0);
         if (i % LIMIT_BATCH == LIMIT_BATCH - 1)
-            run_all_limits();
+            run_actors_until_idle();
     }
-    run_all_limits();
+    run_actors_until_idle();
     uint64_t elapsed_ns = measure_now_ns() - start_ns;
 
     destroy_message_pool();
@@ -187,7 +188,7 @@ double limit_count(uint64_t messages)
     return get_rate_per_second(messages, elapsed_ns);
 }
 
-/* The limits below have two or more threads. */
+/* The limits below this line have two or more threads. */
 
 static inline void pause_briefly(void)
 {
@@ -211,8 +212,8 @@ static void start_thread(pthread_t *thread, void *(*run)(void *), void *argument
 }
 
 struct hand_off {
-    /* The turn: 2i: the i-th round may begin; 2i + 1: the i-th round is on its way back. It has a
-     * cache line for itself. */
+    /* The state of the hand-off: 2i: round i may begin; 2i + 1: round i is on its way back. It has
+     * a cache line for itself. */
     _Alignas(CACHE_LINE) _Atomic uint64_t turn;
     _Alignas(CACHE_LINE) uint64_t rounds;
     uint64_t elapsed_ns;
@@ -220,9 +221,9 @@ struct hand_off {
     pthread_barrier_t start;
 };
 
-/* acquire: pairs with the other side's release store, so that the content of a real message would
- * be seen. */
-static inline void await_turn(struct hand_off *hand_off, uint64_t turn)
+/* Spin until it is this turn. acquire: pairs with the other side's release store, so that the
+ * content of a real message would be seen. */
+static inline void spin_until_turn(struct hand_off *hand_off, uint64_t turn)
 {
     while (atomic_load_explicit(&hand_off->turn, memory_order_acquire) != turn)
         pause_briefly();
@@ -240,7 +241,7 @@ static void *run_ping_thread(void *hand_off_)
         if (i == UNTIMED_ROUNDS)
             start_ns = measure_now_ns();
         atomic_store_explicit(&hand_off->turn, 2 * i + 1, memory_order_release);
-        await_turn(hand_off, 2 * i + 2);
+        spin_until_turn(hand_off, 2 * i + 2);
     }
     hand_off->elapsed_ns = measure_now_ns() - start_ns;
     return NULL;
@@ -254,7 +255,7 @@ static void *run_pong_thread(void *hand_off_)
     pin_or_fail(hand_off->cpus[1]);
     pthread_barrier_wait(&hand_off->start);
     for (uint64_t i = 0; i < rounds; i++) {
-        await_turn(hand_off, 2 * i + 1);
+        spin_until_turn(hand_off, 2 * i + 1);
         atomic_store_explicit(&hand_off->turn, 2 * i + 2, memory_order_release);
     }
     return NULL;
@@ -309,7 +310,7 @@ static void *run_sender_thread(void *sender_)
         /* release: pairs with the receiver's exchange, so that the receiver sees the link of
          * each message. */
         do
-            set_next(message, top);
+            set_next_message(message, top);
         while (!atomic_compare_exchange_weak_explicit(stack, &top, message, memory_order_release,
                                                       memory_order_relaxed));
     }
@@ -340,7 +341,7 @@ static void *run_receiver_thread(void *funnel_)
         do {
             received++;
             sum += message->value;
-            message = get_next(message);
+            message = get_next_message(message);
         } while (message != NULL);
     }
     funnel->elapsed_ns = measure_now_ns() - start_ns;
@@ -349,8 +350,8 @@ static void *run_receiver_thread(void *funnel_)
     return NULL;
 }
 
-/* Make the messages and write them before the clock starts, so that no page is touched for the
- * first time during the measurement. */
+/* Make the messages of a sender, and write them before the clock starts, so that no page is touched
+ * for the first time during the measurement. */
 static struct message *make_messages(uint64_t count)
 {
     size_t size =

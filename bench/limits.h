@@ -14,25 +14,26 @@
 #define LIMIT_SENDERS_MAX 64
 #define LIMIT_BATCH       1024
 
-/* Two actors on one thread that answer each other `messages` times: take an envelope from a free
- * list, append it to a queue, queue the actor, take both off, dispatch through a pointer, free.
- * Returns messages per second. */
+/* Two actors on one thread answer each other `messages` times. For each message: take an envelope
+ * from a free list, append it to a queue, queue the actor, take both off, dispatch through a
+ * pointer, free. Returns messages per second. */
 double limit_ping_pong(uint64_t messages);
 
-/* One actor that counts, fed in batches of LIMIT_BATCH. Returns messages per second. */
+/* One actor counts messages that come in batches of LIMIT_BATCH, on one thread. Returns messages
+ * per second. */
 double limit_count(uint64_t messages);
 
-/* Two threads that hand one cache line to and fro `rounds` times, both spinning.
- * Returns nanoseconds one way. */
+/* Two spinning threads hand one cache line to and fro `rounds` times. Returns nanoseconds one
+ * way. */
 double limit_cross_ping_pong(uint64_t rounds, int cpu_a, int cpu_b);
 
-/* Measures like limit_cross_ping_pong(), but each thread sleeps until the other one wakes it: it
- * waits in a ring that polls an eventfd (limit_parked.c). Returns nanoseconds one way. */
+/* Two threads hand a turn to and fro `rounds` times, and each sleeps until the other one wakes it:
+ * it waits in a ring that polls an eventfd (limit_parked.c). Returns nanoseconds one way. */
 double limit_parked_ping_pong(uint64_t rounds, int cpu_a, int cpu_b);
 
-/* `senders` threads push `messages` envelopes in all, made beforehand, on one lock-free stack; the
- * receiver takes the whole stack whenever it is not empty. cpus[0] is the receiver's CPU, cpus[i]
- * the i-th sender's. Returns messages per second. */
+/* `senders` threads push `messages` envelopes in all, which were made beforehand, on one lock-free
+ * stack. The receiver takes the whole stack whenever it is not empty. cpus[0] is the receiver's
+ * CPU, cpus[i] the i-th sender's. Returns messages per second. */
 double limit_mpsc(uint64_t messages, int senders, const int *cpus);
 
 /* One thread passes `messages` messages by value to another one, through a ring of slots of 64

@@ -27,20 +27,21 @@
 #define PERIOD     4093u
 #define CHUNK      65536u
 #define EVENTS_MAX 512
-#define WAIT_NS    100000000 /* nanoseconds by which a run without answers may end late */
-#define TICK_NS    100000    /* nanoseconds; a paced load sends due messages at least this often */
+#define WAIT_NS    100000000 /* ns by which a run may end late if no answers come */
+#define TICK_NS    100000    /* ns between two sends of due messages of a paced load, at most */
 
 struct connection {
     int fd;
     bool waits_to_send;
-    uint32_t send_at;    /* offset in the period of the next byte to send */
-    uint32_t receive_at; /* offset in the period of the next byte that must come back */
-    uint32_t unsent;     /* number of bytes that are due, but not yet taken by the socket */
+    uint32_t send_at;    /* offset in the stream's period of the next byte to send */
+    uint32_t receive_at; /* offset in the stream's period of the next byte that must come back */
+    uint32_t unsent;     /* number of bytes that are due, but that the socket has not taken yet */
     uint32_t in_flight;  /* number of bytes that were sent and have not come back */
-    uint32_t part;       /* number of bytes of the oldest message that have come back */
-    uint32_t oldest;     /* index in `sent_ns` of the oldest message */
-    uint32_t under_way;  /* number of messages of a paced load that have not come back */
-    /* times at which the messages in flight were sent: a ring of `depth` entries */
+    uint32_t part;       /* number of bytes of the oldest message under way that have come back */
+    uint32_t oldest;     /* index in `sent_ns` of the oldest message under way */
+    /* number of messages of a paced load that have not come back on this connection */
+    uint32_t under_way;
+    /* times at which the messages under way were sent: a ring of `depth` entries */
     uint64_t *sent_ns;
 };
 
@@ -50,11 +51,12 @@ struct load {
     uint32_t connected;
     bool stopping;
     uint64_t now_ns;
-    uint64_t messages; /* number of messages that came back whole */
+    uint64_t messages; /* number of messages that have come back whole */
     uint64_t pending;  /* number of messages that were sent and have not come back whole */
     uint64_t start_ns;
-    uint64_t issued;     /* number of batches of `depth` messages that a paced load has sent */
-    uint32_t idle_first; /* ring of the idle connections of a paced load */
+    uint64_t issued; /* number of batches, of `depth` messages each, that a paced load has sent */
+    /* for a paced load: `idle` is a ring of the idle connections, which begins at this index */
+    uint32_t idle_first;
     uint32_t idle_count;
     uint32_t *idle;
     struct connection *connections;
@@ -137,8 +139,8 @@ static void free_load(struct load *load)
     free(load);
 }
 
-/* Make a load whose connections are not open yet. Returns 0; a negative errno. */
-static int make_load(const struct load_options *options, struct load **ret_load)
+/* Make a load whose connections are not open yet. Returns 0 or a negative errno. */
+static int make_load_unconnected(const struct load_options *options, struct load **ret_load)
 {
     struct load *load = calloc(1, sizeof *load);
 
@@ -163,7 +165,7 @@ static int make_load(const struct load_options *options, struct load **ret_load)
     return 0;
 }
 
-static int connect_load(struct load *load)
+static int open_connections_of_load(struct load *load)
 {
     load->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (load->epoll < 0)
@@ -182,7 +184,7 @@ static int connect_load(struct load *load)
     return 0;
 }
 
-/* Watch a connection for bytes to receive, and with `to_send` also for room to send. */
+/* Watch a connection of the load for bytes to receive, and with `to_send` also for room to send. */
 static int watch_connection(struct load *load, struct connection *connection, bool to_send)
 {
     struct epoll_event event = {
@@ -230,9 +232,9 @@ static struct connection *take_idle_connection(struct load *load)
     return &load->connections[first];
 }
 
-/* Count `length` bytes that came back. A closed loop then sends as many messages as
- * came back whole. */
-static void complete_messages(struct load *load, struct connection *connection, uint32_t length)
+/* Count `length` bytes of a connection that came back. In a closed loop as many messages are then
+ * sent as have come back whole. */
+static void count_returned_bytes(struct load *load, struct connection *connection, uint32_t length)
 {
     connection->part += length;
     while (connection->part >= load->options->size) {
@@ -269,7 +271,7 @@ static int receive_on_connection(struct load *load, struct connection *connectio
         return -EBADMSG;
     connection->receive_at = (connection->receive_at + (uint32_t)got) % PERIOD;
     connection->in_flight -= (uint32_t)got;
-    complete_messages(load, connection, (uint32_t)got);
+    count_returned_bytes(load, connection, (uint32_t)got);
     return 0;
 }
 
@@ -302,8 +304,8 @@ static int send_due_messages(struct load *load)
     return 0;
 }
 
-/* Wait once and handle the events. `ret_events` is 0 if nothing happened, so that the caller
- * notices a stalled service. */
+/* Wait once for events of the load, and handle them. `ret_events` is 0 if nothing happened, so that
+ * the caller notices a stalled service. */
 static int handle_events_once(struct load *load, int *ret_events)
 {
     struct epoll_event events[EVENTS_MAX];
@@ -353,8 +355,9 @@ static int start_load(struct load *load)
     return 0;
 }
 
-/* Wait for the messages that are under way. At least one byte must come back every `stall_ns`. */
-static int drain_load(struct load *load)
+/* Wait until all messages that are under way have come back. At least one byte must come every
+ * `stall_ns`. */
+static int wait_for_messages_under_way(struct load *load)
 {
     uint64_t heard_ns = load->now_ns;
 
@@ -373,9 +376,9 @@ static int drain_load(struct load *load)
     return 0;
 }
 
-/* Half-close each connection, because all bytes are back, and expect the end of its stream. A
- * further byte is an error. */
-static int finish_load(struct load *load)
+/* Half-close each connection, because all its bytes are back, and expect the end of the service's
+ * stream. A further byte is an error. */
+static int expect_end_of_all_streams(struct load *load)
 {
     for (uint32_t i = 0; i < load->options->connections; i++)
         if (shutdown(load->connections[i].fd, SHUT_WR) != 0)
@@ -392,8 +395,8 @@ static int finish_load(struct load *load)
     return 0;
 }
 
-/* Subtract each `cpu_ns` from the CPU time of its watched process. So a second call gives the time
- * that each process has used since the first call. */
+/* Store in each `cpu_ns` the CPU time of its watched process less the value that it had. So a
+ * second call gives the time that each process has used since the first call. */
 static int measure_watched_cpu_time(const struct load_options *options, uint64_t *cpu_ns)
 {
     for (int i = 0; i < LOAD_WATCHED_MAX; i++) {
@@ -423,7 +426,7 @@ static int measure_load(struct load *load, struct load_result *ret_result)
         return error;
 
     result.rate = (double)load->messages * 1e9 / (double)(load->now_ns - load->start_ns);
-    error = drain_load(load);
+    error = wait_for_messages_under_way(load);
     if (error != 0)
         return error;
     result.messages = load->messages;
@@ -431,7 +434,7 @@ static int measure_load(struct load *load, struct load_result *ret_result)
     result.elapsed_ns = measure_now_ns() - load->start_ns;
     error = measure_watched_cpu_time(load->options, result.watched_cpu_ns);
     if (error == 0)
-        error = finish_load(load);
+        error = expect_end_of_all_streams(load);
     if (error != 0)
         return error;
     result.p50_us = histogram_percentile(&load->histogram, 0.5) / 1e3;
@@ -448,15 +451,15 @@ int load_run(const struct load_options *options, struct load_result *ret_result)
     if (!are_options_valid(options))
         return -EINVAL;
     int error = options->cpu == LOAD_ANY_CPU ? 0 : measure_pin(options->cpu);
-    /* The kernel may wake a thread this many nanoseconds late; its default is 50 us. */
+    /* The number of ns by which the kernel may wake this thread late; its default is 50 us. */
     if (error == 0 && prctl(PR_SET_TIMERSLACK, 1UL) != 0)
         error = -errno;
     if (error != 0)
         return error;
-    error = make_load(options, &load);
+    error = make_load_unconnected(options, &load);
     if (error != 0)
         return error;
-    error = connect_load(load);
+    error = open_connections_of_load(load);
     if (error == 0)
         error = measure_load(load, ret_result);
     free_load(load);

@@ -23,36 +23,39 @@
 #include <sys/types.h>
 
 #define LOAD_CONNECTIONS_MAX 16384
-#define LOAD_IN_FLIGHT_MAX   (1u << 20) /* size * depth, bytes */
-#define LOAD_ANY_CPU         (-1)
-#define LOAD_WATCHED_MAX     2
+/* bytes in flight on a connection (size * depth), at most */
+#define LOAD_IN_FLIGHT_MAX (1u << 20)
+#define LOAD_ANY_CPU       (-1)
+#define LOAD_WATCHED_MAX   2
 
-/* A result is void if the load used more than this share of its CPU. */
+/* The share of its CPU that a load may use; beyond it the result is void. */
 #define LOAD_BUSY_MAX 0.9
 
 struct load_options {
     uint16_t port; /* port of the service on 127.0.0.1 */
-    int cpu;       /* the CPU that the calling thread is pinned to; LOAD_ANY_CPU: none */
+    int cpu;       /* the CPU to which the calling thread is pinned; LOAD_ANY_CPU: to none */
     uint32_t connections;
-    uint32_t size;  /* size of a message in bytes */
-    uint32_t depth; /* messages in flight per connection */
-    /* messages per second that are offered over all connections; 0: a closed loop */
+    uint32_t size;  /* size of a message of the load in bytes */
+    uint32_t depth; /* number of messages in flight on each connection */
+    /* messages per second that the load offers over all connections; 0: a closed loop */
     double rate;
-    pid_t watched[LOAD_WATCHED_MAX]; /* processes whose CPU time is measured; 0: none */
+    /* processes whose CPU time is measured with the load; 0: none */
+    pid_t watched[LOAD_WATCHED_MAX];
     uint64_t duration_ns;
-    /* how long to wait for a byte that is due before that byte counts as missing */
+    /* ns for which the load waits for a byte that is due before that byte counts as missing */
     uint64_t stall_ns;
 };
 
 struct load_result {
-    uint64_t messages; /* all round trips, with those that came back after the time was over */
-    double rate;       /* round trips per second until the time was over */
+    /* number of all round trips, with those that came back after the time was over */
+    uint64_t messages;
+    double rate; /* round trips per second, until the time was over */
     double p50_us;
     double p99_us;
     double p999_us;
-    uint64_t cpu_ns;     /* CPU time of the load itself for all of `messages` */
-    uint64_t elapsed_ns; /* time that all of `messages` took */
-    /* CPU time that the watched processes used meanwhile */
+    uint64_t cpu_ns;     /* CPU time that the load itself used for all of `messages` */
+    uint64_t elapsed_ns; /* time that all of `messages` took in ns */
+    /* CPU time that the watched processes used for all of `messages` */
     uint64_t watched_cpu_ns[LOAD_WATCHED_MAX];
 };
 
@@ -69,10 +72,10 @@ int load_run(const struct load_options *options, struct load_result *ret_result)
  * the CPU time of the load do not affect the caller. */
 int load_run_apart(const struct load_options *options, struct load_result *ret_result);
 
-/* Returns a text that says why load_run() failed. */
+/* Returns a text that says why load_run() failed with this error. */
 const char *load_error_text(int error);
 
-/* Returns the share of its CPU that the load used, 0 to 1. */
+/* Returns the share (0 to 1) of its CPU that the load used. */
 double load_busy(const struct load_result *result);
 
 #endif

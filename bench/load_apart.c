@@ -1,4 +1,4 @@
-/* This file runs the load in a process of its own, and says what its results mean (load.h). */
+/* This file runs the load of load.h in a process of its own, and says what its results mean. */
 #include "bench/load.h"
 
 #include <errno.h>

@@ -31,10 +31,10 @@
 #define PARKED_ROUNDS 20000u
 #define N_TO_1        4000000u
 #define SENDERS       4u
-#define CREDIT        1024u /* the most messages of one sender that are under way */
+#define CREDIT        1024u /* messages of one sender that may be under way */
 #define SPIN_NS       UINT64_C(1000000000)
 
-/* The results of a run, which the main thread reads after `done`. */
+/* The results of a run, which the main thread reads after `done` was posted. */
 static struct run {
     sem_t done;
     uint64_t began_ns;
@@ -53,7 +53,7 @@ static _Noreturn void exit_with_error(const char *what)
     exit(1);
 }
 
-static void get_time_of_run(uint64_t handled)
+static void end_run_and_wake_main(uint64_t handled)
 {
     run.ended_ns = measure_now_ns();
     run.handled = handled;
@@ -83,7 +83,7 @@ static int start_player(domus_stack *stack, void *self, const void *balls)
     return domus_notice(stack, player->peer, &ball_type, balls);
 }
 
-static int return_ball(domus_stack *stack, void *self, const void *ball)
+static int send_ball_back(domus_stack *stack, void *self, const void *ball)
 {
     struct player *player = self;
     uint64_t left = *(const uint64_t *)ball;
@@ -93,7 +93,7 @@ static int return_ball(domus_stack *stack, void *self, const void *ball)
         left--;
         return domus_notice(stack, player->peer, &ball_type, &left);
     }
-    get_time_of_run(player->handled);
+    end_run_and_wake_main(player->handled);
     player->handled = 0;
     return 0;
 }
@@ -101,7 +101,7 @@ static int return_ball(domus_stack *stack, void *self, const void *ball)
 static const domus_behaviour player = {
     .name = "player",
     .state_size = sizeof(struct player),
-    .on = (const domus_on[]){{&ball_type, return_ball, 0},
+    .on = (const domus_on[]){{&ball_type, send_ball_back, 0},
                              {&go_type, start_player, 0},
                              {&peer_type, set_player_peer, 0},
                              {NULL, NULL, 0}},
@@ -109,7 +109,7 @@ static const domus_behaviour player = {
 
 /* --- asks: one conversation that asks again and again ----------------------------------------- */
 
-static int handle_returned_ask(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_again_after_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct player *asker = self;
 
@@ -118,23 +118,23 @@ static int handle_returned_ask(domus_stack *stack, void *self, const domus_answe
     uint64_t left = *(const uint64_t *)answer->payload;
     asker->handled++;
     if (left == 0) {
-        get_time_of_run(asker->handled);
+        end_run_and_wake_main(asker->handled);
         return 0;
     }
     left--;
-    return domus_ask(stack, asker->peer, &ball_type, &left, handle_returned_ask);
+    return domus_ask(stack, asker->peer, &ball_type, &left, ask_again_after_answer);
 }
 
-static int start_asker(domus_stack *stack, void *self, const void *balls)
+static int start_asks_one_by_one(domus_stack *stack, void *self, const void *balls)
 {
     struct player *asker = self;
 
     asker->handled = 0;
     run.began_ns = measure_now_ns();
-    return domus_ask(stack, asker->peer, &ball_type, balls, handle_returned_ask);
+    return domus_ask(stack, asker->peer, &ball_type, balls, ask_again_after_answer);
 }
 
-static int return_ball_of_ask(domus_stack *stack, void *self, const void *ball)
+static int reply_with_ball(domus_stack *stack, void *self, const void *ball)
 {
     (void)self;
     return domus_reply(stack, &ball_type, ball);
@@ -143,14 +143,14 @@ static int return_ball_of_ask(domus_stack *stack, void *self, const void *ball)
 static const domus_behaviour asker = {
     .name = "asker",
     .state_size = sizeof(struct player),
-    .on = (const domus_on[]){{&go_type, start_asker, 0},
+    .on = (const domus_on[]){{&go_type, start_asks_one_by_one, 0},
                              {&peer_type, set_player_peer, 0},
                              {NULL, NULL, 0}},
 };
 
 static const domus_behaviour answerer = {
     .name = "answerer",
-    .on = (const domus_on[]){{&ball_type, return_ball_of_ask, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&ball_type, reply_with_ball, 0}, {NULL, NULL, 0}},
 };
 
 /* --- counting: one producer in batches, as in the limit; many senders with credit ------------- */
@@ -160,7 +160,7 @@ struct producer {
     uint64_t left;
 };
 
-static int send_batch(domus_stack *stack, struct producer *producer, uint64_t most)
+static int send_messages_of_producer(domus_stack *stack, struct producer *producer, uint64_t most)
 {
     for (; producer->left != 0 && most != 0; most--) {
         producer->left--;
@@ -182,19 +182,19 @@ static int start_producer(domus_stack *stack, void *self, const void *count)
     struct producer *producer = self;
 
     producer->left = *(const uint64_t *)count;
-    return send_batch(stack, producer, LIMIT_BATCH);
+    return send_messages_of_producer(stack, producer, LIMIT_BATCH);
 }
 
-static int receive_credit(domus_stack *stack, void *self, const void *nothing)
+static int send_messages_for_credit(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
-    return send_batch(stack, self, LIMIT_BATCH);
+    return send_messages_of_producer(stack, self, LIMIT_BATCH);
 }
 
 static const domus_behaviour producer = {
     .name = "producer",
     .state_size = sizeof(struct producer),
-    .on = (const domus_on[]){{&credit_type, receive_credit, 0},
+    .on = (const domus_on[]){{&credit_type, send_messages_for_credit, 0},
                              {&go_type, start_producer, 0},
                              {&peer_type, set_producer_peer, 0},
                              {NULL, NULL, 0}},
@@ -205,7 +205,7 @@ struct counter {
     uint64_t handled;
 };
 
-static int start_counter(domus_stack *stack, void *self, const void *expected)
+static int start_counting_run(domus_stack *stack, void *self, const void *expected)
 {
     (void)stack;
     *(struct counter *)self = (struct counter){.expected = *(const uint64_t *)expected};
@@ -213,8 +213,8 @@ static int start_counter(domus_stack *stack, void *self, const void *expected)
     return 0;
 }
 
-/* Every sender numbers its messages down to 0, so the counter finds each CREDIT-th message by its
- * number. */
+/* Count a message. Every sender numbers its messages down to 0, so the counter finds each CREDIT-th
+ * message by its number, and sends the sender new credit. */
 static int count_ball(domus_stack *stack, void *self, const void *ball)
 {
     struct counter *counter = self;
@@ -223,7 +223,7 @@ static int count_ball(domus_stack *stack, void *self, const void *ball)
     if (*(const uint64_t *)ball % CREDIT == 0)
         (void)domus_notice(stack, domus_sender(stack), &credit_type, NULL);
     if (counter->handled == counter->expected)
-        get_time_of_run(counter->handled);
+        end_run_and_wake_main(counter->handled);
     return 0;
 }
 
@@ -231,7 +231,7 @@ static const domus_behaviour counter = {
     .name = "counter",
     .state_size = sizeof(struct counter),
     .on = (const domus_on[]){{&ball_type, count_ball, 0},
-                             {&go_type, start_counter, 0},
+                             {&go_type, start_counting_run, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -245,7 +245,7 @@ static void require_success(int error, const char *what)
     exit(1);
 }
 
-static domus_system *get_system(uint32_t threads, uint64_t spin_ns)
+static domus_system *get_new_system(uint32_t threads, uint64_t spin_ns)
 {
     domus_config config;
     domus_system *system;
@@ -272,13 +272,13 @@ static domus_address spawn_on_thread(domus_system *system, uint32_t thread,
     return address;
 }
 
-static void send_notice(domus_system *system, domus_address to, const domus_type *type,
-                        const void *payload)
+static void send_notice_to_actor(domus_system *system, domus_address to, const domus_type *type,
+                                 const void *payload)
 {
     require_success(domus_outside_notice(system, to, type, payload), "notice");
 }
 
-/* Wait for the run that was just begun. Returns how many nanoseconds it took. */
+/* Wait for the end of the run that was just begun. Returns how many nanoseconds it took. */
 static double wait_for_run(uint64_t expected, const char *what)
 {
     while (sem_wait(&run.done) != 0)
@@ -295,9 +295,9 @@ struct row {
     double ours[ROUNDS];
 };
 
-/* Print a row. `more` says whether a greater figure is better; the ratio is domus divided by the
- * limit in both cases. */
-static void print_row(struct row *row)
+/* Print the figures of a row. `more` says whether a greater figure is better; the ratio is domus
+ * divided by the limit in both cases. */
+static void print_figures_of_row(struct row *row)
 {
     double ratio[ROUNDS];
 
@@ -313,69 +313,69 @@ static void print_row(struct row *row)
 static void run_ping_pong(void)
 {
     static struct row row = {.name = "ping_pong", .unit = "messages/s"};
-    domus_system *system = get_system(1, 0);
+    domus_system *system = get_new_system(1, 0);
     domus_address one = spawn_on_thread(system, 0, &player);
     domus_address two = spawn_on_thread(system, 0, &player);
 
-    send_notice(system, one, &peer_type, &two);
-    send_notice(system, two, &peer_type, &one);
+    send_notice_to_actor(system, one, &peer_type, &two);
+    send_notice_to_actor(system, two, &peer_type, &one);
     for (int i = 0; i < ROUNDS; i++) {
         row.limit[i] = limit_ping_pong(PING_PONGS);
-        send_notice(system, one, &go_type, &(uint64_t){2 * PING_PONGS - 1});
+        send_notice_to_actor(system, one, &go_type, &(uint64_t){2 * PING_PONGS - 1});
         row.ours[i] = 2.0 * PING_PONGS / wait_for_run(PING_PONGS, "ping-pong") * 1e9;
     }
     domus_system_free(system);
-    print_row(&row);
+    print_figures_of_row(&row);
 }
 
-/* There is no bare limit of an ask. The ratio is to the limit of ping-pong, because an ask is one
- * message each way. */
+/* Measure asks. There is no bare limit of an ask, so the ratio is to the limit of ping-pong,
+ * because an ask is one message each way. */
 static void measure_asks(void)
 {
     static struct row row = {.name = "ask", .unit = "messages/s"};
-    domus_system *system = get_system(1, 0);
+    domus_system *system = get_new_system(1, 0);
     domus_address one = spawn_on_thread(system, 0, &asker);
     domus_address two = spawn_on_thread(system, 0, &answerer);
 
-    send_notice(system, one, &peer_type, &two);
+    send_notice_to_actor(system, one, &peer_type, &two);
     for (int i = 0; i < ROUNDS; i++) {
         row.limit[i] = limit_ping_pong(PING_PONGS);
-        send_notice(system, one, &go_type, &(uint64_t){ASKS - 1});
+        send_notice_to_actor(system, one, &go_type, &(uint64_t){ASKS - 1});
         row.ours[i] = 2.0 * ASKS / wait_for_run(ASKS, "asks") * 1e9;
     }
     domus_system_free(system);
-    print_row(&row);
+    print_figures_of_row(&row);
 }
 
 static void measure_counting(void)
 {
     static struct row row = {.name = "count", .unit = "messages/s"};
-    domus_system *system = get_system(1, 0);
+    domus_system *system = get_new_system(1, 0);
     domus_address to = spawn_on_thread(system, 0, &counter);
     domus_address from = spawn_on_thread(system, 0, &producer);
 
-    send_notice(system, from, &peer_type, &to);
+    send_notice_to_actor(system, from, &peer_type, &to);
     for (int i = 0; i < ROUNDS; i++) {
         row.limit[i] = limit_count(COUNTS);
-        send_notice(system, to, &go_type, &(uint64_t){COUNTS});
-        send_notice(system, from, &go_type, &(uint64_t){COUNTS});
+        send_notice_to_actor(system, to, &go_type, &(uint64_t){COUNTS});
+        send_notice_to_actor(system, from, &go_type, &(uint64_t){COUNTS});
         row.ours[i] = COUNTS / wait_for_run(COUNTS, "counting") * 1e9;
     }
     domus_system_free(system);
-    print_row(&row);
+    print_figures_of_row(&row);
 }
 
-/* Two players on two threads of a system that is made for this row alone, because its spinning
- * threads would disturb the measurement of the limit. */
-static double play_apart(uint64_t spin_ns, uint32_t rounds)
+/* Let two players play on two threads of a system that is made for this row alone, because its
+ * spinning threads would disturb the measurement of the limit. */
+static double play_on_two_threads(uint64_t spin_ns, uint32_t rounds)
 {
-    domus_system *system = get_system(2, spin_ns);
+    domus_system *system = get_new_system(2, spin_ns);
     domus_address one = spawn_on_thread(system, 0, &player);
     domus_address two = spawn_on_thread(system, 1, &player);
 
-    send_notice(system, one, &peer_type, &two);
-    send_notice(system, two, &peer_type, &one);
-    send_notice(system, one, &go_type, &(uint64_t){2 * rounds - 1});
+    send_notice_to_actor(system, one, &peer_type, &two);
+    send_notice_to_actor(system, two, &peer_type, &one);
+    send_notice_to_actor(system, one, &go_type, &(uint64_t){2 * rounds - 1});
     double ns = wait_for_run(rounds, "cross ping-pong") / (2.0 * rounds);
     domus_system_free(system);
     return ns;
@@ -387,21 +387,21 @@ static void run_cross_ping_pong(void)
 
     for (int i = 0; i < ROUNDS; i++) {
         row.limit[i] = limit_cross_ping_pong(CROSS_ROUNDS, 0, 1);
-        row.ours[i] = play_apart(SPIN_NS, CROSS_ROUNDS);
+        row.ours[i] = play_on_two_threads(SPIN_NS, CROSS_ROUNDS);
     }
-    print_row(&row);
+    print_figures_of_row(&row);
 }
 
-/* In this row each message finds its thread asleep. */
+/* Run the row in which each message finds its receiver's thread asleep. */
 static void run_parked_ping_pong(void)
 {
     static struct row row = {.name = "parked_ping_pong", .unit = "ns"};
 
     for (int i = 0; i < ROUNDS; i++) {
         row.limit[i] = limit_parked_ping_pong(PARKED_ROUNDS, 0, 1);
-        row.ours[i] = play_apart(0, PARKED_ROUNDS);
+        row.ours[i] = play_on_two_threads(0, PARKED_ROUNDS);
     }
-    print_row(&row);
+    print_figures_of_row(&row);
 }
 
 static void run_many_to_one(void)
@@ -411,27 +411,28 @@ static void run_many_to_one(void)
 
     for (int i = 0; i < ROUNDS; i++) {
         row.limit[i] = limit_mpsc(N_TO_1, 1, cpus);
-        domus_system *system = get_system(2, SPIN_NS);
+        domus_system *system = get_new_system(2, SPIN_NS);
         domus_address to = spawn_on_thread(system, 0, &counter);
-        send_notice(system, to, &go_type, &(uint64_t){N_TO_1});
+        send_notice_to_actor(system, to, &go_type, &(uint64_t){N_TO_1});
         for (uint32_t sender = 0; sender < SENDERS; sender++) {
             domus_address from = spawn_on_thread(system, 1, &producer);
-            send_notice(system, from, &peer_type, &to);
-            send_notice(system, from, &go_type, &(uint64_t){N_TO_1 / SENDERS});
+            send_notice_to_actor(system, from, &peer_type, &to);
+            send_notice_to_actor(system, from, &go_type, &(uint64_t){N_TO_1 / SENDERS});
         }
         row.ours[i] = N_TO_1 / wait_for_run(N_TO_1, "N:1") * 1e9;
         domus_system_free(system);
     }
-    print_row(&row);
+    print_figures_of_row(&row);
 }
 
-/* bench_messages [ROW ...]: without a name all rows run. */
+/* Run the wanted rows: bench_messages [ROW ...]; without a name all rows run. */
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
-        bool pinned; /* the limit runs on the main thread; domus uses the same CPU in its turn */
+        /* the limit is measured on the main thread, and domus uses the same CPU in its turn */
+        bool pinned;
     } rows[] = {
         {"ping_pong", run_ping_pong, true},
         {"ask", measure_asks, true},

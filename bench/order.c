@@ -29,7 +29,7 @@
 
 static domi_manager *manager;
 static domi_random chance;
-static domus_address to; /* address of the actor that is measured */
+static domus_address to; /* address of the actor whose order is measured */
 static uint64_t handled;
 
 static _Noreturn void exit_with_error(const char *what)
@@ -42,7 +42,7 @@ static _Noreturn void exit_with_error(const char *what)
 
 static const domus_type item = {.name = "item", .size = sizeof(uint64_t)};
 
-static int take_message(domus_stack *stack, void *self, const void *payload)
+static int count_message(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)self, (void)payload;
     handled++;
@@ -60,16 +60,16 @@ static int compare_keys(const domus_type *one_type, const void *one, const domus
 }
 
 static const domus_behaviour plain = {
-    .name = "plain", .on = (const domus_on[]){{&item, take_message, 0}, {NULL, NULL, 0}}};
+    .name = "plain", .on = (const domus_on[]){{&item, count_message, 0}, {NULL, NULL, 0}}};
 static const domus_behaviour ordered = {
     .name = "ordered",
-    .on = (const domus_on[]){{&item, take_message, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&item, count_message, 0}, {NULL, NULL, 0}},
     .order = compare_keys,
 };
 
 /* --- a measurement ---------------------------------------------------------------------------- */
 
-static void put_key(uint64_t key)
+static void put_message_with_key(uint64_t key)
 {
     domi_envelope *envelope = domi_envelope_new(manager, DOMI_ENVELOPE_HEAD + item.size);
 
@@ -81,7 +81,7 @@ static void put_key(uint64_t key)
         exit_with_error("a put was refused");
 }
 
-static void run_actor(void)
+static void run_measured_actor_once(void)
 {
     domi_house *house = domi_queue_take(&manager->schedule.ready[DOMUS_STATE]);
 
@@ -90,24 +90,24 @@ static void run_actor(void)
     (void)domi_house_run(manager, house);
 }
 
-/* Put `waiting` messages and handle all of them, a few times. Returns the nanoseconds for one
- * message. */
-static double measure_drain(uint64_t waiting, uint64_t messages)
+/* Put `waiting` messages and handle all of them, until `messages` are handled. Returns the
+ * nanoseconds for one message. */
+static double measure_put_and_drain(uint64_t waiting, uint64_t messages)
 {
     uint64_t rounds = messages / waiting + 1;
     uint64_t began_ns = measure_thread_cpu_ns();
 
     for (uint64_t i = 0; i < rounds; i++) {
         for (uint64_t j = 0; j < waiting; j++)
-            put_key(domi_random_below(&chance, waiting));
+            put_message_with_key(domi_random_below(&chance, waiting));
         while (to.house->mail != 0)
-            run_actor();
+            run_measured_actor_once();
     }
     return (double)(measure_thread_cpu_ns() - began_ns) / (double)(rounds * waiting);
 }
 
-/* Put and handle messages while always `waiting` others wait. Returns the mean time of a message in
- * ns. `*ret_longest_ns` becomes the time of the longest round. */
+/* Put and handle messages while `waiting` others are always waiting. Returns the mean time of a
+ * message in ns; `*ret_longest_ns` becomes the time of the longest round. */
 static double measure_at_constant_depth(uint64_t waiting, uint64_t messages,
                                         uint64_t *ret_longest_ns)
 {
@@ -116,20 +116,21 @@ static double measure_at_constant_depth(uint64_t waiting, uint64_t messages,
     uint64_t rounds = messages / ROUND;
 
     for (uint64_t i = 0; i < waiting; i++)
-        put_key(domi_random_below(&chance, 2 * waiting));
+        put_message_with_key(domi_random_below(&chance, 2 * waiting));
     for (uint64_t i = 0; i < rounds + waiting / ROUND; i++) {
         uint64_t began_ns = measure_thread_cpu_ns();
         for (uint64_t j = 0; j < ROUND; j++)
-            put_key(i * ROUND + domi_random_below(&chance, 2 * waiting));
-        run_actor();
+            put_message_with_key(i * ROUND + domi_random_below(&chance, 2 * waiting));
+        run_measured_actor_once();
         uint64_t took_ns = measure_thread_cpu_ns() - began_ns;
-        if (i < waiting / ROUND) /* the first rounds do not count: the mailbox still changes */
+        /* the first rounds do not count, because the mix of keys in the mailbox still changes */
+        if (i < waiting / ROUND)
             continue;
         sum_ns += took_ns;
         longest_ns = took_ns > longest_ns ? took_ns : longest_ns;
     }
     while (to.house->mail != 0)
-        run_actor();
+        run_measured_actor_once();
     *ret_longest_ns = longest_ns;
     return (double)sum_ns / (double)(rounds * ROUND);
 }
@@ -142,7 +143,7 @@ static void measure_behaviour(const domus_behaviour *behaviour, uint64_t waiting
         exit_with_error("no actor");
     (void)domi_manager_mount_actors(manager);
     handled = 0;
-    double drain_ns = measure_drain(waiting, messages);
+    double drain_ns = measure_put_and_drain(waiting, messages);
     double hold_ns = measure_at_constant_depth(waiting, messages, &longest_ns);
     if (handled < 2 * messages)
         exit_with_error("messages were lost");

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define ROUNDS   9u
-#define MESSAGES 200000u /* number of messages in a round */
+#define MESSAGES 200000u /* number of messages that are measured in a round */
 #define ITEMS    10u
 
 static _Noreturn void exit_with_error(const char *what)
@@ -102,7 +102,8 @@ static domus_picklers *picklers;
 
 /* --- domus ------------------------------------------------------------------------------------ */
 
-/* A message that is measured: `payload` is written to `buffer`, and `bytes` are read back. */
+/* A message that is measured: `payload` is written to `buffer`, and `bytes` are read back into a
+ * message. */
 struct subject {
     const domus_type *type;
     const void *payload;

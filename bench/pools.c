@@ -29,7 +29,7 @@
 
 #define ROUNDS      7u
 #define CONNECTIONS 64u
-/* messages per second that one CPU can do for both the load and the thread */
+/* messages per second of the load: one CPU can do both this load and the thread that answers it */
 #define RATE      5000.0
 #define COMPUTING 4u
 #define LIFE_BEAT UINT64_C(5000000)
@@ -60,7 +60,7 @@ static int handle_echo_read(domus_stack *stack, void *self, const void *payload)
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-static int compute_and_answer(domus_stack *stack, void *self, const void *nothing)
+static int compute_and_answer_ask(domus_stack *stack, void *self, const void *nothing)
 {
     volatile uint64_t sum = 0;
 
@@ -70,7 +70,7 @@ static int compute_and_answer(domus_stack *stack, void *self, const void *nothin
     return atomic_load(&computes) ? domus_notice(stack, domus_self(stack), &go_type, NULL) : 0;
 }
 
-static int block_and_answer(domus_stack *stack, void *self, const void *nothing)
+static int block_and_answer_ask(domus_stack *stack, void *self, const void *nothing)
 {
     const struct timespec nap = {.tv_nsec = 200000000};
 
@@ -91,15 +91,15 @@ static int answer_ask(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour echo = {
     .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {handle_echo_read, 0}};
 static const domus_behaviour computing = {
-    .name = "computing", .on = (const domus_on[]){{&go_type, compute_and_answer, 0}, {0}}};
+    .name = "computing", .on = (const domus_on[]){{&go_type, compute_and_answer_ask, 0}, {0}}};
 static const domus_behaviour blocking = {
-    .name = "blocking", .on = (const domus_on[]){{&go_type, block_and_answer, 0}, {0}}};
+    .name = "blocking", .on = (const domus_on[]){{&go_type, block_and_answer_ask, 0}, {0}}};
 static const domus_behaviour answering = {.name = "answering",
                                           .on = (const domus_on[]){{&go_type, answer_ask, 0}, {0}}};
 
 /* --- a system --------------------------------------------------------------------------------- */
 
-/* Start a system of one thread with a pool of that policy. NULL: without a pool. */
+/* Start a system of one thread with a pool of this policy; NULL: without a pool. */
 static domus_system *start_system(const char *policy, uint32_t runners, uint32_t spares,
                                   uint16_t *ret_port)
 {
@@ -154,8 +154,8 @@ static void end_system(domus_system *system)
 
 typedef enum beside { ALONE, POOL, PROCESS } beside;
 
-/* Begin a process that computes without end on the other CPU. */
-static pid_t begin_process(void)
+/* Begin a process that uses the other CPU without end. */
+static pid_t begin_process_that_computes(void)
 {
     pid_t pid = fork();
 
@@ -167,7 +167,7 @@ static pid_t begin_process(void)
         ;
 }
 
-static void end_process(pid_t pid)
+static void kill_and_await_process(pid_t pid)
 {
     (void)kill(pid, SIGKILL);
     (void)waitpid(pid, NULL, 0);
@@ -178,7 +178,7 @@ static double measure_echo_p99_us(beside what)
     uint16_t port;
     struct load_result result;
     domus_system *system = start_system("rings", 1, 0, &port);
-    pid_t process = what == PROCESS ? begin_process() : 0;
+    pid_t process = what == PROCESS ? begin_process_that_computes() : 0;
 
     atomic_store(&computes, what == POOL);
     for (uint32_t i = 0; what == POOL && i < COMPUTING; i++)
@@ -198,7 +198,7 @@ static double measure_echo_p99_us(beside what)
     }
     atomic_store(&computes, false);
     if (process > 0)
-        end_process(process);
+        kill_and_await_process(process);
     end_system(system);
     return result.p99_us;
 }
@@ -223,7 +223,7 @@ static void measure_echo(void)
 
 /* --- all runners asleep ----------------------------------------------------------------------- */
 
-static double measure_answer_ms(const char *policy)
+static double measure_answer_of_blocked_pool_ms(const char *policy)
 {
     uint16_t port;
     domus_system *system = start_system(policy, 2, 4, &port);
@@ -246,12 +246,12 @@ static double measure_answer_ms(const char *policy)
     return ms;
 }
 
-static void measure_blocked(void)
+static void measure_blocked_runners(void)
 {
     for (size_t k = 0; k < POLICIES; k++) {
         double ms[ROUNDS];
         for (uint32_t i = 0; i < ROUNDS; i++)
-            ms[i] = measure_answer_ms(policies[k]);
+            ms[i] = measure_answer_of_blocked_pool_ms(policies[k]);
         double worst = 0;
         for (uint32_t i = 0; i < ROUNDS; i++)
             worst = ms[i] > worst ? ms[i] : worst;
@@ -262,14 +262,14 @@ static void measure_blocked(void)
 
 /* --- idle ------------------------------------------------------------------------------------- */
 
-static double measure_idle_ms(const char *policy, double seconds)
+static double measure_cpu_of_idle_system_ms(const char *policy, double seconds)
 {
     uint16_t port;
     domus_system *system = start_system(policy, 2, 8, &port);
 
     if (policy != NULL)
         send_ask(system, spawn_actor(system, &answering));
-    measure_nap(0.5); /* long enough that the monitor sleeps, too */
+    measure_nap(0.5); /* this is long enough that the monitor sleeps, too, before the measurement */
     uint64_t began_ns = measure_process_cpu_ns();
     measure_nap(seconds);
     double ms = (double)(measure_process_cpu_ns() - began_ns) / 1e6;
@@ -277,15 +277,15 @@ static double measure_idle_ms(const char *policy, double seconds)
     return ms;
 }
 
-static void measure_idle(double seconds)
+static void measure_idle_pools(double seconds)
 {
-    double without = measure_idle_ms(NULL, seconds);
+    double without = measure_cpu_of_idle_system_ms(NULL, seconds);
 
     printf("pools.idle.seconds %.0f s\n", seconds);
     printf("pools.idle.without %.2f ms\n", without);
     for (size_t k = 0; k < POLICIES; k++)
         printf("pools.idle.%s %.2f ms\n", policies[k],
-               measure_idle_ms(policies[k], seconds) - without);
+               measure_cpu_of_idle_system_ms(policies[k], seconds) - without);
 }
 
 int main(int argc, char **argv)
@@ -301,7 +301,7 @@ int main(int argc, char **argv)
         seconds = strtod(optarg, NULL);
     }
     measure_echo();
-    measure_blocked();
-    measure_idle(seconds);
+    measure_blocked_runners();
+    measure_idle_pools(seconds);
     return 0;
 }

@@ -81,7 +81,7 @@ static const char haproxy_text[] = "global\n"
                                    "  bind 127.0.0.1:%u\n"
                                    "  server echo 127.0.0.1:%u\n";
 
-/* Find HAProxy at the path where Debian installs it. */
+/* Find HAProxy at one of the paths where it is usually installed. Returns whether it is there. */
 static bool find_haproxy(char *path)
 {
     static const char *const places[] = {"/usr/sbin/haproxy", "/usr/local/sbin/haproxy"};
@@ -95,7 +95,7 @@ static bool find_haproxy(char *path)
     return false;
 }
 
-static void find_programs(void)
+static void find_programs_of_bench(void)
 {
     is_there[DOMUS] = is_there[DOMUS_EPOLL] =
         command_beside("proxy", program[DOMUS]) == 0 && config != NULL;
@@ -109,7 +109,7 @@ static void find_programs(void)
                         "left out\n");
 }
 
-/* Returns a port that was free just now; 0 if there is none. */
+/* Returns a port of 127.0.0.1 that was free just now; 0 if there is none. */
 static uint16_t find_free_port(void)
 {
     struct sockaddr_in address = {
@@ -157,7 +157,7 @@ static int start_domus(int which, uint16_t echo_port, struct server *server)
         (char[]){"--set"},
         which == DOMUS ? (char[]){"io.backend=uring"} : (char[]){"io.backend=epoll"},
         (char[]){"--set"},
-        (char[]){"io.buffers.size=16KiB"}, /* the size of HAProxy's buffers, too */
+        (char[]){"io.buffers.size=16KiB"}, /* HAProxy's buffers have this size, too */
         (char[]){"--set"},
         (char[]){"system.threads=1"},
         (char[]){"--set"},
@@ -173,8 +173,9 @@ static int start_domus(int which, uint16_t echo_port, struct server *server)
     return server_start(server, SERVER_CPU, arguments);
 }
 
-/* Start an echo and one proxy, run the load on the proxy, and end all of them. */
-static int serve_load(int which, struct load_options *load, struct load_result *ret_result)
+/* Start an echo server and one proxy before it, run the load on the proxy, and end all of them. */
+static int run_load_on_new_proxy(int which, struct load_options *load,
+                                 struct load_result *ret_result)
 {
     char *echo_arguments[] = {echo_program, (char[]){"0"}, (char[]){LOAD_CPU_TEXT}, NULL};
     struct server echo;
@@ -207,7 +208,7 @@ static int serve_load(int which, struct load_options *load, struct load_result *
     return error != 0 ? error : stopped;
 }
 
-static struct load_options get_load_options(size_t row)
+static struct load_options get_options_of_load(size_t row)
 {
     return (struct load_options){
         .cpu = LOAD_CPU,
@@ -224,14 +225,14 @@ static int find_paced_rate(size_t row)
     double slowest = 0;
 
     for (int which = 0; which < PROXIES; which++) {
-        struct load_options load = get_load_options(row);
+        struct load_options load = get_options_of_load(row);
         struct load_result result;
 
         if (!is_there[which])
             continue;
         if (load.duration_ns > CALIBRATION_NS)
             load.duration_ns = CALIBRATION_NS;
-        int error = serve_load(which, &load, &result);
+        int error = run_load_on_new_proxy(which, &load, &result);
         if (error != 0)
             return error;
         if (slowest == 0 || result.rate < slowest)
@@ -241,13 +242,13 @@ static int find_paced_rate(size_t row)
     return 0;
 }
 
-static int run_proxy(size_t row, int which, uint32_t round)
+static int run_proxy_in_round(size_t row, int which, uint32_t round)
 {
-    struct load_options load = get_load_options(row);
+    struct load_options load = get_options_of_load(row);
     struct load_result result;
 
     load.rate = offered[row];
-    int error = serve_load(which, &load, &result);
+    int error = run_load_on_new_proxy(which, &load, &result);
     if (error != 0)
         return error;
     double cpu_ns = (double)result.watched_cpu_ns[0] / (double)result.messages;
@@ -267,7 +268,7 @@ static int run_proxy(size_t row, int which, uint32_t round)
     return 0;
 }
 
-static double get_median(size_t row, int which, int column)
+static double get_median_of_figure(size_t row, int which, int column)
 {
     double values[ROUNDS_MAX];
 
@@ -275,7 +276,7 @@ static double get_median(size_t row, int which, int column)
     return measure_median(values, rounds);
 }
 
-static void print_ratio(size_t row, int which, int peer)
+static void print_ratio_to_haproxy(size_t row, int which, int peer)
 {
     double ratios[ROUNDS_MAX];
 
@@ -283,23 +284,23 @@ static void print_ratio(size_t row, int which, int peer)
         return;
     for (uint32_t i = 0; i < rounds; i++)
         ratios[i] = figures[row][which][CPU][i] / figures[row][peer][CPU][i];
-    bool is_void =
-        get_median(row, which, BUSY) > LOAD_BUSY_MAX || get_median(row, peer, BUSY) > LOAD_BUSY_MAX;
+    bool is_void = get_median_of_figure(row, which, BUSY) > LOAD_BUSY_MAX ||
+                   get_median_of_figure(row, peer, BUSY) > LOAD_BUSY_MAX;
     printf("proxy.%s.ratio.cpu.%s.%s %.4f %s\n", rows[row].name, names[which], names[peer],
            measure_median(ratios, rounds), is_void ? "void" : "ratio");
 }
 
-static void print_figures(void)
+static void print_figures_of_proxies(void)
 {
     for (size_t row = 0; row < ROWS; row++) {
         for (int which = 0; which < PROXIES; which++) {
             for (int i = 0; i < COLUMNS && is_there[which]; i++)
                 printf("proxy.%s.%s.%s %.3f %s\n", rows[row].name, names[which], columns[i].name,
-                       get_median(row, which, i), columns[i].unit);
+                       get_median_of_figure(row, which, i), columns[i].unit);
         }
         for (int which = DOMUS; which <= DOMUS_EPOLL; which++) {
-            print_ratio(row, which, HAPROXY);
-            print_ratio(row, which, HAPROXY_SPLICE);
+            print_ratio_to_haproxy(row, which, HAPROXY);
+            print_ratio_to_haproxy(row, which, HAPROXY_SPLICE);
         }
     }
 }
@@ -341,7 +342,7 @@ int main(int argc, char **argv)
         else
             usage();
     }
-    find_programs();
+    find_programs_of_bench();
     if (command_beside("echo_epoll", echo_program) != 0) {
         fprintf(stderr, "bench_proxy: no %s\n", echo_program);
         return EXIT_FAILURE;
@@ -354,9 +355,9 @@ int main(int argc, char **argv)
         uint32_t round = i / (ROWS * PROXIES);
         int which = (int)((round + i) % PROXIES);
 
-        if (is_there[which] && run_proxy(i / PROXIES % ROWS, which, round) != 0)
+        if (is_there[which] && run_proxy_in_round(i / PROXIES % ROWS, which, round) != 0)
             return EXIT_FAILURE;
     }
-    print_figures();
+    print_figures_of_proxies();
     return EXIT_SUCCESS;
 }

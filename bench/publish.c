@@ -28,9 +28,10 @@
 #define ROUNDS_MAX       100
 #define CONNECTIONS_MAX  30000
 #define PUBLICATIONS_MAX 100
-#define NAP_SECONDS      0.02 /* seconds between two looks whether a publication is over */
-#define LOOKS_MAX        500
-#define STALL_SECONDS    5
+/* seconds between two looks whether a publication has been delivered */
+#define NAP_SECONDS   0.02
+#define LOOKS_MAX     500
+#define STALL_SECONDS 5
 
 enum { DOMUS, DOMUS_EPOLL, PIPES, PIPES_EPOLL, BARE, SERVERS };
 
@@ -46,10 +47,11 @@ static const struct {
 static char *config;
 static uint32_t connections = 10000;
 static uint32_t rounds = 5;
-/* number of publications in a run, after one that is not measured */
+/* number of measured publications in a run; one more comes before them */
 static uint32_t publications = 10;
 static int fds[CONNECTIONS_MAX];
-static double figures[SERVERS][ROUNDS_MAX]; /* microseconds for a delivery */
+/* for each server and round, microseconds of CPU time for a delivery */
+static double figures[SERVERS][ROUNDS_MAX];
 
 static int start_server(int which, struct server *server)
 {
@@ -108,8 +110,9 @@ static int connect_subscriber(uint16_t port, int *ret_fd)
     return 0;
 }
 
-/* Read exactly `bytes` bytes. */
-static int expect_bytes(int fd, const char *bytes, size_t size)
+/* Read as many bytes as `bytes` has from a connection, and compare them. Returns 0 or a negative
+ * errno. */
+static int read_and_compare_bytes(int fd, const char *bytes, size_t size)
 {
     char got[PUBLISH_BYTES];
     ssize_t length = recv(fd, got, size, MSG_WAITALL);
@@ -119,9 +122,9 @@ static int expect_bytes(int fd, const char *bytes, size_t size)
     return (size_t)length == size && memcmp(got, bytes, size) == 0 ? 0 : -EBADMSG;
 }
 
-static void close_connections(uint32_t count)
+static void reset_all_connections(uint32_t count)
 {
-    /* A reset, so that no port stays in TIME_WAIT. */
+    /* Each connection is closed by a reset, so that no port stays in TIME_WAIT. */
     const struct linger reset = {.l_onoff = 1};
 
     for (uint32_t i = 0; i < count; i++) {
@@ -138,21 +141,22 @@ static int connect_subscribers(uint16_t port, uint32_t *ret_count)
         if (error != 0)
             return error;
         *ret_count = i + 1;
-        if (i == 0) { /* wait: the first connection has to be the server's first one, too */
-            error = expect_bytes(fds[0], PUBLISH_JOINED, 1);
+        /* before the others connect, the first connection must be the server's first member, too */
+        if (i == 0) {
+            error = read_and_compare_bytes(fds[0], PUBLISH_JOINED, 1);
             if (error != 0)
                 return error;
         }
     }
     for (uint32_t i = 1; i < connections; i++) {
-        int error = expect_bytes(fds[i], PUBLISH_JOINED, 1);
+        int error = read_and_compare_bytes(fds[i], PUBLISH_JOINED, 1);
         if (error != 0)
             return error;
     }
     return 0;
 }
 
-/* Sleep until the server has used no CPU time for a while. */
+/* Sleep until the server has used no CPU time for a while, and get its CPU time. */
 static int wait_for_idle_server(pid_t pid, uint64_t *ret_cpu_ns)
 {
     uint64_t before_ns = 0;
@@ -168,7 +172,7 @@ static int wait_for_idle_server(pid_t pid, uint64_t *ret_cpu_ns)
     return error;
 }
 
-/* Sleep until the bytes of a publication have arrived at all sockets. */
+/* Sleep until the bytes of a publication have arrived at the sockets of all connections. */
 static int wait_for_delivery(void)
 {
     char byte;
@@ -182,8 +186,8 @@ static int wait_for_delivery(void)
     return i == connections ? 0 : -ETIMEDOUT;
 }
 
-/* Order one publication, and read its bytes from all connections. */
-static int publish_once(pid_t pid, unsigned char which, double *ret_us)
+/* Order one publication from the server, and read its bytes from all connections. */
+static int order_one_publication(pid_t pid, unsigned char which, double *ret_us)
 {
     char bytes[PUBLISH_BYTES];
     uint64_t begin_ns = 0;
@@ -198,12 +202,12 @@ static int publish_once(pid_t pid, unsigned char which, double *ret_us)
     if (error == 0)
         error = wait_for_idle_server(pid, &end_ns);
     for (uint32_t i = 0; i < connections && error == 0; i++)
-        error = expect_bytes(fds[i], bytes, sizeof bytes);
+        error = read_and_compare_bytes(fds[i], bytes, sizeof bytes);
     *ret_us = (double)(end_ns - begin_ns) / 1e3 / connections;
     return error;
 }
 
-static int run_server(int which, uint32_t round)
+static int run_server_in_round(int which, uint32_t round)
 {
     struct server server;
     struct server_usage usage;
@@ -218,10 +222,10 @@ static int run_server(int which, uint32_t round)
     }
     error = connect_subscribers(server.port, &connected);
     for (uint32_t i = 0; i <= publications && error == 0; i++)
-        error = publish_once(server.pid, (unsigned char)i, &values[i == 0 ? 0 : i - 1]);
+        error = order_one_publication(server.pid, (unsigned char)i, &values[i == 0 ? 0 : i - 1]);
     if (error != 0)
         fprintf(stderr, "bench_publish: %s: %s\n", servers[which].name, strerror(-error));
-    close_connections(connected);
+    reset_all_connections(connected);
     int stopped = server_stop(&server, &usage);
     if (stopped != 0)
         fprintf(stderr, "bench_publish: %s: %s\n", servers[which].name, server.error);
@@ -233,7 +237,7 @@ static int run_server(int which, uint32_t round)
     return 0;
 }
 
-static void print_figures(void)
+static void print_figures_of_servers(void)
 {
     for (int which = 0; which < SERVERS; which++) {
         double values[ROUNDS_MAX];
@@ -305,10 +309,10 @@ int main(int argc, char **argv)
     }
     for (uint32_t round = 0; round < rounds; round++) {
         for (uint32_t i = 0; i < SERVERS; i++) {
-            if (run_server((int)((round + i) % SERVERS), round) != 0)
+            if (run_server_in_round((int)((round + i) % SERVERS), round) != 0)
                 return EXIT_FAILURE;
         }
     }
-    print_figures();
+    print_figures_of_servers();
     return EXIT_SUCCESS;
 }

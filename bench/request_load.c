@@ -15,37 +15,40 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ANSWERS_MAX 65536u /* bytes for one receive and the kept bytes in front of it */
+/* bytes of the buffer for one receive, with the kept bytes in front of it */
+#define ANSWERS_MAX 65536u
 #define EVENTS_MAX  64
-#define TICK_NS     100000 /* nanoseconds; a paced load sends due requests at least this often */
+#define TICK_NS     100000 /* ns between two sends of due requests of a paced load, at most */
 
 struct connection {
     int fd;
-    void *link;         /* state of the link for this connection; NULL: there is no link */
-    uint32_t under_way; /* number of answers that have not come yet */
-    uint32_t kept;      /* number of received bytes that could not be checked yet */
-    uint64_t place;     /* state of the kind's check() within the present answer */
+    void *link;         /* state of the link for this connection; NULL: the load has no link */
+    uint32_t under_way; /* number of requests of this connection whose answers have not come yet */
+    uint32_t kept;      /* number of received bytes in `kept` that could not be checked yet */
+    uint64_t place;     /* how far check() of the kind is within the present answer */
     uint64_t sent_ns;
 };
 
 struct load {
     const struct request_load_options *options;
     int epoll;
-    char *batch;      /* the requests of one send */
-    uint32_t request; /* bytes of the requests of one send */
+    char *batch;      /* the requests that are sent together */
+    uint32_t request; /* bytes of one request in `batch` */
     uint32_t connected;
     uint32_t idle_first, idle_count;
-    struct connection *idle[REQUEST_LOAD_CONNECTIONS_MAX]; /* a ring of the idle connections */
+    /* a ring of the idle connections, from idle_first on */
+    struct connection *idle[REQUEST_LOAD_CONNECTIONS_MAX];
     struct connection connections[REQUEST_LOAD_CONNECTIONS_MAX];
     char kept[REQUEST_LOAD_CONNECTIONS_MAX][REQUEST_LOAD_KEPT_MAX];
     uint64_t now_ns, start_ns;
     uint64_t sent, answers, batches;
-    bool is_behind; /* requests were due, and all connections were busy */
+    bool is_behind; /* requests were due while all connections were busy */
     struct histogram latencies;
     char bytes[ANSWERS_MAX];
 };
 
-static ssize_t send_bytes(const struct load *load, struct connection *connection, size_t size)
+static ssize_t send_bytes_by_link(const struct load *load, struct connection *connection,
+                                  size_t size)
 {
     const struct request_load_link *link = load->options->link;
 
@@ -55,7 +58,7 @@ static ssize_t send_bytes(const struct load *load, struct connection *connection
     return sent < 0 ? -errno : sent;
 }
 
-static ssize_t receive_bytes(struct load *load, struct connection *connection, size_t at)
+static ssize_t receive_bytes_by_link(struct load *load, struct connection *connection, size_t at)
 {
     const struct request_load_link *link = load->options->link;
     size_t room = sizeof load->bytes - at;
@@ -66,7 +69,7 @@ static ssize_t receive_bytes(struct load *load, struct connection *connection, s
     return got < 0 ? -errno : got;
 }
 
-static int send_batch(struct load *load, struct connection *connection)
+static int send_batch_of_requests(struct load *load, struct connection *connection)
 {
     const struct request_load_kind *kind = load->options->kind;
     uint32_t depth = load->options->depth;
@@ -77,12 +80,13 @@ static int send_batch(struct load *load, struct connection *connection)
     connection->sent_ns = load->now_ns;
     connection->under_way = depth;
     load->sent += depth;
-    ssize_t sent = send_bytes(load, connection, size);
-    /* sends without a wait, because batches are small */
+    ssize_t sent = send_bytes_by_link(load, connection, size);
+    /* a send does not wait: the socket takes a batch as a whole, because batches are small */
     return sent == (ssize_t)size ? 0 : sent < 0 ? (int)sent : -ENOBUFS;
 }
 
-/* Check received bytes. Returns how many were right and are used up; -EBADMSG. */
+/* Check the bytes that have arrived on a connection. Returns how many were right and are used up;
+ * -EBADMSG. */
 static int check_arrived_bytes(struct load *load, struct connection *connection, size_t size)
 {
     const struct request_load_kind *kind = load->options->kind;
@@ -107,13 +111,13 @@ static int check_arrived_bytes(struct load *load, struct connection *connection,
     return (int)at;
 }
 
-static int handle_answers(struct load *load, struct connection *connection)
+static int handle_answers_on_connection(struct load *load, struct connection *connection)
 {
     char *kept = load->kept[connection - load->connections];
     size_t size = connection->kept;
 
     memcpy(load->bytes, kept, size);
-    ssize_t got = receive_bytes(load, connection, size);
+    ssize_t got = receive_bytes_by_link(load, connection, size);
     if (got < 0)
         return got == -EAGAIN ? 0 : (int)got;
     if (got == 0)
@@ -165,7 +169,8 @@ static int open_connections(struct load *load)
     return 0;
 }
 
-/* Returns the time between two sends of a paced load, if it sends a burst at a time. */
+/* Returns how many bursts a second a paced load sends; a burst is `burst` batches of `depth`
+ * requests. */
 static double get_bursts_per_second(const struct load *load)
 {
     uint32_t burst = load->options->burst != 0 ? load->options->burst : 1;
@@ -173,8 +178,8 @@ static double get_bursts_per_second(const struct load *load)
     return load->options->rate / load->options->depth / burst;
 }
 
-/* Returns when the next requests of a paced load are due. */
-static uint64_t get_due_ns(const struct load *load)
+/* Returns the time at which the next requests of a paced load are due. */
+static uint64_t get_time_of_next_burst_ns(const struct load *load)
 {
     uint64_t burst = load->options->burst != 0 ? load->options->burst : 1;
     uint64_t bursts = load->batches / burst;
@@ -182,7 +187,8 @@ static uint64_t get_due_ns(const struct load *load)
     return load->start_ns + (uint64_t)((double)bursts / get_bursts_per_second(load) * 1e9);
 }
 
-/* Returns how many batches of a paced load have been due; the first ones are due at its start. */
+/* Returns how many batches of a paced load have become due so far; the first ones are due at its
+ * start. */
 static uint64_t get_batches_due(const struct load *load)
 {
     uint64_t burst = load->options->burst != 0 ? load->options->burst : 1;
@@ -200,18 +206,18 @@ static int send_due_requests(struct load *load)
         struct connection *connection = load->idle[load->idle_first];
         load->idle_first = (load->idle_first + 1) % REQUEST_LOAD_CONNECTIONS_MAX;
         load->idle_count--;
-        int error = send_batch(load, connection);
+        int error = send_batch_of_requests(load, connection);
         if (error != 0)
             return error;
         if (load->is_behind && load->options->counts_waits)
-            connection->sent_ns = get_due_ns(load);
+            connection->sent_ns = get_time_of_next_burst_ns(load);
         load->batches++;
     }
     load->is_behind = load->batches < batches;
     return 0;
 }
 
-static int run_turn(struct load *load)
+static int wait_and_handle_events(struct load *load)
 {
     struct epoll_event events[EVENTS_MAX];
     struct timespec tick = {.tv_nsec = TICK_NS};
@@ -221,24 +227,24 @@ static int run_turn(struct load *load)
         return errno == EINTR ? 0 : -errno;
     load->now_ns = measure_now_ns();
     for (int i = 0; i < count; i++) {
-        int error = handle_answers(load, events[i].data.ptr);
+        int error = handle_answers_on_connection(load, events[i].data.ptr);
         if (error != 0)
             return error;
     }
     return 0;
 }
 
-static int run_load(struct load *load)
+static int run_load_to_its_end(struct load *load)
 {
     uint64_t end_ns = load->start_ns + load->options->duration_ns;
     int error = 0;
 
     for (; error == 0 && (load->now_ns < end_ns || load->sent < load->options->requests_least);
-         error = error != 0 ? error : run_turn(load))
+         error = error != 0 ? error : wait_and_handle_events(load))
         error = send_due_requests(load);
     uint64_t stall_ns = load->now_ns + load->options->stall_ns;
     while (error == 0 && load->answers < load->sent)
-        error = load->now_ns < stall_ns ? run_turn(load) : -ETIMEDOUT;
+        error = load->now_ns < stall_ns ? wait_and_handle_events(load) : -ETIMEDOUT;
     return error;
 }
 
@@ -298,7 +304,7 @@ int request_load_run(const struct request_load_options *options,
     if (error == 0)
         error = measure_other_cpu_ns(options->watched, &before_ns);
     if (error == 0)
-        error = run_load(load);
+        error = run_load_to_its_end(load);
     if (error == 0)
         error = measure_other_cpu_ns(options->watched, &after_ns);
     double seconds = (double)(load->now_ns - load->start_ns) * 1e-9;

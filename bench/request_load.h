@@ -14,65 +14,69 @@
 
 #define REQUEST_LOAD_CONNECTIONS_MAX 1024u
 #define REQUEST_LOAD_DEPTH_MAX       64u
-#define REQUEST_LOAD_REQUEST_MAX     256u /* the most bytes of a request */
-#define REQUEST_LOAD_KEPT_MAX        512u /* the most bytes that check() may leave unused */
+#define REQUEST_LOAD_REQUEST_MAX     256u /* bytes of a request, at most */
+/* received bytes that check() may leave unused, at most */
+#define REQUEST_LOAD_KEPT_MAX 512u
 
-/* The requests of one kind. `context` is the first argument of its functions. */
+/* A kind of requests, with the functions that make and check them. `context` is the first argument
+ * of the functions. */
 struct request_load_kind {
     char request[REQUEST_LOAD_REQUEST_MAX];
     uint32_t request_size;
-    /* Bytes that follow each request, the same for all requests; NULL: none. The caller owns
-     * them. */
+    /* Bytes that follow each request and are the same for all of them; NULL: there are none. The
+     * caller owns them. */
     const char *rest;
     uint32_t rest_size;
-    /* Change the bytes that differ from one request to the next. NULL: all requests are the
-     * same. */
+    /* Change the bytes of a request that differ from one request to the next. NULL: all requests
+     * are the same. */
     void (*vary)(void *context, char *request);
-    /* Check received bytes of an answer. `place` is a word for the state of this answer, 0 at its
-     * start. Returns how many bytes were right, and whether the answer ends with them; 0: more
-     * bytes are needed to tell, and the same bytes are shown again with them; -EBADMSG. */
+    /* Check received bytes of an answer. `place` is a word in which the function keeps its state
+     * within this answer; it is 0 at the start. Returns how many bytes were right, and whether the
+     * answer ends with them; 0: more bytes are needed to tell, and the same bytes are shown again
+     * with them; -EBADMSG. */
     int (*check)(const void *context, uint64_t *place, const char *bytes, size_t size,
                  bool *ret_ends);
     void *context;
 };
 
-/* A layer between the load and its sockets (TLS), with a state for each connection. */
+/* A layer between the load and its sockets, such as TLS, with a state for each connection. */
 struct request_load_link {
-    /* Begin on a connected socket that blocks, before the time counts. The load owns the socket.
-     * Returns 0, or a negative errno. */
+    /* Begin the layer on a connected socket that blocks, before the time counts. The load owns the
+     * socket. Returns 0, or a negative errno. */
     int (*open)(const void *context, int fd, void **ret_state);
     /* Send and receive as send(2) and recv(2) do without waiting, but with a negative errno as the
      * result. After a receive that does not fill the room, the socket becomes readable for all
      * further bytes. */
     ssize_t (*send)(void *state, const char *bytes, size_t size);
     ssize_t (*receive)(void *state, char *bytes, size_t room);
-    void (*close)(void *state); /* closes a connection; NULL: nothing to do */
+    void (*close)(void *state); /* closes the layer of a connection; NULL: there is nothing to do */
     const void *context;        /* the first argument of `open` */
 };
 
 struct request_load_options {
-    uint16_t port;                        /* port of the server on 127.0.0.1 */
-    const struct request_load_link *link; /* layer over the sockets; NULL: none */
+    uint16_t port;                        /* port of the measured server on 127.0.0.1 */
+    const struct request_load_link *link; /* layer between the load and its sockets; NULL: none */
     const struct request_load_kind *kind;
     uint32_t connections;
     uint32_t depth;
-    double rate; /* requests per second that are offered in all; 0: a closed loop */
-    /* for a load with a rate: how many times `depth` requests are due at once; 0: 1 */
+    double rate; /* requests per second that the load offers in all; 0: a closed loop */
+    /* for a load with a rate: how many batches of `depth` requests become due at once; 0 means 1 */
     uint32_t burst;
     /* the latency of a request that had to wait for a connection counts from when the request
      * was due */
     bool counts_waits;
-    pid_t watched; /* process of the server, whose CPU time is measured */
-    /* the load goes on until it has sent so many, however long that takes */
+    pid_t watched; /* process of the server, whose CPU time is measured; 0: none */
+    /* number of requests that the load sends at least, however long that takes */
     uint64_t requests_least;
     uint64_t duration_ns;
-    uint64_t stall_ns; /* how long to wait for an answer before that answer counts as missing */
+    /* ns for which the load waits for an answer before the answer counts as missing */
+    uint64_t stall_ns;
 };
 
 struct request_load_result {
     uint64_t requests;
-    double rate;   /* requests per second until the time was over */
-    double p50_us; /* median latency of `depth` requests sent together */
+    double rate;   /* requests per second, until the time was over */
+    double p50_us; /* median latency of `depth` requests that were sent together */
     double p90_us;
     double p99_us;
     double busy;             /* share of its CPU that the load used */

@@ -29,14 +29,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ROUNDS_MAX   3
-#define SECONDS_MAX  120
-#define SIZE_FIRST   UINT64_C(10)
-#define SIZE_SHORT   UINT64_C(1000000)
-#define SIZE_LONG    UINT64_C(10000000)
-#define SIZES_MAX    8 /* sizes of rings: the powers of ten, and the largest ring of threads */
+#define ROUNDS_MAX  3
+#define SECONDS_MAX 120
+#define SIZE_FIRST  UINT64_C(10)
+#define SIZE_SHORT  UINT64_C(1000000)
+#define SIZE_LONG   UINT64_C(10000000)
+/* sizes of rings, at most: the powers of ten, and the largest ring of threads */
+#define SIZES_MAX    8
 #define THREADS_MOST UINT64_C(32000)
-/* the most address space of a contender, in percent of the memory that is free at the start */
+/* address space that a contender may have, in percent of the memory that is free at the start */
 #define MEMORY_SHARE 85
 #define NOTES_MAX    1024
 
@@ -49,12 +50,13 @@ static struct {
     struct options_page options;
     int rounds;
     uint64_t memory_max_bytes;
-    uint64_t threads_max; /* the largest ring that is tried with threads */
+    uint64_t threads_max; /* size of the largest ring that is tried with threads */
     bool out_of[RING_ORDERS][CONTENDERS];
     uint64_t largest[RING_ORDERS][CONTENDERS];
 } bench = {.options = {.gnuplot_script = "bench/ring.gp"}};
 
-/* Returns the available memory; 0 if the kernel does not tell it, and then there is no limit. */
+/* Returns how many bytes of memory are available; 0 if the kernel does not tell, and then
+ * contenders have no limit. */
 static uint64_t read_available_bytes(void)
 {
     FILE *file = fopen("/proc/meminfo", "re");
@@ -70,8 +72,8 @@ static uint64_t read_available_bytes(void)
     return kib * 1024;
 }
 
-static bool run_contender(uint64_t size, int order, enum contender who,
-                          struct ring_figures *ret_figures)
+static bool run_contender_in_ring(uint64_t size, int order, enum contender who,
+                                  struct ring_figures *ret_figures)
 {
     struct contest contest = {
         .suite = "actors",
@@ -109,9 +111,9 @@ static bool run_contender(uint64_t size, int order, enum contender who,
     return true;
 }
 
-/* Returns the median of one figure over the rounds; `offset` is where the figure lies in a
- * round. */
-static double get_median(const struct ring_figures *rounds, size_t offset)
+/* Returns the median of one figure over the rounds; `offset` is where this figure lies in the
+ * figures of a round. */
+static double get_median_of_figure(const struct ring_figures *rounds, size_t offset)
 {
     double values[ROUNDS_MAX];
 
@@ -120,21 +122,21 @@ static double get_median(const struct ring_figures *rounds, size_t offset)
     return measure_median(values, (size_t)bench.rounds);
 }
 
-static struct ring_figures compute_medians(const struct ring_figures *rounds)
+static struct ring_figures compute_medians_of_rounds(const struct ring_figures *rounds)
 {
     return (struct ring_figures){
-        .passes_s = get_median(rounds, offsetof(struct ring_figures, passes_s)),
-        .startup_s = get_median(rounds, offsetof(struct ring_figures, startup_s)),
-        .again_s = get_median(rounds, offsetof(struct ring_figures, again_s)),
-        .touch_s = get_median(rounds, offsetof(struct ring_figures, touch_s)),
-        .touch_huge_s = get_median(rounds, offsetof(struct ring_figures, touch_huge_s)),
-        .startup_touch = get_median(rounds, offsetof(struct ring_figures, startup_touch)),
-        .bytes = get_median(rounds, offsetof(struct ring_figures, bytes)),
+        .passes_s = get_median_of_figure(rounds, offsetof(struct ring_figures, passes_s)),
+        .startup_s = get_median_of_figure(rounds, offsetof(struct ring_figures, startup_s)),
+        .again_s = get_median_of_figure(rounds, offsetof(struct ring_figures, again_s)),
+        .touch_s = get_median_of_figure(rounds, offsetof(struct ring_figures, touch_s)),
+        .touch_huge_s = get_median_of_figure(rounds, offsetof(struct ring_figures, touch_huge_s)),
+        .startup_touch = get_median_of_figure(rounds, offsetof(struct ring_figures, startup_touch)),
+        .bytes = get_median_of_figure(rounds, offsetof(struct ring_figures, bytes)),
     };
 }
 
-static void print_figures(uint64_t size, int order, enum contender who,
-                          const struct ring_figures *figures)
+static void print_figures_of_rings(uint64_t size, int order, enum contender who,
+                                   const struct ring_figures *figures)
 {
     const struct {
         const char *name;
@@ -155,7 +157,7 @@ static void print_figures(uint64_t size, int order, enum contender who,
     fflush(stdout);
 }
 
-static bool takes_part(uint64_t size, int order, enum contender who)
+static bool does_contender_take_part(uint64_t size, int order, enum contender who)
 {
     return !bench.out_of[order][who] && (who != CONTENDER_THREADS || size <= bench.threads_max);
 }
@@ -167,25 +169,25 @@ static void measure_ring_of_size(struct ring_point *point, int order)
     fprintf(stderr, "ring: %s, %" PRIu64 "\n", orders[order].name, point->size);
     for (int round = 0; round < bench.rounds; round++) {
         for (int who = 0; who < CONTENDERS; who++) {
-            if (takes_part(point->size, order, (enum contender)who))
-                bench.out_of[order][who] =
-                    !run_contender(point->size, order, (enum contender)who, &rounds[who][round]);
+            if (does_contender_take_part(point->size, order, (enum contender)who))
+                bench.out_of[order][who] = !run_contender_in_ring(
+                    point->size, order, (enum contender)who, &rounds[who][round]);
         }
     }
     for (int who = 0; who < CONTENDERS; who++) {
         struct ring_figures *figures = &point->of[order][who];
         *figures = (struct ring_figures){NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-        if (!takes_part(point->size, order, (enum contender)who))
+        if (!does_contender_take_part(point->size, order, (enum contender)who))
             continue;
-        *figures = compute_medians(rounds[who]);
+        *figures = compute_medians_of_rounds(rounds[who]);
         bench.largest[order][who] = point->size;
-        print_figures(point->size, order, (enum contender)who, figures);
+        print_figures_of_rings(point->size, order, (enum contender)who, figures);
     }
 }
 
 /* Print how much the rate of passes falls from the smallest ring to the largest one that fits into
  * the last-level cache. */
-static void print_fall(const struct ring_point *points, size_t count)
+static void print_fall_of_rate(const struct ring_point *points, size_t count)
 {
     double cache_bytes = (double)sysconf(_SC_LEVEL3_CACHE_SIZE);
     const struct ring_figures *first = &points[0].of[0][CONTENDER_DOMUS];
@@ -200,7 +202,7 @@ static void print_fall(const struct ring_point *points, size_t count)
     }
 }
 
-static void print_largest(char *notes, size_t size)
+static void print_largest_rings(char *notes, size_t size)
 {
     char text[PAGE_CELL_MAX];
     int used = snprintf(notes, size,
@@ -221,9 +223,9 @@ static void print_largest(char *notes, size_t size)
     snprintf(notes + used, size - (size_t)used, ".\n");
 }
 
-/* Find the sizes: the powers of ten, and between them the largest ring of threads. Returns how many
- * there are. */
-static size_t find_sizes(struct ring_point *points)
+/* Find the sizes of rings to measure: the powers of ten, and between them the largest ring of
+ * threads. Returns how many there are. */
+static size_t find_sizes_of_rings(struct ring_point *points)
 {
     uint64_t last = bench.options.is_long ? SIZE_LONG : SIZE_SHORT;
     size_t count = 0;
@@ -236,7 +238,7 @@ static size_t find_sizes(struct ring_point *points)
     return count;
 }
 
-static void find_limits(void)
+static void find_limits_of_contenders(void)
 {
     struct thread_limits limits;
 
@@ -255,17 +257,17 @@ int main(int argc, char **argv)
         return 2;
     }
     bench.rounds = bench.options.is_long ? ROUNDS_MAX : 1;
-    find_limits();
+    find_limits_of_contenders();
     for (int who = 0; who < CONTENDERS; who++)
         bench.out_of[0][who] = bench.out_of[1][who] =
             !contender_is_there("actors", (enum contender)who);
-    size_t count = find_sizes(points);
+    size_t count = find_sizes_of_rings(points);
     for (size_t i = 0; i < count; i++) {
         for (int order = 0; order < RING_ORDERS; order++)
             measure_ring_of_size(&points[i], order);
     }
-    print_fall(points, count);
-    print_largest(notes, sizeof notes);
+    print_fall_of_rate(points, count);
+    print_largest_rings(notes, sizeof notes);
     int error = bench.options.out == NULL
                     ? 0
                     : ring_report(bench.options.out, bench.options.gnuplot_script, points, count,

@@ -24,7 +24,8 @@ static const char *format_seconds(double value, char *text)
     return page_cell(value, 1, " s", text);
 }
 
-static void write_contest(FILE *file, const struct ring_point *points, size_t count, int order)
+static void write_table_of_rings(FILE *file, const struct ring_point *points, size_t count,
+                                 int order)
 {
     char text[PAGE_CELL_MAX];
 
@@ -43,7 +44,8 @@ static void write_contest(FILE *file, const struct ring_point *points, size_t co
     }
 }
 
-static void write_memory(FILE *file, const struct ring_point *points, size_t count, int order)
+static void write_table_of_memory(FILE *file, const struct ring_point *points, size_t count,
+                                  int order)
 {
     char text[PAGE_CELL_MAX];
 
@@ -65,8 +67,8 @@ static void write_memory(FILE *file, const struct ring_point *points, size_t cou
     }
 }
 
-static int write_page(const char *path, const struct ring_point *points, size_t count, int rounds,
-                      bool is_long, const char *notes)
+static int write_page_of_results(const char *path, const struct ring_point *points, size_t count,
+                                 int rounds, bool is_long, const char *notes)
 {
     FILE *file = fopen(path, "we");
 
@@ -91,8 +93,8 @@ static int write_page(const char *path, const struct ring_point *points, size_t 
     page_machine(file);
     fprintf(file, "\n![passes per second and start-up by the size of the ring](ring.svg)\n");
     for (int order = 0; order < RING_ORDERS; order++) {
-        write_contest(file, points, count, order);
-        write_memory(file, points, count, order);
+        write_table_of_rings(file, points, count, order);
+        write_table_of_memory(file, points, count, order);
     }
     fprintf(file, "\n%s", notes);
     int failed = ferror(file);
@@ -101,7 +103,7 @@ static int write_page(const char *path, const struct ring_point *points, size_t 
 
 /* Write a block of data for each line of the plot, with the name by which bench/ring.gp finds
  * it. */
-static void write_data(FILE *file, const struct ring_point *points, size_t count)
+static void write_data_of_plot(FILE *file, const struct ring_point *points, size_t count)
 {
     for (int order = 0; order < RING_ORDERS; order++) {
         for (int who = 0; who < CONTENDERS; who++) {
@@ -124,7 +126,7 @@ int ring_report(const char *directory, const char *gnuplot_script, const struct 
     char data[] = "/tmp/domus-ring-XXXXXX";
 
     snprintf(path, sizeof path, "%s/ring.md", directory);
-    int error = write_page(path, points, count, rounds, is_long, notes);
+    int error = write_page_of_results(path, points, count, rounds, is_long, notes);
     if (error != 0)
         return error;
 
@@ -136,7 +138,7 @@ int ring_report(const char *directory, const char *gnuplot_script, const struct 
             close(descriptor);
         return error;
     }
-    write_data(file, points, count);
+    write_data_of_plot(file, points, count);
     snprintf(path, sizeof path, "%s/ring.svg", directory);
     error = fclose(file) != 0 ? -EIO : page_plot(gnuplot_script, data, path);
     unlink(data);

@@ -10,18 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RING_ORDERS 2 /* the two orders of the ring: as spawned, and shuffled */
+#define RING_ORDERS 2 /* the two orders of a ring: as spawned, and shuffled */
 
 struct ring_figures {
-    double passes_s;  /* token passes per second */
-    double startup_s; /* seconds of the start-up, until each actor waits */
-    /* seconds of a start-up in memory that was used before (this and all fields below: domus
+    double passes_s;  /* passes of tokens per second */
+    double startup_s; /* seconds of the start-up, until each actor waits for a token */
+    /* seconds of a second start-up in memory that was used before (this and all fields below: domus
      * only) */
     double again_s;
-    double touch_s;       /* seconds to touch as many bytes as the ring took */
-    double touch_huge_s;  /* seconds to touch as many bytes in huge pages, which domus asks for */
+    /* seconds that it takes to touch as many bytes as the ring took, in small pages */
+    double touch_s;
+    /* seconds that it takes to touch as many bytes in huge pages, which domus asks for */
+    double touch_huge_s;
     double startup_touch; /* `startup_s` divided by `touch_s`, both of the same run */
-    double bytes;         /* bytes of an actor: all that the ring took, divided by its size */
+    double bytes;         /* bytes of an actor: all bytes that the ring took, divided by its size */
 };
 
 struct ring_point {

@@ -54,11 +54,11 @@ static const struct {
 
 static struct {
     struct options_page options;
-    char **wanted; /* names of the rows that are wanted */
+    char **wanted; /* names of the rows that the command line wants */
     int wanted_count;
     bool there[CONTENDERS];
-    bool failed;           /* domus has failed in a row, so the exit status will be 1 */
-    int cpus[THREADS_MAX]; /* the first two CPUs of this process */
+    bool failed; /* domus has failed in a row, so the exit status of the bench will be 1 */
+    int cpus[THREADS_MAX]; /* the first two CPUs that this process may use */
     struct savina_run run;
     struct savina_outcome outcomes[SAVINA_ROWS * THREADS_MAX];
     size_t count;
@@ -67,13 +67,14 @@ static struct {
     .run = {.rounds = ROUNDS_SHORT, .processes = 1, .limit = NAN},
 };
 
-/* The processes that all contenders run for one row and one number of threads. */
+/* The results of the processes that all contenders run for one row and one number of threads. */
 struct turns {
-    uint64_t expected; /* the right result of a round */
+    uint64_t expected; /* the result that each round must have */
     uint64_t messages; /* number of messages of a round; 0: no process has printed it yet */
     bool out[SAVINA_SIDES];
     struct savina_figures of[SAVINA_SIDES][PROCESSES_LONG];
-    double ring[PROCESSES_LONG]; /* messages/s of limit_ring(), measured beside each process */
+    /* messages/s of limit_ring(), which is measured beside each process */
+    double ring[PROCESSES_LONG];
 };
 
 static _Noreturn void report_wrong_result(const struct savina_outcome *outcome,
@@ -84,12 +85,12 @@ static _Noreturn void report_wrong_result(const struct savina_outcome *outcome,
     exit(1);
 }
 
-static void check_result(const struct savina_outcome *outcome, enum savina_side side,
-                         struct turns *turns, const struct command_result *result)
+static void check_result_of_process(const struct savina_outcome *outcome, enum savina_side side,
+                                    struct turns *turns, const struct command_result *result)
 {
     double messages = command_figure(result, "messages");
 
-    /* A result that was not printed is NAN, which equals no number. */
+    /* A result that was not printed is NAN, which equals no number, so it counts as wrong. */
     if (command_figure(result, "result") != (double)turns->expected)
         report_wrong_result(outcome, side, "the result");
     if (outcome->row->kind != SAVINA_MESSAGES)
@@ -100,8 +101,8 @@ static void check_result(const struct savina_outcome *outcome, enum savina_side 
         report_wrong_result(outcome, side, "the number of messages");
 }
 
-static struct savina_figures read_figures(const struct savina_row *row,
-                                          const struct command_result *result)
+static struct savina_figures read_figures_of_process(const struct savina_row *row,
+                                                     const struct command_result *result)
 {
     struct savina_figures figures = {NAN, NAN, NAN, NAN};
     double rounds[ROUNDS_LONG];
@@ -121,9 +122,9 @@ static struct savina_figures read_figures(const struct savina_row *row,
     return figures;
 }
 
-/* Run one contender once. A side that has failed once is left out. */
-static void run_contender(const struct savina_outcome *outcome, enum savina_side side,
-                          struct turns *turns, uint32_t turn)
+/* Run one contender once in a turn. A side that has failed once takes no further part. */
+static void run_contender_in_turn(const struct savina_outcome *outcome, enum savina_side side,
+                                  struct turns *turns, uint32_t turn)
 {
     const struct savina_row *row = outcome->row;
     struct contest contest = {
@@ -146,14 +147,14 @@ static void run_contender(const struct savina_outcome *outcome, enum savina_side
         turns->out[side] = true;
         return;
     }
-    check_result(outcome, side, turns, &result);
-    turns->of[side][turn] = read_figures(row, &result);
+    check_result_of_process(outcome, side, turns, &result);
+    turns->of[side][turn] = read_figures_of_process(row, &result);
     if (isnan(turns->of[side][turn].value))
         report_wrong_result(outcome, side, "what it printed");
 }
 
-/* Returns how many times better domus was than the better peer: more messages, or less time or CPU
- * time. */
+/* Returns how many times better a side of domus was than the better peer in a turn: more messages,
+ * or less time or CPU time. */
 static double get_ratio_of_turn(const struct savina_row *row, const struct turns *turns,
                                 enum savina_side side, uint32_t turn)
 {
@@ -170,8 +171,9 @@ static double get_ratio_of_turn(const struct savina_row *row, const struct turns
     return more ? ours / best : best / ours;
 }
 
-/* Returns the median of one figure over the turns; `offset` is where the figure lies in a turn. */
-static double get_median(const struct savina_figures *turns, size_t offset)
+/* Returns the median of one figure over the turns; `offset` is where this figure lies in the
+ * figures of a turn. */
+static double get_median_of_figure(const struct savina_figures *turns, size_t offset)
 {
     double values[PROCESSES_LONG];
 
@@ -180,7 +182,7 @@ static double get_median(const struct savina_figures *turns, size_t offset)
     return measure_median(values, bench.run.processes);
 }
 
-static void settle_outcome(struct savina_outcome *outcome, const struct turns *turns)
+static void compute_medians_of_outcome(struct savina_outcome *outcome, const struct turns *turns)
 {
     double ratios[PROCESSES_LONG];
 
@@ -189,10 +191,10 @@ static void settle_outcome(struct savina_outcome *outcome, const struct turns *t
         if (turns->out[side])
             continue;
         outcome->of[side] = (struct savina_figures){
-            .first = get_median(of, offsetof(struct savina_figures, first)),
-            .value = get_median(of, offsetof(struct savina_figures, value)),
-            .p99_ns = get_median(of, offsetof(struct savina_figures, p99_ns)),
-            .p999_ns = get_median(of, offsetof(struct savina_figures, p999_ns)),
+            .first = get_median_of_figure(of, offsetof(struct savina_figures, first)),
+            .value = get_median_of_figure(of, offsetof(struct savina_figures, value)),
+            .p99_ns = get_median_of_figure(of, offsetof(struct savina_figures, p99_ns)),
+            .p999_ns = get_median_of_figure(of, offsetof(struct savina_figures, p999_ns)),
         };
         if (side >= SAVINA_PLACEMENTS)
             continue;
@@ -202,8 +204,9 @@ static void settle_outcome(struct savina_outcome *outcome, const struct turns *t
     }
 }
 
-static void print_figure(void *context, const struct savina_outcome *outcome, const char *who,
-                         const char *name, double value, const char *unit)
+static void print_figure_of_outcome(void *context, const struct savina_outcome *outcome,
+                                    const char *who, const char *name, double value,
+                                    const char *unit)
 {
     (void)context;
     printf("savina.%s.%" PRIu32 "%s%s.%s %.4g %s\n", outcome->row->name, outcome->threads,
@@ -226,8 +229,8 @@ static bool is_compared_with_ring(const struct savina_outcome *outcome)
     return outcome->threads > 1 && outcome->row->under_way != 0;
 }
 
-/* Returns the rate of a row as a part of the bare limit. Only rows whose messages cross threads
- * have that limit as their bound; for other rows this function returns NAN. */
+/* Returns the rate of domus in a row as a part of the bare limit. That limit bounds only rows whose
+ * messages cross threads; for other rows this returns NAN. */
 static double get_part_of_limit(const struct savina_outcome *outcome)
 {
     bool crosses = outcome->threads > 1 && outcome->row->goal >= SAVINA_MESSAGE_BOUND;
@@ -235,8 +238,8 @@ static double get_part_of_limit(const struct savina_outcome *outcome)
     return crosses ? outcome->of[SAVINA_SPREAD].value / bench.run.limit : NAN;
 }
 
-/* Returns the rate of a row as a part of the bare ring: the median of the ratios of each
- * process. */
+/* Returns the rate of domus in a row as a part of the bare ring: the median of the ratios that each
+ * process has. */
 static double get_part_of_ring(const struct savina_outcome *outcome, const struct turns *turns)
 {
     double parts[PROCESSES_LONG];
@@ -248,7 +251,7 @@ static double get_part_of_ring(const struct savina_outcome *outcome, const struc
     return measure_median(parts, bench.run.processes);
 }
 
-static double measure_ring(uint32_t under_way)
+static double measure_bare_ring(uint32_t under_way)
 {
     double rounds[LIMIT_ROUNDS];
 
@@ -257,7 +260,7 @@ static double measure_ring(uint32_t under_way)
     return measure_median(rounds, LIMIT_ROUNDS);
 }
 
-static void run_row(const struct savina_row *row, uint32_t threads)
+static void run_row_with_all_contenders(const struct savina_row *row, uint32_t threads)
 {
     struct savina_outcome *outcome = &bench.outcomes[bench.count++];
     struct turns turns = {0};
@@ -279,22 +282,22 @@ static void run_row(const struct savina_row *row, uint32_t threads)
         turns.out[side] = !is_contender_in_row(outcome, (enum savina_side)side);
     for (uint32_t turn = 0; turn < bench.run.processes; turn++) {
         if (is_compared_with_ring(outcome))
-            turns.ring[turn] = measure_ring(row->under_way);
+            turns.ring[turn] = measure_bare_ring(row->under_way);
         for (int side = 0; side < SAVINA_SIDES; side++) {
             if (!turns.out[side])
-                run_contender(outcome, (enum savina_side)side, &turns, turn);
+                run_contender_in_turn(outcome, (enum savina_side)side, &turns, turn);
         }
     }
-    settle_outcome(outcome, &turns);
+    compute_medians_of_outcome(outcome, &turns);
     outcome->of_limit = get_part_of_limit(outcome);
     outcome->of_ring = get_part_of_ring(outcome, &turns);
     bench.failed |= turns.out[SAVINA_NEAR];
-    savina_figures_each(outcome, print_figure, NULL);
+    savina_figures_each(outcome, print_figure_of_outcome, NULL);
     fflush(stdout);
 }
 
-/* Find the first two CPUs of this process, which the contenders get. */
-static bool find_cpus(int *ret_cpus)
+/* Find the first two CPUs that this process may use, which the contenders get. */
+static bool find_first_two_cpus(int *ret_cpus)
 {
     cpu_set_t set;
     int found = 0;
@@ -308,7 +311,7 @@ static bool find_cpus(int *ret_cpus)
     return found == THREADS_MAX;
 }
 
-static void measure_limit(const int *cpus)
+static void measure_bare_limit(const int *cpus)
 {
     double rounds[LIMIT_ROUNDS];
 
@@ -333,16 +336,16 @@ static bool read_options(int argc, char **argv)
 
 static void run_all_rows(void)
 {
-    uint32_t threads_max = find_cpus(bench.cpus) ? THREADS_MAX : 1;
+    uint32_t threads_max = find_first_two_cpus(bench.cpus) ? THREADS_MAX : 1;
 
     if (threads_max == 1)
         fprintf(stderr, "savina: only one CPU: nothing runs on two threads\n");
     else
-        measure_limit(bench.cpus);
+        measure_bare_limit(bench.cpus);
     for (uint32_t threads = 1; threads <= threads_max; threads++) {
         for (size_t i = 0; i < SAVINA_ROWS; i++) {
             if (options_wanted(bench.wanted_count, bench.wanted, savina_rows[i].name))
-                run_row(&savina_rows[i], threads);
+                run_row_with_all_contenders(&savina_rows[i], threads);
         }
     }
 }

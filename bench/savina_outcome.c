@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-/* the goal of all rows bound by messages with two threads: times the better peer */
+/* goal of all rows that are bound by messages with two threads: how many times better than the
+ * better peer */
 #define GOAL_TWO_THREADS 5.0
 
 double savina_goal(const struct savina_outcome *outcome)
@@ -79,8 +80,8 @@ double savina_pool_to_threads(const struct savina_outcome *outcome)
 
 /* --- figures ---------------------------------------------------------------------------------- */
 
-static void report_side(const struct savina_outcome *outcome, enum savina_side side,
-                        savina_tell *tell, void *context)
+static void report_figures_of_side(const struct savina_outcome *outcome, enum savina_side side,
+                                   savina_tell *tell, void *context)
 {
     const struct savina_figures *of = &outcome->of[side];
     const char *who = savina_side_name(side);
@@ -104,7 +105,8 @@ static void report_side(const struct savina_outcome *outcome, enum savina_side s
     }
 }
 
-static void report_pools(const struct savina_outcome *outcome, savina_tell *tell, void *context)
+static void report_ratios_of_pools(const struct savina_outcome *outcome, savina_tell *tell,
+                                   void *context)
 {
     const struct {
         const char *name;
@@ -126,7 +128,7 @@ static void report_pools(const struct savina_outcome *outcome, savina_tell *tell
 void savina_figures_each(const struct savina_outcome *outcome, savina_tell *tell, void *context)
 {
     for (int side = 0; side < SAVINA_SIDES; side++)
-        report_side(outcome, (enum savina_side)side, tell, context);
+        report_figures_of_side(outcome, (enum savina_side)side, tell, context);
     for (int side = 0; side < SAVINA_PLACEMENTS; side++) {
         const char *who = savina_side_name((enum savina_side)side);
         if (!isnan(outcome->ratio[side]))
@@ -139,7 +141,7 @@ void savina_figures_each(const struct savina_outcome *outcome, savina_tell *tell
         tell(context, outcome, "spread", "of_limit", outcome->of_limit, "ratio");
     if (!isnan(outcome->of_ring))
         tell(context, outcome, "spread", "of_ring", outcome->of_ring, "ratio");
-    report_pools(outcome, tell, context);
+    report_ratios_of_pools(outcome, tell, context);
     if (savina_goal(outcome) != 0)
         tell(context, outcome, "", "goal", savina_goal(outcome), "ratio");
 }

@@ -12,7 +12,8 @@
 /* The side that did a row: domus on its loops, in one of two placements; domus in a pool, by one of
  * the four policies; a peer; or threads without actors. */
 enum savina_side {
-    SAVINA_NEAR, /* children live where their parent does: the library's default */
+    /* domus on its loops; children live where their parent does, which is the library's default */
+    SAVINA_NEAR,
     SAVINA_SPREAD,
     SAVINA_RINGS,
     SAVINA_DEQUES,
@@ -21,21 +22,22 @@ enum savina_side {
     SAVINA_CAF_STEALING,
     SAVINA_CAF_SHARING,
     SAVINA_ERLANG,
-    SAVINA_THREADS, /* no peer, but a bound for rows that compute: a program without actors */
+    SAVINA_THREADS, /* no peer: a program without actors, as a bound for rows that compute */
     SAVINA_SIDES,
 };
 
-#define SAVINA_LOOPS      2 /* number of the sides of domus without pools, which come first */
-#define SAVINA_PLACEMENTS 6 /* number of all sides of domus */
-/* the peers are the sides from SAVINA_PLACEMENTS to the one before this */
+#define SAVINA_LOOPS      2 /* number of the sides of domus without pools; they come first */
+#define SAVINA_PLACEMENTS 6 /* number of all sides of domus, with and without pools */
+/* peers are the sides from SAVINA_PLACEMENTS to the one before this */
 #define SAVINA_PEERS_END 9
 
 struct savina_figures {
     double first; /* messages/s of the first round in a process */
-    /* the median round, in the unit of the row's kind: messages/s, ns, or CPU seconds per second */
+    /* figure of the median round, in the unit of the row's kind: messages/s, ns, or CPU seconds per
+     * second */
     double value;
-    double p99_ns;  /* 99 percent of the latencies are at most this; only in latency rows */
-    double p999_ns; /* */
+    double p99_ns;  /* the 99th percentile of the latencies, in rows of latencies */
+    double p999_ns; /* the 99.9th percentile of the latencies, in rows of latencies */
 };
 
 struct savina_outcome {
@@ -43,56 +45,62 @@ struct savina_outcome {
     uint64_t size;
     uint32_t threads;
     struct savina_figures of[SAVINA_SIDES];
-    double ratio[SAVINA_PLACEMENTS]; /* how many times better than the better peer */
-    /* rate of SAVINA_SPREAD as a part of the bare limit between threads; NAN: none */
+    /* for each side of domus, how many times better it was than the better peer */
+    double ratio[SAVINA_PLACEMENTS];
+    /* rate of SAVINA_SPREAD as a part of the bare limit between threads; NAN: the row has no such
+     * limit */
     double of_limit;
-    /* rate of SAVINA_SPREAD as a part of a bare ring by value with as many messages under way,
-     * measured in turn; NAN: none */
+    /* rate of SAVINA_SPREAD as a part of a bare ring by value, with as many messages under way and
+     * measured in turn; NAN: not measured */
     double of_ring;
 };
 
-/* The settings of a whole run of the bench. */
+/* The settings of one run of the whole bench. */
 struct savina_run {
     bool is_long;
-    uint32_t rounds;    /* number of rounds in one process */
-    uint32_t processes; /* number of processes of each contender for each row */
+    uint32_t rounds;    /* number of rounds that one process does */
+    uint32_t processes; /* number of processes that each contender runs for each row */
     /* messages/s that bare C passes from one thread to another; NAN: not measured */
     double limit;
 };
 
-/* Returns the goal of a row, as how many times better than the better peer domus has to be: with
- * two threads rows bound by messages share one goal. 0: no goal. */
+/* Returns the goal of a row: how many times better than the better peer domus has to be. With two
+ * threads all rows bound by messages have the same goal. 0: the row has no goal. */
 double savina_goal(const struct savina_outcome *outcome);
 
-/* The part of the limit that a message-bound row may reach instead of the goal, with two threads
- * and spread. */
+/* The part of the bare limit that is enough instead of the goal, in a row bound by messages with
+ * two threads and the placement spread. */
 #define SAVINA_LIMIT_SHARE 0.5
 
-/* Returns whether a placement reaches the goal, by its ratio or by its part of the limit. */
+/* Returns whether a placement of domus reaches the row's goal, by its ratio or by its part of the
+ * limit. */
 bool savina_is_met(const struct savina_outcome *outcome, enum savina_side placement);
 
 const char *savina_side_name(enum savina_side side);
 
-/* Returns the scheduler of CAF that was better in this row. */
+/* Returns the scheduler of CAF that was the better one in this row. */
 enum savina_side savina_better_caf(const struct savina_outcome *outcome);
 
-/* Returns the best pool in this row of messages; SAVINA_SIDES if no pool did the row. */
+/* Returns the policy of the best pool in this row of messages; SAVINA_SIDES if no pool did the
+ * row. */
 enum savina_side savina_best_pool(const struct savina_outcome *outcome);
 
-/* Return the rate of the best pool divided by that of domus near with as many threads, of the
- * better peer, and of threads without actors. NAN: one of the two figures is missing. */
+/* Return the rate of the best pool divided by another rate: that of domus near with as many
+ * threads; of the better peer; of threads without actors. NAN: one of the two figures is
+ * missing. */
 double savina_pool_to_near(const struct savina_outcome *outcome);
 double savina_pool_to_peer(const struct savina_outcome *outcome);
 double savina_pool_to_threads(const struct savina_outcome *outcome);
 
-/* Goals of pools with two runners: how many times the better peer, in a row that is bound by its
- * messages and has no `goal_pool`; and how many times threads without actors, in a row that such
- * threads do, too. */
+/* Goals of pools with two runners, as how many times another rate: that of the better peer, in a
+ * row that is bound by its messages and has no `goal_pool`; and that of threads without actors, in
+ * a row that such threads do, too. */
 #define SAVINA_POOL_TO_PEER    3.0
 #define SAVINA_POOL_TO_THREADS 0.95
 
-/* Call a function for each figure of an outcome that is not missing. `who` is the name of a side,
- * or "" for a figure that belongs to no side; `name` is the name of the figure. */
+/* The function that savina_figures_each() calls for each figure of an outcome that is not missing.
+ * `who` is the name of a side, or "" for a figure that belongs to no side; `name` is the name of
+ * the figure. */
 typedef void savina_tell(void *context, const struct savina_outcome *outcome, const char *who,
                          const char *name, double value, const char *unit);
 void savina_figures_each(const struct savina_outcome *outcome, savina_tell *tell, void *context);

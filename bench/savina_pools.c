@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-static void write_head(FILE *file)
+static void write_head_of_section(FILE *file)
 {
     fprintf(file,
             "\n## All schedulers side by side\n\n"
@@ -22,28 +22,28 @@ static void write_head(FILE *file)
             SAVINA_POOL_TO_PEER);
 }
 
-static const char *get_verdict(double ratio, double goal)
+static const char *get_verdict_on_goal(double ratio, double goal)
 {
     if (isnan(ratio))
         return "";
     return ratio >= goal ? ", met" : ", missed";
 }
 
-static void write_goal(FILE *file, const struct savina_outcome *outcome)
+static void write_goal_of_pools(FILE *file, const struct savina_outcome *outcome)
 {
     const struct savina_row *row = outcome->row;
 
     if (outcome->threads > 1 && row->goal_pool != 0)
         fprintf(file, " %.1f near%s |\n", row->goal_pool,
-                get_verdict(savina_pool_to_near(outcome), row->goal_pool));
+                get_verdict_on_goal(savina_pool_to_near(outcome), row->goal_pool));
     else if (outcome->threads > 1 && row->goal >= SAVINA_MESSAGE_BOUND)
         fprintf(file, " %.0f peer%s |\n", SAVINA_POOL_TO_PEER,
-                get_verdict(savina_pool_to_peer(outcome), SAVINA_POOL_TO_PEER));
+                get_verdict_on_goal(savina_pool_to_peer(outcome), SAVINA_POOL_TO_PEER));
     else
         fprintf(file, " |\n");
 }
 
-static void write_line(FILE *file, const struct savina_outcome *outcome)
+static void write_line_of_row(FILE *file, const struct savina_outcome *outcome)
 {
     char text[PAGE_CELL_MAX];
     int best = (int)savina_best_pool(outcome);
@@ -54,11 +54,11 @@ static void write_line(FILE *file, const struct savina_outcome *outcome)
                 page_rate(outcome->of[side].value, text));
     fprintf(file, " %s |", page_cell(savina_pool_to_near(outcome), 1, "", text));
     fprintf(file, " %s |", page_cell(savina_pool_to_peer(outcome), 1, "", text));
-    write_goal(file, outcome);
+    write_goal_of_pools(file, outcome);
 }
 
-/* Write a sentence about the program without actors, if it did this row. */
-static void write_threads(FILE *file, const struct savina_outcome *outcome)
+/* Write a sentence about the program with threads and without actors, if it did this row. */
+static void write_sentence_about_threads(FILE *file, const struct savina_outcome *outcome)
 {
     char text[PAGE_CELL_MAX];
     double ratio = savina_pool_to_threads(outcome);
@@ -72,28 +72,28 @@ static void write_threads(FILE *file, const struct savina_outcome *outcome)
     fprintf(file, " The best pool reaches %s\nof that", page_cell(ratio, 1, "", text));
     if (outcome->threads > 1)
         fprintf(file, " (goal %.2f%s)", SAVINA_POOL_TO_THREADS,
-                get_verdict(ratio, SAVINA_POOL_TO_THREADS));
+                get_verdict_on_goal(ratio, SAVINA_POOL_TO_THREADS));
     fprintf(file, ".\n");
 }
 
-/* A row has two outcomes that are not neighbours: all rows of one thread come before those of
- * two. */
-static void write_row(FILE *file, const struct savina_outcome *outcomes, size_t count,
-                      const struct savina_row *row)
+/* Write a row of the table. Its two outcomes are not neighbours in the array, because the outcomes
+ * of all rows with one thread come before those with two. */
+static void write_row_of_table(FILE *file, const struct savina_outcome *outcomes, size_t count,
+                               const struct savina_row *row)
 {
     for (size_t i = 0; i < count; i++) {
         if (outcomes[i].row == row)
-            write_line(file, &outcomes[i]);
+            write_line_of_row(file, &outcomes[i]);
     }
 }
 
 void savina_pools_write(FILE *file, const struct savina_outcome *outcomes, size_t count)
 {
-    write_head(file);
+    write_head_of_section(file);
     for (size_t i = 0; i < SAVINA_ROWS; i++) {
         if (savina_rows[i].kind == SAVINA_MESSAGES)
-            write_row(file, outcomes, count, &savina_rows[i]);
+            write_row_of_table(file, outcomes, count, &savina_rows[i]);
     }
     for (size_t i = 0; i < count; i++)
-        write_threads(file, &outcomes[i]);
+        write_sentence_about_threads(file, &outcomes[i]);
 }

@@ -17,8 +17,8 @@
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void write_figure(void *file_, const struct savina_outcome *outcome, const char *who,
-                         const char *name, double value, const char *unit)
+static void write_figure_as_json(void *file_, const struct savina_outcome *outcome, const char *who,
+                                 const char *name, double value, const char *unit)
 {
     FILE *file = file_;
 
@@ -28,8 +28,8 @@ static void write_figure(void *file_, const struct savina_outcome *outcome, cons
             outcome->row->name, outcome->size, outcome->threads, who, name, value, unit);
 }
 
-static int write_json(const char *path, const struct savina_run *run,
-                      const struct savina_outcome *outcomes, size_t count)
+static int write_json_file(const char *path, const struct savina_run *run,
+                           const struct savina_outcome *outcomes, size_t count)
 {
     FILE *file = fopen(path, "we");
 
@@ -41,7 +41,7 @@ static int write_json(const char *path, const struct savina_run *run,
         fprintf(file, ", \"limit_messages_s\": %.9g", run->limit);
     fputc('}', file);
     for (size_t i = 0; i < count; i++)
-        savina_figures_each(&outcomes[i], write_figure, file);
+        savina_figures_each(&outcomes[i], write_figure_as_json, file);
     fprintf(file, "\n]\n");
     int failed = ferror(file);
     return fclose(file) != 0 || failed ? -EIO : 0;
@@ -49,7 +49,7 @@ static int write_json(const char *path, const struct savina_run *run,
 
 /* --- the page --------------------------------------------------------------------------------- */
 
-static void write_head(FILE *file, const struct savina_run *run)
+static void write_head_of_page(FILE *file, const struct savina_run *run)
 {
     fprintf(
         file,
@@ -70,7 +70,8 @@ static void write_head(FILE *file, const struct savina_run *run)
     fprintf(file, "\n![messages per second by row](performance.svg)\n");
 }
 
-static void write_parameters(FILE *file, const struct savina_outcome *outcome, bool is_first)
+static void write_parameters_of_rows(FILE *file, const struct savina_outcome *outcome,
+                                     bool is_first)
 {
     char text[PAGE_CELL_MAX];
 
@@ -81,7 +82,8 @@ static void write_parameters(FILE *file, const struct savina_outcome *outcome, b
         fprintf(file, "| | | |");
 }
 
-static void write_side(FILE *file, const struct savina_outcome *outcome, enum savina_side side)
+static void write_figures_of_side(FILE *file, const struct savina_outcome *outcome,
+                                  enum savina_side side)
 {
     char text[PAGE_CELL_MAX];
 
@@ -89,7 +91,8 @@ static void write_side(FILE *file, const struct savina_outcome *outcome, enum sa
     fprintf(file, " %s |", page_rate(outcome->of[side].value, text));
 }
 
-static void write_goal(FILE *file, const struct savina_outcome *outcome, enum savina_side placement)
+static void write_goal_of_row(FILE *file, const struct savina_outcome *outcome,
+                              enum savina_side placement)
 {
     const char *verdict = savina_is_met(outcome, placement) ? ", met" : ", missed";
 
@@ -100,17 +103,18 @@ static void write_goal(FILE *file, const struct savina_outcome *outcome, enum sa
                 isnan(outcome->ratio[placement]) ? "" : verdict);
 }
 
-/* Returns whether `placement` is the better one of two. If a row has only one placement, the value
- * of the other is NAN, so this is false. */
-static bool is_better(const struct savina_outcome *outcome, enum savina_side placement)
+/* Returns whether `placement` was the better one of the two placements of domus without pools. If a
+ * row has only one placement, the value of the other is NAN, so this is false. */
+static bool is_better_placement(const struct savina_outcome *outcome, enum savina_side placement)
 {
     enum savina_side other = placement == SAVINA_NEAR ? SAVINA_SPREAD : SAVINA_NEAR;
 
     return outcome->of[placement].value > outcome->of[other].value;
 }
 
-/* Write the parts of the two bare limits; both belong to the placement whose line is the second. */
-static void write_limits(FILE *file, const struct savina_outcome *outcome, bool is_first)
+/* Write how much of the two bare limits domus reached. This belongs to the placement whose line is
+ * the second one of the row. */
+static void write_parts_of_limits(FILE *file, const struct savina_outcome *outcome, bool is_first)
 {
     char text[PAGE_CELL_MAX];
 
@@ -119,32 +123,33 @@ static void write_limits(FILE *file, const struct savina_outcome *outcome, bool 
             is_first || isnan(outcome->of_ring) ? "" : page_cell(outcome->of_ring, 1, "", text));
 }
 
-/* Write one line of the table: domus in one placement, and in the first line of a row
- * also the peers. */
-static void write_line(FILE *file, const struct savina_outcome *outcome, enum savina_side placement)
+/* Write one line of the table: the figures of domus in one placement, and in the first line of a
+ * row also those of the peers. */
+static void write_line_of_placement(FILE *file, const struct savina_outcome *outcome,
+                                    enum savina_side placement)
 {
     char text[PAGE_CELL_MAX];
     bool is_first = placement == SAVINA_NEAR;
 
-    write_parameters(file, outcome, is_first);
+    write_parameters_of_rows(file, outcome, is_first);
     if (outcome->threads > 1)
-        fprintf(file, is_better(outcome, placement) ? " **%s** |" : " %s |",
+        fprintf(file, is_better_placement(outcome, placement) ? " **%s** |" : " %s |",
                 savina_side_name(placement));
-    write_side(file, outcome, placement);
+    write_figures_of_side(file, outcome, placement);
     if (is_first) {
-        write_side(file, outcome, savina_better_caf(outcome));
-        write_side(file, outcome, SAVINA_ERLANG);
+        write_figures_of_side(file, outcome, savina_better_caf(outcome));
+        write_figures_of_side(file, outcome, SAVINA_ERLANG);
     } else {
         fprintf(file, " | | | |");
     }
     fprintf(file, " %s |", page_cell(outcome->ratio[placement], 1, "", text));
     if (outcome->threads > 1)
-        write_limits(file, outcome, is_first);
-    write_goal(file, outcome, placement);
+        write_parts_of_limits(file, outcome, is_first);
+    write_goal_of_row(file, outcome, placement);
 }
 
-static void write_messages(FILE *file, const struct savina_outcome *outcomes, size_t count,
-                           uint32_t threads)
+static void write_table_of_messages(FILE *file, const struct savina_outcome *outcomes, size_t count,
+                                    uint32_t threads)
 {
     fprintf(file,
             "\nMillions of messages per second, first and median round; ratio: the median round of "
@@ -160,14 +165,14 @@ static void write_messages(FILE *file, const struct savina_outcome *outcomes, si
         const struct savina_outcome *outcome = &outcomes[i];
         if (outcome->threads != threads || outcome->row->kind != SAVINA_MESSAGES)
             continue;
-        write_line(file, outcome, SAVINA_NEAR);
+        write_line_of_placement(file, outcome, SAVINA_NEAR);
         if (!isnan(outcome->of[SAVINA_SPREAD].value))
-            write_line(file, outcome, SAVINA_SPREAD);
+            write_line_of_placement(file, outcome, SAVINA_SPREAD);
     }
 }
 
-static void write_quiet_side(FILE *file, const struct savina_outcome *outcome,
-                             enum savina_side side)
+static void write_latencies_of_side(FILE *file, const struct savina_outcome *outcome,
+                                    enum savina_side side)
 {
     static const char *const names[SAVINA_SIDES] = {
         "domus",          "domus, spread", "domus, rings", "domus, deques", "domus, stealing",
@@ -190,11 +195,11 @@ static void write_quiet_side(FILE *file, const struct savina_outcome *outcome,
         return;
     }
     fprintf(file, " %s |", page_cell(outcome->ratio[side], 1, "", text));
-    write_goal(file, outcome, side);
+    write_goal_of_row(file, outcome, side);
 }
 
-static void write_quiet(FILE *file, const struct savina_outcome *outcomes, size_t count,
-                        uint32_t threads)
+static void write_table_of_quiet_rows(FILE *file, const struct savina_outcome *outcomes,
+                                      size_t count, uint32_t threads)
 {
     bool has_head = false;
 
@@ -207,12 +212,12 @@ static void write_quiet(FILE *file, const struct savina_outcome *outcomes, size_
                 fprintf(file, "\n| row | parameters | who | p50 | p99 | p99.9 | CPU | ratio | goal "
                               "|\n|:--|:--|:--|--:|--:|--:|--:|--:|:--|\n");
             has_head = true;
-            write_quiet_side(file, &outcomes[i], (enum savina_side)side);
+            write_latencies_of_side(file, &outcomes[i], (enum savina_side)side);
         }
     }
 }
 
-static void write_two_threads(FILE *file, const struct savina_run *run)
+static void write_text_about_two_threads(FILE *file, const struct savina_run *run)
 {
     char text[PAGE_CELL_MAX];
 
@@ -228,7 +233,7 @@ static void write_two_threads(FILE *file, const struct savina_run *run)
             page_cell(run->limit, 1e-6, "", text));
 }
 
-static void write_notes(FILE *file)
+static void write_notes_of_page(FILE *file)
 {
     fprintf(
         file,
@@ -247,8 +252,8 @@ static void write_notes(FILE *file)
         "that takes\n  bounds the ratio.\n");
 }
 
-static int write_page(const char *path, const struct savina_run *run,
-                      const struct savina_outcome *outcomes, size_t count)
+static int write_page_of_results(const char *path, const struct savina_run *run,
+                                 const struct savina_outcome *outcomes, size_t count)
 {
     static const char *const titles[] = {"One thread", "Two threads"};
     char *rest = page_rest(path, "## The web bench");
@@ -259,18 +264,18 @@ static int write_page(const char *path, const struct savina_run *run,
         free(rest);
         return error;
     }
-    write_head(file, run);
+    write_head_of_page(file, run);
     for (uint32_t threads = 1; threads <= 2; threads++) {
         if (threads == 2 && outcomes[count - 1].threads != threads)
             break;
         fprintf(file, "\n## %s\n", titles[threads - 1]);
         if (threads == 2)
-            write_two_threads(file, run);
-        write_messages(file, outcomes, count, threads);
-        write_quiet(file, outcomes, count, threads);
+            write_text_about_two_threads(file, run);
+        write_table_of_messages(file, outcomes, count, threads);
+        write_table_of_quiet_rows(file, outcomes, count, threads);
     }
     savina_pools_write(file, outcomes, count);
-    write_notes(file);
+    write_notes_of_page(file);
     if (rest != NULL)
         fprintf(file, "\n%s", rest);
     free(rest);
@@ -282,7 +287,7 @@ static int write_page(const char *path, const struct savina_run *run,
 
 /* Write a block of data for each number of threads, with the name by which bench/savina.gp finds
  * it. A missing figure is written as "?". */
-static void write_data(FILE *file, const struct savina_outcome *outcomes, size_t count)
+static void write_data_of_plot(FILE *file, const struct savina_outcome *outcomes, size_t count)
 {
     for (uint32_t threads = 1; threads <= 2; threads++) {
         fprintf(file, "# threads-%" PRIu32 "\n", threads);
@@ -303,8 +308,8 @@ static void write_data(FILE *file, const struct savina_outcome *outcomes, size_t
     }
 }
 
-static int write_plot(const char *path, const char *script, const struct savina_outcome *outcomes,
-                      size_t count)
+static int write_plot_by_gnuplot(const char *path, const char *script,
+                                 const struct savina_outcome *outcomes, size_t count)
 {
     char data[] = "/tmp/domus-savina-XXXXXX";
     int descriptor = mkstemp(data);
@@ -316,7 +321,7 @@ static int write_plot(const char *path, const char *script, const struct savina_
             close(descriptor);
         return error;
     }
-    write_data(file, outcomes, count);
+    write_data_of_plot(file, outcomes, count);
     int error = fclose(file) != 0 ? -EIO : page_plot(script, data, path);
     unlink(data);
     return error;
@@ -328,13 +333,13 @@ int savina_report(const char *directory, const char *gnuplot_script, const struc
     char path[PATH_MAX];
 
     snprintf(path, sizeof path, "%s/performance.md", directory);
-    int error = write_page(path, run, outcomes, count);
+    int error = write_page_of_results(path, run, outcomes, count);
     if (error != 0)
         return error;
     snprintf(path, sizeof path, "%s/performance.json", directory);
-    error = write_json(path, run, outcomes, count);
+    error = write_json_file(path, run, outcomes, count);
     if (error != 0)
         return error;
     snprintf(path, sizeof path, "%s/performance.svg", directory);
-    return write_plot(path, gnuplot_script, outcomes, count);
+    return write_plot_by_gnuplot(path, gnuplot_script, outcomes, count);
 }

@@ -1,4 +1,5 @@
-/* This file has the table of the rows, and the formulas of their results. */
+/* This file has the table of the Savina rows, and the formulas of their results and numbers of
+ * messages. */
 #include "bench/savina_rows.h"
 
 #include <stdlib.h>
@@ -164,8 +165,8 @@ static int compare_values(const void *left_, const void *right_)
     return (left > right) - (left < right);
 }
 
-/* Draw the values, sort them and return their sum, once for each size. Returns 0 if there is no
- * memory; no sum of many values is 0. */
+/* Draw the values of quicksort, sort them, and return their sum; this is done once for each size.
+ * Returns 0 if there is no memory; no sum of many values is 0. */
 static uint64_t compute_sorted_sum(uint64_t size)
 {
     uint32_t *values = malloc((size_t)size * sizeof *values);

@@ -13,11 +13,11 @@
 
 #define SAVINA_MESSAGE_BOUND 5.0
 
-/* The figure of a row. For messages more is better, for the other kinds less. */
+/* The kind of a row's figure. For messages more is better, for the other kinds less. */
 enum savina_kind {
-    SAVINA_MESSAGES, /* messages per second */
-    SAVINA_LATENCY,  /* nanoseconds: median, 99 and 99.9 percent */
-    SAVINA_CPU,      /* CPU seconds per second */
+    SAVINA_MESSAGES, /* figure: messages per second */
+    SAVINA_LATENCY,  /* figure: latencies in ns; their median, 99th and 99.9th percentile */
+    SAVINA_CPU,      /* figure: CPU seconds that are used per second */
 };
 
 struct savina_row {
@@ -25,32 +25,33 @@ struct savina_row {
     enum savina_kind kind;
     uint64_t size_long;
     uint64_t size_short;
-    const char *parameters; /* the meaning of the size, and the fixed numbers of the row */
-    const char *in_flight;  /* the most messages under way */
-    /* the most messages under way as a number, in rows that are compared with limit_ring() */
+    /* text that gives the meaning of the size, and the fixed numbers of the row */
+    const char *parameters;
+    const char *in_flight; /* text that tells how many messages are under way, at most */
+    /* number of messages under way, at most, in rows that are compared with limit_ring() */
     uint32_t under_way;
-    bool parallel; /* the row can use a second thread */
+    bool parallel; /* the row can use a second thread, so it is also run with two */
     bool domus_only;
-    bool bare; /* a program with threads and without actors does the row, too */
-    /* a foreign thread asks, which Erlang does not have, so Erlang is left out */
+    bool bare; /* a program with threads and without actors does this row, too */
+    /* in this row a foreign thread asks, which Erlang does not have, so Erlang is left out */
     bool from_outside;
-    /* how many times better than the better peer with one thread; from SAVINA_MESSAGE_BOUND on,
-     * the row is bound by its messages; 0: no goal */
+    /* goal with one thread: how many times better than the better peer; from SAVINA_MESSAGE_BOUND
+     * on, the row counts as bound by its messages; 0: no goal */
     double goal;
-    /* how many times better than domus near, in the best pool with two runners; 0: no goal */
+    /* goal of the best pool with two runners: how many times better than domus near; 0: no goal */
     double goal_pool;
 };
 
 extern const struct savina_row savina_rows[SAVINA_ROWS];
 
-/* Returns the row of this name; NULL: there is none. */
+/* Returns the row that has this name; NULL: there is none. */
 const struct savina_row *savina_row_find(const char *name);
 
 /* Returns the result that a round of this size must have. */
 uint64_t savina_result(const struct savina_row *row, uint64_t size);
 
-/* Returns the number of messages in a round; 0 if it depends on the data (quicksort) or is not
- * counted. */
+/* Returns the number of messages in a round of this size; 0 if it depends on the data (quicksort)
+ * or is not counted. */
 uint64_t savina_messages(const struct savina_row *row, uint64_t size);
 
 #endif

@@ -61,7 +61,7 @@ static void remove_file(void)
 
 /* --- domus ------------------------------------------------------------------------------------ */
 
-/* The load of the askers of one kind, and the counts of their queries. */
+/* The load of all actors of one kind (readers or writers), and the counts of their queries. */
 struct load {
     domus_sql sql;
     bool writes;
@@ -77,7 +77,7 @@ struct asker {
 
 static const domus_type go_type = {.name = "go"};
 
-static domus_resumed count_answer_and_ask;
+static domus_resumed count_answer_and_ask_again;
 
 static int ask_database(domus_stack *stack, struct asker *asker)
 {
@@ -87,15 +87,15 @@ static int ask_database(domus_stack *stack, struct asker *asker)
     if (load->writes)
         return domus_sql_query(stack, load->sql, &put,
                                DOMUS_SQL_VALUES(domus_sql_text("a word of the row")),
-                               count_answer_and_ask);
+                               count_answer_and_ask_again);
     asker->seed = asker->seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
     return domus_sql_query(
         stack, load->sql, &get,
         DOMUS_SQL_VALUES(domus_sql_int(1 + (int64_t)((asker->seed >> 33) % ROWS))),
-        count_answer_and_ask);
+        count_answer_and_ask_again);
 }
 
-static int count_answer_and_ask(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answer_and_ask_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct asker *asker = self;
     struct load *load = asker->load;
@@ -115,7 +115,7 @@ static int count_answer_and_ask(domus_stack *stack, void *self, const domus_answ
     return atomic_load(&load->ends) ? 0 : ask_database(stack, asker);
 }
 
-static int begin_asking(domus_stack *stack, void *self, const void *payload)
+static int begin_asking_database(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
     return ask_database(stack, self);
@@ -124,10 +124,10 @@ static int begin_asking(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour asker_behaviour = {
     .name = "asker",
     .state_size = sizeof(struct asker),
-    .on = (const domus_on[]){{&go_type, begin_asking, sizeof(uint64_t)}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&go_type, begin_asking_database, sizeof(uint64_t)}, {NULL, NULL, 0}},
 };
 
-static void begin_load(domus_system *system, struct load *load, uint32_t askers)
+static void spawn_askers_of_load(domus_system *system, struct load *load, uint32_t askers)
 {
     struct asker state = {.load = load, .seed = 42};
     domus_address address;
@@ -147,8 +147,9 @@ static void wait_for_seconds(double time)
     (void)nanosleep(&pause, NULL);
 }
 
-/* Run `readers` and `writers` at the same time, and print what they did. */
-static void run_askers(const char *name, const char *parameters, uint32_t readers, uint32_t writers)
+/* Let `readers` and `writers` actors ask the database at the same time, and print what they did. */
+static void run_readers_and_writers(const char *name, const char *parameters, uint32_t readers,
+                                    uint32_t writers)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
     const domus_sql_options options = {.drivers = drivers};
@@ -166,8 +167,8 @@ static void run_askers(const char *name, const char *parameters, uint32_t reader
     if (domus_outside_sql_open(system, url, &options, &reads.sql) != 0)
         exit_with_error("no database");
     writes.sql = reads.sql;
-    begin_load(system, &reads, readers);
-    begin_load(system, &writes, writers);
+    spawn_askers_of_load(system, &reads, readers);
+    spawn_askers_of_load(system, &writes, writers);
     wait_for_seconds(0.3);
     uint64_t begun = now_ns(), before = atomic_load(&reads.done) + atomic_load(&writes.done);
     wait_for_seconds(seconds);
@@ -190,7 +191,7 @@ static void run_askers(const char *name, const char *parameters, uint32_t reader
 
 /* --- bare ------------------------------------------------------------------------------------- */
 
-static sqlite3 *open_bare(const char *synchronous)
+static sqlite3 *open_bare_database(const char *synchronous)
 {
     char text[128];
     sqlite3 *handle;
@@ -203,10 +204,11 @@ static sqlite3 *open_bare(const char *synchronous)
     return handle;
 }
 
-/* `group`: number of queries in one transaction; 1: each is one by itself. */
-static void run_bare(const char *name, const char *synchronous, bool writes, uint32_t group)
+/* Run bare calls of sqlite3 with `group` queries in one transaction; 1: each query is a transaction
+ * by itself. */
+static void run_bare_queries(const char *name, const char *synchronous, bool writes, uint32_t group)
 {
-    sqlite3 *handle = open_bare(synchronous);
+    sqlite3 *handle = open_bare_database(synchronous);
     uint64_t begun = now_ns(), count = 0, seed = 42;
     sqlite3_stmt *statement;
 
@@ -243,26 +245,26 @@ int main(int argc, char **argv)
     if (argc > 2)
         seconds = strtod(argv[2], NULL);
     remove_file();
-    sqlite3 *handle = open_bare("NORMAL");
+    sqlite3 *handle = open_bare_database("NORMAL");
     if (sqlite3_exec(handle, schema, NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_exec(handle, fill, NULL, NULL, NULL) != SQLITE_OK)
         exit_with_error("the table cannot be made");
     (void)sqlite3_close(handle);
-    run_bare("bare_write", "FULL", true, 1);
-    run_bare("bare_normal_write", "NORMAL", true, 1);
-    run_bare("bare_read", "FULL", false, 1);
+    run_bare_queries("bare_write", "FULL", true, 1);
+    run_bare_queries("bare_normal_write", "NORMAL", true, 1);
+    run_bare_queries("bare_read", "FULL", false, 1);
     for (size_t i = 0; i < sizeof askers / sizeof askers[0]; i++) {
         (void)snprintf(name, sizeof name, "write_%u", askers[i]);
-        run_askers(name, "", 0, askers[i]);
+        run_readers_and_writers(name, "", 0, askers[i]);
         (void)snprintf(name, sizeof name, "bare_group_%u", askers[i]);
-        run_bare(name, "FULL", true, askers[i]);
+        run_bare_queries(name, "FULL", true, askers[i]);
         (void)snprintf(name, sizeof name, "normal_write_%u", askers[i]);
-        run_askers(name, "?synchronous=normal", 0, askers[i]);
+        run_readers_and_writers(name, "?synchronous=normal", 0, askers[i]);
         (void)snprintf(name, sizeof name, "read_%u", askers[i]);
-        run_askers(name, "", askers[i], 0);
+        run_readers_and_writers(name, "", askers[i], 0);
     }
-    run_askers("both", "", 16, 16);
-    run_askers("normal_both", "?synchronous=normal", 16, 16);
+    run_readers_and_writers("both", "", 16, 16);
+    run_readers_and_writers("normal_both", "?synchronous=normal", 16, 16);
     remove_file();
     return 0;
 }

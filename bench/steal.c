@@ -42,7 +42,7 @@ static void exit_with_error(const char *what)
     exit(1);
 }
 
-static int work_once(domus_stack *stack, void *self, const void *payload)
+static int use_cpu_for_work_time(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = measure_now_ns() + options.work_ns;
 
@@ -56,10 +56,10 @@ static int work_once(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour worker = {
     .name = "worker",
-    .on = (const domus_on[]){{&work_type, work_once, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&work_type, use_cpu_for_work_time, 0}, {NULL, NULL, 0}},
 };
 
-static int maker_mount(domus_stack *stack, void *self)
+static int spawn_all_workers(domus_stack *stack, void *self)
 {
     (void)self;
     for (uint32_t i = 0; i < options.houses; i++) {
@@ -70,7 +70,7 @@ static int maker_mount(domus_stack *stack, void *self)
     return 0;
 }
 
-static int maker_begin(domus_stack *stack, void *self, const void *payload)
+static int give_work_to_all_workers(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     began_ns = measure_now_ns();
@@ -83,13 +83,13 @@ static int maker_begin(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour maker = {
     .name = "maker",
-    .on_mount = maker_mount,
-    .on = (const domus_on[]){{&begin_type, maker_begin, 0}, {NULL, NULL, 0}},
+    .on_mount = spawn_all_workers,
+    .on = (const domus_on[]){{&begin_type, give_work_to_all_workers, 0}, {NULL, NULL, 0}},
 };
 
-/* Returns the seconds until all houses have worked. `ret_steals` gets the number of steals of all
- * threads. */
-static double run_houses(bool steals, uint64_t *ret_steals)
+/* Run one round, with stealing or without. Returns the seconds until all houses have worked;
+ * `ret_steals` gets the number of steals of all threads. */
+static double run_round_of_all_houses(bool steals, uint64_t *ret_steals)
 {
     domus_config config;
     domus_system *system;
@@ -109,7 +109,7 @@ static double run_houses(bool steals, uint64_t *ret_steals)
         exit_with_error("spawn");
     while (!atomic_load(&mounted))
         measure_nap(0.001);
-    measure_nap(0.005); /* let all threads fall asleep */
+    measure_nap(0.005); /* this pause lets all threads fall asleep before the round begins */
     if (domus_outside_notice(system, address, &begin_type, NULL) != 0)
         exit_with_error("notice");
     while (atomic_load(&done) < options.houses)
@@ -167,8 +167,8 @@ int main(int argc, char **argv)
         exit_with_error("memory");
     for (int i = 0; i < options.rounds; i++) {
         uint64_t steals;
-        without[i] = run_houses(false, &steals);
-        with[i] = run_houses(true, &steals);
+        without[i] = run_round_of_all_houses(false, &steals);
+        with[i] = run_round_of_all_houses(true, &steals);
         stolen[i] = (double)steals;
     }
     size_t rounds = (size_t)options.rounds;

@@ -37,7 +37,7 @@ static domi_manager *home, *other;
 static domus_address sinks[BATCH];
 static domus_address askers[BATCH];
 static domus_address answerers[BATCH];
-static domi_house *senders[2]; /* one sender of each manager */
+static domi_house *senders[2]; /* for each of the two managers, one house that sends */
 static domi_envelope *envelopes[BATCH];
 static domi_house *ready[BATCH];
 static int wake_fd;
@@ -52,7 +52,7 @@ static _Noreturn void exit_with_error(const char *what)
 
 #define STEP __attribute__((noinline)) static void
 
-static void build_message(domi_manager *manager)
+static void build_batch_of_messages(domi_manager *manager)
 {
     for (uint32_t i = 0; i < BATCH; i++) {
         uint64_t number = 1;
@@ -62,7 +62,7 @@ static void build_message(domi_manager *manager)
     }
 }
 
-static void put_message_to(domi_manager *manager, const domus_address *to)
+static void put_message_to_house(domi_manager *manager, const domus_address *to)
 {
     for (uint32_t i = 0; i < BATCH; i++) {
         if (domi_mailbox_put(manager, to[i], &envelopes[i]->node, DOMI_NOTICE) != 0)
@@ -70,129 +70,130 @@ static void put_message_to(domi_manager *manager, const domus_address *to)
     }
 }
 
-static void put_message(domi_manager *manager)
+static void put_message_to_each_house(domi_manager *manager)
 {
-    put_message_to(manager, sinks);
+    put_message_to_house(manager, sinks);
 }
 
-STEP step_build(void)
+STEP step_build_messages(void)
 {
-    build_message(home);
+    build_batch_of_messages(home);
 }
 
-STEP step_build_other(void)
+STEP step_build_messages_by_other(void)
 {
-    build_message(other);
+    build_batch_of_messages(other);
 }
 
-/* The houses wait, so each put makes its house ready and queues the house. */
-STEP step_put_waiting(void)
+/* Put a message to each house. The houses are WAITING, so each put also makes its house ready and
+ * queues it. */
+STEP step_put_to_waiting_houses(void)
 {
-    put_message(home);
+    put_message_to_each_house(home);
 }
 
-/* The houses are ready already, so each put only appends. */
-STEP step_put_ready(void)
+/* Put a message to each house. The houses are ready already, so each put only appends. */
+STEP step_put_to_ready_houses(void)
 {
-    put_message(home);
+    put_message_to_each_house(home);
 }
 
-STEP step_take(void)
+STEP step_take_ready_houses(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
         ready[i] = domi_queue_take(&home->schedule.ready[DOMUS_STATE]);
 }
 
-STEP step_run(void)
+STEP step_run_houses(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
         (void)domi_house_run(home, ready[i]);
 }
 
-/* Each house has FURTHER messages in its mailbox besides the first. */
-STEP step_run_further(void)
+/* Run each house, which has FURTHER messages in its mailbox besides the first. */
+STEP step_run_houses_with_further(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
         (void)domi_house_run(home, ready[i]);
 }
 
-static void run_ready(void)
+static void run_ready_houses(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
         (void)domi_house_run(home, ready[i]);
 }
 
-/* Each actor handles a notice, asks for the first time, and parks. */
-STEP step_ask(void)
+/* Run each asker: it handles a notice, asks for the first time, and parks. */
+STEP step_run_askers_to_first_ask(void)
 {
-    run_ready();
+    run_ready_houses();
 }
 
-/* Each actor handles an ask, and replies. */
-STEP step_answer(void)
+/* Run each answerer: it handles an ask, and replies. */
+STEP step_run_answerers(void)
 {
-    run_ready();
+    run_ready_houses();
 }
 
-/* Each actor goes on with the answer, asks again, and parks again. */
-STEP step_ask_again(void)
+/* Run each asker: it goes on with the answer, asks again, and parks again. */
+STEP step_run_askers_to_second_ask(void)
 {
-    run_ready();
+    run_ready_houses();
 }
 
-/* Each actor goes on with the answer, and its conversation ends. */
-STEP step_ask_end(void)
+/* Run each asker: it goes on with the answer, and its conversation ends. */
+STEP step_run_askers_to_their_end(void)
 {
-    run_ready();
+    run_ready_houses();
 }
 
-STEP step_free(void)
+STEP step_free_envelopes(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
         domi_pool_free(home, &envelopes[i]->node);
 }
 
-/* Each inbox is empty, so a put also links the house into the arrivals and looks at
- * home's park word. */
-STEP step_inbox_put(void)
+/* Put messages from the other manager. Each inbox is empty, so a put also links the house into the
+ * arrivals and looks at home's park word. */
+STEP step_put_into_empty_inboxes(void)
 {
-    put_message(other);
+    put_message_to_each_house(other);
 }
 
-STEP step_inbox_put_further(void)
+STEP step_put_into_filled_inboxes(void)
 {
-    put_message(other);
+    put_message_to_each_house(other);
 }
 
-/* This step is done once, not BATCH times. */
-STEP step_wake(void)
+/* Wake home from the other manager. This step is done once, not BATCH times. */
+STEP step_wake_home(void)
 {
     domi_manager_notify(other, home);
 }
 
-STEP step_sort(void)
+STEP step_sort_arrivals(void)
 {
     (void)domi_manager_take_arrivals(home);
 }
 
-STEP step_sort_further(void)
+STEP step_sort_arrivals_with_further(void)
 {
     (void)domi_manager_take_arrivals(home);
 }
 
-/* Home frees envelopes that belong to the other manager's pool. */
-STEP step_remote_free(void)
+/* Free envelopes of the other manager's pool by home. */
+STEP step_free_envelopes_of_other(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
         domi_pool_free(home, &envelopes[i]->node);
 }
 
-STEP step_remote_flush(void)
+STEP step_flush_returns_to_other(void)
 {
     domi_pool_flush_returns(home);
 }
 
-STEP step_remote_collect(void)
+STEP step_collect_returns_at_other(void)
 {
     envelopes[0] = domi_pool_refill(other, DOMI_SLAB_64);
 }
@@ -200,11 +201,11 @@ STEP step_remote_collect(void)
 /* --- running the steps ------------------------------------------------------------------------ */
 
 static pthread_t helper;
-static bool apart; /* true: the other manager's steps run on the helper thread */
+static bool apart; /* the other manager's steps run on the helper thread, on a second CPU */
 static _Atomic(void (*)(void)) job;
 static uint64_t job_ns;
 
-static uint64_t time_step(void (*step)(void))
+static uint64_t measure_time_of_step(void (*step)(void))
 {
     uint64_t began_ns = measure_now_ns();
 
@@ -212,33 +213,33 @@ static uint64_t time_step(void (*step)(void))
     return measure_now_ns() - began_ns;
 }
 
-static void leave_phase(void)
+static void do_nothing_at_end_of_phase(void)
 {
 }
 
-static void *run_helper(void *nothing)
+static void *run_steps_on_helper(void *nothing)
 {
     (void)nothing;
     (void)measure_pin(1);
-    /* the helper owns this manager until the end; in the first rounds the first thread did */
+    /* from now on the helper owns this manager; in the rounds before, the first thread did */
     domi_manager_own(other);
     for (;;) {
         void (*step)(void) = atomic_load_explicit(&job, memory_order_acquire);
-        if (step == leave_phase)
+        if (step == do_nothing_at_end_of_phase)
             return NULL;
         if (step == NULL)
             continue;
-        job_ns = time_step(step);
-        /* release: pairs with the acquire in time_step_on_other(). */
+        job_ns = measure_time_of_step(step);
+        /* release: pairs with the acquire in measure_time_of_step_on_other(). */
         atomic_store_explicit(&job, NULL, memory_order_release);
     }
 }
 
-static uint64_t time_step_on_other(void (*step)(void))
+static uint64_t measure_time_of_step_on_other(void (*step)(void))
 {
     if (!apart)
-        return time_step(step);
-    /* release: pairs with the acquire in run_helper(). */
+        return measure_time_of_step(step);
+    /* release: pairs with the acquire in run_steps_on_helper(). */
     atomic_store_explicit(&job, step, memory_order_release);
     while (atomic_load_explicit(&job, memory_order_acquire) != NULL)
         continue;
@@ -293,67 +294,75 @@ static const char *const names[ROWS] = {
 };
 
 static double values[ROWS][ROUNDS_MAX];
-static double clock_ns; /* the time that a measurement itself takes */
+static double clock_ns; /* ns that a measurement by itself takes, which are subtracted */
 
-static void set_figure(enum row row, uint32_t round, uint64_t ns, double count)
+static void store_figure_of_step(enum row row, uint32_t round, uint64_t ns, double count)
 {
     values[row][round] = ((double)ns - clock_ns) / count;
 }
 
-static void run_local_round(uint32_t round)
+static void run_round_of_local_steps(uint32_t round)
 {
-    set_figure(BUILD, round, time_step(step_build), BATCH);
-    set_figure(FREE, round, time_step(step_free), BATCH);
-    build_message(home);
-    set_figure(PUT_WAITING, round, time_step(step_put_waiting), BATCH);
-    set_figure(TAKE, round, time_step(step_take), BATCH);
-    set_figure(RUN, round, time_step(step_run), BATCH);
+    store_figure_of_step(BUILD, round, measure_time_of_step(step_build_messages), BATCH);
+    store_figure_of_step(FREE, round, measure_time_of_step(step_free_envelopes), BATCH);
+    build_batch_of_messages(home);
+    store_figure_of_step(PUT_WAITING, round, measure_time_of_step(step_put_to_waiting_houses),
+                         BATCH);
+    store_figure_of_step(TAKE, round, measure_time_of_step(step_take_ready_houses), BATCH);
+    store_figure_of_step(RUN, round, measure_time_of_step(step_run_houses), BATCH);
 
-    build_message(home);
-    put_message(home);
+    build_batch_of_messages(home);
+    put_message_to_each_house(home);
     for (uint32_t i = 0; i < FURTHER; i++) {
-        build_message(home);
-        set_figure(PUT_READY, round, time_step(step_put_ready), BATCH);
+        build_batch_of_messages(home);
+        store_figure_of_step(PUT_READY, round, measure_time_of_step(step_put_to_ready_houses),
+                             BATCH);
     }
-    step_take();
-    set_figure(RUN_FURTHER, round, time_step(step_run_further), BATCH);
+    step_take_ready_houses();
+    store_figure_of_step(RUN_FURTHER, round, measure_time_of_step(step_run_houses_with_further),
+                         BATCH);
     values[RUN_FURTHER][round] = (values[RUN_FURTHER][round] - values[RUN][round]) / FURTHER;
 }
 
-static void run_ask_round(uint32_t round)
+static void run_round_of_asks(uint32_t round)
 {
-    build_message(home);
-    put_message_to(home, askers);
-    step_take();
-    set_figure(ASK, round, time_step(step_ask), BATCH);
-    step_take();
-    set_figure(ANSWER, round, time_step(step_answer), BATCH);
-    step_take();
-    set_figure(ASK_AGAIN, round, time_step(step_ask_again), BATCH);
-    step_take();
-    run_ready();
-    step_take();
-    set_figure(ASK_END, round, time_step(step_ask_end), BATCH);
+    build_batch_of_messages(home);
+    put_message_to_house(home, askers);
+    step_take_ready_houses();
+    store_figure_of_step(ASK, round, measure_time_of_step(step_run_askers_to_first_ask), BATCH);
+    step_take_ready_houses();
+    store_figure_of_step(ANSWER, round, measure_time_of_step(step_run_answerers), BATCH);
+    step_take_ready_houses();
+    store_figure_of_step(ASK_AGAIN, round, measure_time_of_step(step_run_askers_to_second_ask),
+                         BATCH);
+    step_take_ready_houses();
+    run_ready_houses();
+    step_take_ready_houses();
+    store_figure_of_step(ASK_END, round, measure_time_of_step(step_run_askers_to_their_end), BATCH);
 }
 
 static void run_all_rows(void)
 {
-    step_take();
-    run_ready();
+    step_take_ready_houses();
+    run_ready_houses();
     domi_pool_flush_returns(home);
 }
 
-/* The other manager's slab is put aside, so that its allocations come from `remote`. */
-static void run_collect_round(uint32_t round)
+/* Measure the collecting of freed envelopes. The other manager's slab is put aside, so that its
+ * allocations come from `remote`. */
+static void run_round_of_collecting(uint32_t round)
 {
     domi_slab *slab = &other->pool.slabs[DOMI_SLAB_64];
 
-    (void)time_step_on_other(step_build_other);
+    (void)measure_time_of_step_on_other(step_build_messages_by_other);
     void *aside = slab->free;
     slab->free = NULL;
-    set_figure(REMOTE_FREE, round, time_step(step_remote_free), BATCH);
-    set_figure(REMOTE_FLUSH, round, time_step(step_remote_flush), BATCH);
-    set_figure(REMOTE_COLLECT, round, time_step_on_other(step_remote_collect), BATCH);
+    store_figure_of_step(REMOTE_FREE, round, measure_time_of_step(step_free_envelopes_of_other),
+                         BATCH);
+    store_figure_of_step(REMOTE_FLUSH, round, measure_time_of_step(step_flush_returns_to_other),
+                         BATCH);
+    store_figure_of_step(REMOTE_COLLECT, round,
+                         measure_time_of_step_on_other(step_collect_returns_at_other), BATCH);
     domi_pool_free(other, &envelopes[0]->node);
     void **last = &slab->free;
     while (*last != NULL)
@@ -361,29 +370,33 @@ static void run_collect_round(uint32_t round)
     *last = aside;
 }
 
-static void run_cross_round(uint32_t round)
+static void run_round_between_managers(uint32_t round)
 {
-    (void)time_step_on_other(step_build_other);
-    set_figure(INBOX_PUT, round, time_step_on_other(step_inbox_put), BATCH);
-    set_figure(SORT, round, time_step(step_sort), BATCH);
+    (void)measure_time_of_step_on_other(step_build_messages_by_other);
+    store_figure_of_step(INBOX_PUT, round,
+                         measure_time_of_step_on_other(step_put_into_empty_inboxes), BATCH);
+    store_figure_of_step(SORT, round, measure_time_of_step(step_sort_arrivals), BATCH);
     run_all_rows();
-    (void)time_step_on_other(step_build_other);
-    (void)time_step_on_other(step_inbox_put);
+    (void)measure_time_of_step_on_other(step_build_messages_by_other);
+    (void)measure_time_of_step_on_other(step_put_into_empty_inboxes);
     for (uint32_t i = 0; i < FURTHER; i++) {
-        (void)time_step_on_other(step_build_other);
-        set_figure(INBOX_PUT_FURTHER, round, time_step_on_other(step_inbox_put_further), BATCH);
+        (void)measure_time_of_step_on_other(step_build_messages_by_other);
+        store_figure_of_step(INBOX_PUT_FURTHER, round,
+                             measure_time_of_step_on_other(step_put_into_filled_inboxes), BATCH);
     }
-    set_figure(SORT_FURTHER, round, time_step(step_sort_further), BATCH);
+    store_figure_of_step(SORT_FURTHER, round, measure_time_of_step(step_sort_arrivals_with_further),
+                         BATCH);
     values[SORT_FURTHER][round] = (values[SORT_FURTHER][round] - values[SORT][round]) / FURTHER;
     run_all_rows();
 
     atomic_store(&home->park, DOMI_PARK_SLEEPING);
-    set_figure(WAKE, round, time_step_on_other(step_wake), 1);
+    store_figure_of_step(WAKE, round, measure_time_of_step_on_other(step_wake_home), 1);
     atomic_store(&home->park, DOMI_PARK_RUNNING);
-    run_collect_round(round);
+    run_round_of_collecting(round);
 }
 
-static void print_rows(enum row first, enum row behind, const char *where, uint32_t rounds)
+static void print_medians_of_steps(enum row first, enum row behind, const char *where,
+                                   uint32_t rounds)
 {
     for (enum row row = first; row < behind; row++)
         printf("steps.%s%s %.2f ns\n", names[row], where, measure_median(values[row], rounds));
@@ -392,16 +405,16 @@ static void print_rows(enum row first, enum row behind, const char *where, uint3
 /* --- the two managers and their actors
  * ---------------------------------------------------------- */
 
-static void wake_manager(domi_manager *manager)
+static void wake_by_eventfd(domi_manager *manager)
 {
     (void)manager;
     if (eventfd_write(wake_fd, 1) != 0)
         exit_with_error("eventfd");
 }
 
-static const domi_runtime_hooks hooks = {.wake = wake_manager};
+static const domi_runtime_hooks hooks = {.wake = wake_by_eventfd};
 
-static void make_world(domus_config *config)
+static void make_managers_and_houses(domus_config *config)
 {
     for (uint32_t i = 0; i < 2; i++) {
         managers[i] = aligned_alloc(alignof(domi_manager), sizeof(domi_manager));
@@ -439,7 +452,7 @@ static void make_world(domus_config *config)
     (void)domi_manager_mount_actors(home);
 }
 
-static void do_nothing(void)
+static void do_nothing_for_clock(void)
 {
 }
 
@@ -452,28 +465,29 @@ int main(int argc, char **argv)
     wake_fd = eventfd(0, EFD_CLOEXEC);
     if (rounds == 0 || rounds > ROUNDS_MAX || wake_fd < 0)
         exit_with_error("usage: bench_steps [ROUNDS [alone]]");
-    make_world(&config);
+    make_managers_and_houses(&config);
     (void)measure_pin(0);
     for (uint32_t i = 0; i < rounds; i++)
-        values[0][i] = (double)time_step(do_nothing);
+        values[0][i] = (double)measure_time_of_step(do_nothing_for_clock);
     clock_ns = measure_median(values[0], rounds);
     for (uint32_t i = 0; i < rounds; i++) {
-        run_local_round(i);
-        run_ask_round(i);
-        run_cross_round(i);
+        run_round_of_local_steps(i);
+        run_round_of_asks(i);
+        run_round_between_managers(i);
     }
-    print_rows(0, ROWS, "", rounds);
+    print_medians_of_steps(0, ROWS, "", rounds);
 
-    /* with `alone`: valgrind runs one thread at a time, and the two threads would spin */
+    /* with `alone` there is no helper: valgrind runs one thread at a time, and the two threads
+     * would spin */
     if (argc > 2)
         return 0;
-    if (pthread_create(&helper, NULL, run_helper, NULL) != 0)
+    if (pthread_create(&helper, NULL, run_steps_on_helper, NULL) != 0)
         exit_with_error("no thread");
     apart = true;
     for (uint32_t i = 0; i < rounds; i++)
-        run_cross_round(i);
-    atomic_store(&job, leave_phase);
+        run_round_between_managers(i);
+    atomic_store(&job, do_nothing_at_end_of_phase);
     (void)pthread_join(helper, NULL);
-    print_rows(INBOX_PUT, ROWS, ".apart", rounds);
+    print_medians_of_steps(INBOX_PUT, ROWS, ".apart", rounds);
     return steps_handled != 0 ? 0 : 1;
 }

@@ -9,7 +9,7 @@ const domus_type steps_note = {.name = "note", .size = sizeof(uint64_t)};
 
 uint64_t steps_handled;
 
-static int handle_notice(domus_stack *stack, void *self, const void *number)
+static int add_number_of_notice(domus_stack *stack, void *self, const void *number)
 {
     (void)stack, (void)self;
     steps_handled += *(const uint64_t *)number;
@@ -18,12 +18,12 @@ static int handle_notice(domus_stack *stack, void *self, const void *number)
 
 const domus_behaviour steps_sink = {
     .name = "sink",
-    .on = (const domus_on[]){{&steps_note, handle_notice, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&steps_note, add_number_of_notice, 0}, {NULL, NULL, 0}},
 };
 
 const domus_behaviour steps_sender = {.name = "sender"};
 
-static int handle_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_answer_and_ask_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct steps_asker *asker = self;
 
@@ -33,21 +33,22 @@ static int handle_answer(domus_stack *stack, void *self, const domus_answer *ans
     }
     if (++asker->answered % 2 == 0)
         return 0;
-    return domus_ask(stack, asker->peer, &steps_note, answer->payload, handle_answer);
+    return domus_ask(stack, asker->peer, &steps_note, answer->payload, handle_answer_and_ask_again);
 }
 
-static int ask_other(domus_stack *stack, void *self, const void *number)
+static int ask_peer_of_asker(domus_stack *stack, void *self, const void *number)
 {
-    return domus_ask(stack, ((struct steps_asker *)self)->peer, &steps_note, number, handle_answer);
+    return domus_ask(stack, ((struct steps_asker *)self)->peer, &steps_note, number,
+                     handle_answer_and_ask_again);
 }
 
 const domus_behaviour steps_asker = {
     .name = "asker",
     .state_size = sizeof(struct steps_asker),
-    .on = (const domus_on[]){{&steps_note, ask_other, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&steps_note, ask_peer_of_asker, 0}, {NULL, NULL, 0}},
 };
 
-static int reply_to_ask(domus_stack *stack, void *self, const void *number)
+static int reply_with_asked_number(domus_stack *stack, void *self, const void *number)
 {
     (void)self;
     return domus_reply(stack, &steps_note, number);
@@ -55,5 +56,5 @@ static int reply_to_ask(domus_stack *stack, void *self, const void *number)
 
 const domus_behaviour steps_answerer = {
     .name = "answerer",
-    .on = (const domus_on[]){{&steps_note, reply_to_ask, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&steps_note, reply_with_asked_number, 0}, {NULL, NULL, 0}},
 };

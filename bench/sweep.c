@@ -42,7 +42,7 @@ static const int goals[] = {[SWEEP_RATE] = RATE, [SWEEP_P90] = P90, [SWEEP_CPU] 
 static struct {
     uint32_t rounds;
     double seconds;
-    const char *keys; /* names of the wanted keys; NULL: all */
+    const char *keys; /* names of the keys that are to be swept, with commas; NULL: all */
     pid_t watched;
 } chosen = {.rounds = 5, .seconds = 1};
 
@@ -98,7 +98,7 @@ static uint16_t parse_port(const char *text)
 
 /* --- the roles of a service and of a load ----------------------------------------------------- */
 
-static int serve_row(const struct sweep_row *row, uint16_t port, char *const options[])
+static int become_service_of_row(const struct sweep_row *row, uint16_t port, char *const options[])
 {
     char key[TLS_CLIENT_PEM_MAX];
     int size = row->is_secure ? tls_client_make_key(key) : 0;
@@ -108,7 +108,7 @@ static int serve_row(const struct sweep_row *row, uint16_t port, char *const opt
     return EXIT_FAILURE;
 }
 
-static int load_row(const struct sweep_row *row, uint16_t port)
+static int run_load_of_row(const struct sweep_row *row, uint16_t port)
 {
     struct request_load_link link = {0};
     struct request_load_result result;
@@ -138,10 +138,11 @@ static int load_row(const struct sweep_row *row, uint16_t port)
 
 static char self[PATH_MAX];
 
-/* The figures of each value of a key, in each round. */
+/* The figures of a row for each value of the current key, in each round. */
 static double figures[SWEEP_VALUES_MAX][FIGURES][ROUNDS_MAX];
 
-static int run_load(const struct sweep_row *row, const struct server *server, double *ret_figures)
+static int measure_load_on_service(const struct sweep_row *row, const struct server *server,
+                                   double *ret_figures)
 {
     struct command_result result;
     char port[8], seconds[32], watched[16];
@@ -166,9 +167,10 @@ static int run_load(const struct sweep_row *row, const struct server *server, do
     return error;
 }
 
-/* Run a load on a service that was started for it. */
-static int measure_value(const struct sweep_row *row, const struct sweep_key *key,
-                         const char *value, double *ret_figures)
+/* Start the service of a row with a value of a key, run the load on it, and end it. Returns 0 or a
+ * negative errno. */
+static int measure_value_of_key(const struct sweep_row *row, const struct sweep_key *key,
+                                const char *value, double *ret_figures)
 {
     struct server server;
     struct server_usage usage;
@@ -180,7 +182,7 @@ static int measure_value(const struct sweep_row *row, const struct sweep_key *ke
     snprintf(setting, sizeof setting, "%s=%s", key->name, value);
     int error = server_start(&server, SERVER_ANY_CPU, arguments);
     if (error == 0) {
-        error = run_load(row, &server, ret_figures);
+        error = measure_load_on_service(row, &server, ret_figures);
         int end = server_stop(&server, &usage);
         error = error != 0 ? error : end;
     }
@@ -189,15 +191,16 @@ static int measure_value(const struct sweep_row *row, const struct sweep_key *ke
     return error;
 }
 
-/* Each round begins with another value. */
-static int run_round(const struct sweep_row *row, const struct sweep_key *key, uint32_t round)
+/* Run a round over all values of a key; each round begins with another value. */
+static int run_round_of_values(const struct sweep_row *row, const struct sweep_key *key,
+                               uint32_t round)
 {
     uint32_t count = sweep_values_count(key);
 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t which = (round + i) % count;
         double got[FIGURES];
-        int error = measure_value(row, key, key->values[which], got);
+        int error = measure_value_of_key(row, key, key->values[which], got);
 
         if (error != 0)
             return error;
@@ -207,7 +210,8 @@ static int run_round(const struct sweep_row *row, const struct sweep_key *key, u
     return 0;
 }
 
-/* Returns the median of the ratios to the default, which is the first value. */
+/* Returns the gain of a value: the median of the ratios of its figure to that of the default, which
+ * is the first value. */
 static double get_gain_of_value(const struct sweep_row *row, uint32_t which)
 {
     int goal = goals[row->goal];
@@ -220,12 +224,12 @@ static double get_gain_of_value(const struct sweep_row *row, uint32_t which)
     return measure_median(ratios, chosen.rounds);
 }
 
-static void report_key(const struct sweep_row *row, const struct sweep_key *key)
+static void print_results_of_key(const struct sweep_row *row, const struct sweep_key *key)
 {
     uint32_t count = sweep_values_count(key);
     double gains[SWEEP_VALUES_MAX];
 
-    /* must come before the medians, which sort the rounds */
+    /* the gains come before the medians, because medians sort the rounds */
     for (uint32_t which = 0; which < count; which++)
         gains[which] = get_gain_of_value(row, which);
     for (uint32_t which = 0; which < count; which++) {
@@ -237,27 +241,27 @@ static void report_key(const struct sweep_row *row, const struct sweep_key *key)
     fflush(stdout);
 }
 
-static int measure_key(const struct sweep_row *row, const struct sweep_key *key)
+static int measure_all_values_of_key(const struct sweep_row *row, const struct sweep_key *key)
 {
     for (uint32_t round = 0; round < chosen.rounds; round++) {
-        int error = run_round(row, key, round);
+        int error = run_round_of_values(row, key, round);
         if (error != 0)
             return error;
         fprintf(stderr, "sweep: %s %s, round %u of %u\n", row->name, key->name, round + 1,
                 chosen.rounds);
     }
-    report_key(row, key);
+    print_results_of_key(row, key);
     return 0;
 }
 
-static int sweep_wanted(int count, char *const *wanted)
+static int sweep_wanted_rows_and_keys(int count, char *const *wanted)
 {
     for (uint32_t i = 0; i < SWEEP_ROWS; i++) {
         for (uint32_t j = 0; j < SWEEP_KEYS_COUNT; j++) {
             if (!options_wanted(count, wanted, sweep_rows[i].name) ||
                 !sweep_key_is_wanted(&sweep_keys[j], &sweep_rows[i], chosen.keys))
                 continue;
-            if (measure_key(&sweep_rows[i], &sweep_keys[j]) != 0)
+            if (measure_all_values_of_key(&sweep_rows[i], &sweep_keys[j]) != 0)
                 return EXIT_FAILURE;
         }
     }
@@ -274,9 +278,9 @@ int main(int argc, char **argv)
         if (row == NULL)
             usage();
         if (is_serve)
-            return serve_row(row, parse_port(argv[3]), argv + 4);
+            return become_service_of_row(row, parse_port(argv[3]), argv + 4);
         parse_options(argc - 3, argv + 3);
-        return load_row(row, parse_port(argv[3]));
+        return run_load_of_row(row, parse_port(argv[3]));
     }
     parse_options(argc, argv);
     for (int i = optind; i < argc; i++) {
@@ -286,5 +290,5 @@ int main(int argc, char **argv)
     if (command_beside("bench_sweep", self) != 0)
         return EXIT_FAILURE;
     printf("load key value rate p50 p90 p99 cpu gain\n");
-    return sweep_wanted(argc - optind, argv + optind);
+    return sweep_wanted_rows_and_keys(argc - optind, argv + optind);
 }

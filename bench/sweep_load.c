@@ -14,27 +14,27 @@
 #define KEYS     1000u
 #define WORDS    8u
 #define PACKET   (WORDS * sizeof(uint64_t))
-#define HOME     "hello, world\n" /* the body that web_domus answers with */
+#define HOME     "hello, world\n" /* the body with which web_domus answers */
 
 /* --- packets ---------------------------------------------------------------------------------- */
 
-static void make_packet(uint64_t number, uint64_t *words)
+static void make_packet_request(uint64_t number, uint64_t *words)
 {
     words[0] = number;
     for (uint32_t i = 1; i < WORDS; i++)
         words[i] = (number + i) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static void number_packet(void *context, char *request)
+static void write_next_number_into_packet(void *context, char *request)
 {
     uint64_t *next = context, words[WORDS];
 
-    make_packet((*next)++, words);
+    make_packet_request((*next)++, words);
     memcpy(request, words, PACKET);
 }
 
-static int check_packet(const void *context, uint64_t *place, const char *bytes, size_t size,
-                        bool *ret_ends)
+static int check_returned_packet(const void *context, uint64_t *place, const char *bytes,
+                                 size_t size, bool *ret_ends)
 {
     const uint64_t *next = context;
     uint64_t number, words[WORDS];
@@ -43,7 +43,7 @@ static int check_packet(const void *context, uint64_t *place, const char *bytes,
     if (size < PACKET)
         return 0;
     memcpy(&number, bytes, sizeof number);
-    make_packet(number, words);
+    make_packet_request(number, words);
     if (number >= *next || memcmp(bytes, words, PACKET) != 0)
         return -EBADMSG;
     *ret_ends = true;
@@ -59,7 +59,8 @@ struct kinds {
     struct kv_load fill, keys;
 };
 
-static const struct request_load_kind *make_kind(const struct sweep_row *row, struct kinds *kinds)
+static const struct request_load_kind *make_requests_of_row(const struct sweep_row *row,
+                                                            struct kinds *kinds)
 {
     static const struct kv_load_row get = {"get", "GET KEY", "$"};
     static const struct kv_load_row set = {"set", "SET KEY VALUE", "+OK\r\n"};
@@ -76,13 +77,13 @@ static const struct request_load_kind *make_kind(const struct sweep_row *row, st
         break;
     }
     kinds->packets = (struct request_load_kind){.request_size = PACKET,
-                                                .vary = number_packet,
-                                                .check = check_packet,
+                                                .vary = write_next_number_into_packet,
+                                                .check = check_returned_packet,
                                                 .context = &kinds->next_packet};
     return &kinds->packets;
 }
 
-/* Set each key once. */
+/* Send a request that sets each key once. */
 static int set_each_key(const struct sweep_load *load, const struct kinds *kinds)
 {
     const struct request_load_options options = {.port = load->port,
@@ -119,7 +120,7 @@ int sweep_load_run(const struct sweep_load *load, struct request_load_result *re
     const struct sweep_row *row = load->row;
     const struct request_load_options options = {.port = load->port,
                                                  .link = row->is_secure ? load->link : NULL,
-                                                 .kind = make_kind(row, &kinds),
+                                                 .kind = make_requests_of_row(row, &kinds),
                                                  .connections = row->connections,
                                                  .depth = row->depth,
                                                  .rate = row->rate,
@@ -130,7 +131,7 @@ int sweep_load_run(const struct sweep_load *load, struct request_load_result *re
                                                  .stall_ns = STALL_NS};
     int error = sweep_load_move(false, true);
 
-    /* The kernel may wake a thread this many nanoseconds late; its default is 50 us. */
+    /* The number of ns by which the kernel may wake this thread late; its default is 50 us. */
     if (error == 0 && prctl(PR_SET_TIMERSLACK, 1UL) != 0)
         error = -errno;
     if (error == 0)

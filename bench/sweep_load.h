@@ -8,10 +8,11 @@
 struct sweep_load {
     const struct sweep_row *row;
     uint16_t port; /* port of the service on 127.0.0.1 */
-    /* process of the service, whose CPU time is measured; 0: none */
+    /* process of the service, whose CPU time is measured with the load; 0: none */
     pid_t watched;
-    uint64_t duration_ns;                 /* the least duration of the load */
-    const struct request_load_link *link; /* the link of a secure row; NULL in other rows */
+    uint64_t duration_ns; /* ns for which the load lasts at least */
+    /* the layer of TLS in a row that is secure; NULL in other rows */
+    const struct request_load_link *link;
 };
 
 /* Run the load to its end on the calling thread, which is moved to the second CPU that it may use.

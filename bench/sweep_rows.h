@@ -11,27 +11,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The figure by which values of a key are compared. */
+/* The figure of a row by which the values of a key are compared. */
 enum sweep_goal { SWEEP_RATE, SWEEP_P90, SWEEP_CPU };
 
 enum sweep_requests {
-    SWEEP_PACKETS, /* packets of 64 bytes, which come back */
-    SWEEP_GETS,    /* GET requests of HTTP */
-    SWEEP_KEYS,    /* GET requests of RESP */
+    SWEEP_PACKETS, /* requests are packets of 64 bytes, which come back */
+    SWEEP_GETS,    /* requests are GETs of HTTP */
+    SWEEP_KEYS,    /* requests are GETs of RESP, the protocol of the example kv */
 };
 
 struct sweep_row {
     const char *name;
-    const char *program;  /* name of the service's program, which lies beside the bench */
-    const char *listener; /* name of the listener in the configuration */
-    const char *settings; /* the configuration as YAML, without the listener */
-    uint32_t cpus;        /* number of CPUs of the service: 1 or 2 */
+    const char *program;  /* file name of the service's program, which lies beside the bench */
+    const char *listener; /* name of the service's listener in the configuration */
+    const char *settings; /* the service's configuration as YAML, without the listener */
+    uint32_t cpus;        /* number of CPUs that the service has: 1 or 2 */
     bool is_secure;
     enum sweep_goal goal;
     enum sweep_requests requests;
     uint32_t connections;
     uint32_t depth;
-    double rate; /* requests a second that are offered; 0: a closed loop */
+    double rate; /* requests a second that the load offers; 0: a closed loop */
     uint32_t burst;
 };
 
@@ -39,7 +39,7 @@ struct sweep_row {
 
 extern const struct sweep_row sweep_rows[SWEEP_ROWS];
 
-/* Returns the row of that name; NULL if there is none. */
+/* Returns the row that has this name; NULL if there is none. */
 const struct sweep_row *sweep_row_find(const char *name);
 
 #endif

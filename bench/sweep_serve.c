@@ -17,8 +17,8 @@
 #define OPTIONS_MAX 64u
 #define FILE_PATH   32u
 
-/* Make a file that the program inherits, and write its path. */
-static int make_file(const char *bytes, size_t size, char *path)
+/* Make a file in memory that the program inherits, and write its path. */
+static int make_file_in_memory(const char *bytes, size_t size, char *path)
 {
     int fd = memfd_create("sweep", 0);
 
@@ -31,7 +31,7 @@ static int make_file(const char *bytes, size_t size, char *path)
     return 0;
 }
 
-static int make_configuration(const struct sweep_row *row, uint16_t port, char *path)
+static int make_configuration_of_row(const struct sweep_row *row, uint16_t port, char *path)
 {
     char text[1024];
     int size = snprintf(text, sizeof text,
@@ -39,13 +39,13 @@ static int make_configuration(const struct sweep_row *row, uint16_t port, char *
                         "profile: {atExit: false}\n%s",
                         row->listener, port, row->settings);
 
-    return size < (int)sizeof text ? make_file(text, (size_t)size, path) : -ENAMETOOLONG;
+    return size < (int)sizeof text ? make_file_in_memory(text, (size_t)size, path) : -ENAMETOOLONG;
 }
 
-static int make_key(const char *key, size_t size)
+static int make_key_of_secure_row(const char *key, size_t size)
 {
     char path[FILE_PATH];
-    int error = make_file(key, size, path);
+    int error = make_file_in_memory(key, size, path);
 
     if (error != 0)
         return error;
@@ -66,9 +66,9 @@ int sweep_serve(const struct sweep_row *row, uint16_t port, char *const options[
     }
     int error = command_beside(row->program, program);
     if (error == 0)
-        error = make_configuration(row, port, configuration);
+        error = make_configuration_of_row(row, port, configuration);
     if (error == 0 && row->is_secure)
-        error = make_key(key, key_size);
+        error = make_key_of_secure_row(key, key_size);
     if (error == 0)
         error = sweep_load_move(true, row->cpus > 1);
     if (error != 0)

@@ -1,4 +1,5 @@
-/* This file has the table of keys and values (sweep_values.h). */
+/* This file has the table of the keys that `bench sweep` sweeps, and of their values
+ * (sweep_values.h). */
 #include "bench/sweep_values.h"
 
 #include <string.h>
@@ -30,7 +31,7 @@ uint32_t sweep_values_count(const struct sweep_key *key)
     return count;
 }
 
-static bool is_named(const char *name, const char *names)
+static bool is_key_named_in_list(const char *name, const char *names)
 {
     size_t size = strlen(name);
 
@@ -47,5 +48,5 @@ bool sweep_key_is_wanted(const struct sweep_key *key, const struct sweep_row *ro
 {
     if (key->load != NULL && strcmp(key->load, row->name) != 0)
         return false;
-    return names == NULL || is_named(key->name, names);
+    return names == NULL || is_key_named_in_list(key->name, names);
 }

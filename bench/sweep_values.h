@@ -9,16 +9,17 @@
 
 struct sweep_key {
     const char *name;
-    const char *load; /* the only load that has this key; NULL: all loads have it */
-    const char *values[SWEEP_VALUES_MAX + 1]; /* the values, the default first, ended by NULL */
+    const char *load; /* name of the only load that has this key; NULL: all loads have it */
+    /* the values of the key, the default first, ended by NULL */
+    const char *values[SWEEP_VALUES_MAX + 1];
 };
 
 extern const struct sweep_key sweep_keys[SWEEP_KEYS_COUNT];
 
 uint32_t sweep_values_count(const struct sweep_key *key);
 
-/* Returns whether the row has the key, and `names`, separated by commas, has the key's name. NULL:
- * all keys are wanted. */
+/* Returns whether the row has the key, and `names`, which are separated by commas, contain the
+ * key's name; if `names` is NULL, all keys are wanted. */
 bool sweep_key_is_wanted(const struct sweep_key *key, const struct sweep_row *row,
                          const char *names);
 

@@ -32,8 +32,8 @@
 static const struct row {
     const char *name;
     uint32_t connections;
-    double offered; /* offered rate as a share of the slowest server's rate */
-    uint32_t echo;  /* bytes of a message that comes back; 0: the request is a GET */
+    double offered; /* rate that the paced load offers, as a share of the slowest server's rate */
+    uint32_t echo;  /* bytes of a message that the servers echo; 0: the request is a GET */
     int (*run)(const struct request_load_options *options, struct request_load_result *ret_result);
 } rows[] = {
     {"echo", 64, 0.5, 64, NULL},          {"echo_16k", 64, 0.5, ECHO_MAX, NULL},
@@ -53,7 +53,7 @@ static int start_web(uint32_t which, struct server *server)
 }
 
 static char *config;  /* path of the configuration with which domus serves the echoes */
-static bool is_large; /* a record of the row that runs needs a buffer of more than 4 KiB */
+static bool is_large; /* the records of the current row need receive buffers of more than 4 KiB */
 
 static int start_echo(uint32_t which, struct server *server)
 {
@@ -104,9 +104,10 @@ static struct versus echo = {
 
 /* --- the echo's messages ---------------------------------------------------------------------- */
 
-static char bytes[ECHO_MAX]; /* bytes without a period that equals a size of buffers */
+/* the bytes of messages; they have no period that equals a size of buffers */
+static char bytes[ECHO_MAX];
 
-static void make_bytes(void)
+static void make_bytes_of_messages(void)
 {
     uint32_t seed = 1;
 
@@ -116,9 +117,9 @@ static void make_bytes(void)
     }
 }
 
-/* Check echoed bytes. `place` is the number of the next byte in its message. */
-static int check_echo(const void *context, uint64_t *place, const char *got, size_t size,
-                      bool *ret_ends)
+/* Check the bytes of an echo. `place` is the number of the next byte in its message. */
+static int check_bytes_of_echo(const void *context, uint64_t *place, const char *got, size_t size,
+                               bool *ret_ends)
 {
     const struct row *row = context;
     size_t left = (size_t)(row->echo - *place);
@@ -133,12 +134,12 @@ static int check_echo(const void *context, uint64_t *place, const char *got, siz
 
 /* --- the rows --------------------------------------------------------------------------------- */
 
-static int run_row(const struct row *row, const struct request_load_link *link)
+static int run_row_of_bench(const struct row *row, const struct request_load_link *link)
 {
     static struct web_load load;
     const struct request_load_kind messages = {.rest = bytes,
                                                .rest_size = row->echo,
-                                               .check = check_echo,
+                                               .check = check_bytes_of_echo,
                                                .context = (void *)(uintptr_t)row};
     const struct versus_row wanted = {.name = row->name,
                                       .kind = row->echo != 0 ? &messages : &load.kind,
@@ -154,9 +155,9 @@ static int run_row(const struct row *row, const struct request_load_link *link)
     return versus_run(row->echo != 0 ? &echo : &web, &wanted);
 }
 
-/* Run a row of crowds on the server `which`, if the row is wanted. */
-static int run_crowd(const char *row, const struct request_load_kind *kind, uint32_t which,
-                     int count, char *const *names)
+/* Run a row of 10,000 connections that wait on the server `which`, if the row is wanted. */
+static int run_row_of_crowd(const char *row, const struct request_load_kind *kind, uint32_t which,
+                            int count, char *const *names)
 {
     char name[32];
 
@@ -175,20 +176,20 @@ static int run_all_rows(int count, char *const *names)
 
     for (size_t i = 0; error == 0 && i < ROWS; i++) {
         if (options_wanted(count, names, rows[i].name))
-            error = run_row(&rows[i], &link);
+            error = run_row_of_bench(&rows[i], &link);
     }
     web_load_make(&load, "/", WEB_HOME, strlen(WEB_HOME));
     for (uint32_t i = 0; error == 0 && i < web.servers; i++) {
-        error = run_crowd("crowd", &load.kind, i, count, names);
+        error = run_row_of_crowd("crowd", &load.kind, i, count, names);
         if (error == 0)
-            error = run_crowd("standing", &load.kind, i, count, names);
+            error = run_row_of_crowd("standing", &load.kind, i, count, names);
     }
     SSL_CTX_free(context);
     return error;
 }
 
-/* Make the key of all servers. */
-static int make_key(void)
+/* Make the key and certificate that all servers use. */
+static int make_key_of_servers(void)
 {
     char pem[TLS_CLIENT_PEM_MAX];
     int size = tls_client_make_key(pem);
@@ -225,12 +226,12 @@ int main(int argc, char **argv)
         usage();
     echo.rounds = web.rounds;
     echo.duration_ns = web.duration_ns;
-    make_bytes();
+    make_bytes_of_messages();
     int error = web_servers_open();
     if (error == -ENOENT)
         return 0;
     if (error == 0)
-        error = make_key();
+        error = make_key_of_servers();
     if (error == 0)
         error = measure_pin(VERSUS_LOAD_CPU);
     if (error != 0)

@@ -22,8 +22,8 @@
 
 #define HELLO_MAX  4096
 #define EVENTS_MAX 64
-#define TICK_MS    5  /* milliseconds; due connections are opened at least this often */
-#define HANDSHAKE  22 /* type of the TLS record with the server's part of the handshake */
+#define TICK_MS    5  /* ms between two times at which due connections are opened, at most */
+#define HANDSHAKE  22 /* type of the TLS records that contain messages of the handshake */
 
 enum kind { SILENT, HALF, WHOLE, KINDS };
 
@@ -32,14 +32,15 @@ struct connection {
     bool answered;
 };
 
-/* Shared by both processes. The counters are written by the attacker and read by its starter. Each
- * counter stands for itself and guards no other data, so relaxed accesses are enough. */
+/* The state of an attack, shared by both processes. The attacker writes the counters, and its
+ * starter reads them. Each counter stands for itself and guards no other data, so relaxed accesses
+ * are enough. */
 struct tls_attack {
     pid_t process;
     int epoll;
     uint16_t port;
     uint32_t size, opened;
-    double rate; /* number of connections that are opened in a second */
+    double rate; /* number of connections that the attacker opens in a second */
     char hello[HELLO_MAX];
     size_t hello_size;
     atomic_int error;
@@ -73,7 +74,8 @@ static int open_connection(struct tls_attack *attack, uint32_t number)
     return 0;
 }
 
-/* Read the server's bytes. If the server has ended the connection, open another one. */
+/* Read the bytes that a server has sent on a connection. If the server has ended the connection,
+ * open another one. */
 static int read_server_bytes(struct tls_attack *attack, struct connection *connection)
 {
     unsigned char bytes[8192];
@@ -98,7 +100,7 @@ static int read_server_bytes(struct tls_attack *attack, struct connection *conne
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-static int run_turn(struct tls_attack *attack, uint64_t start_ns)
+static int wait_and_handle_events(struct tls_attack *attack, uint64_t start_ns)
 {
     struct epoll_event events[EVENTS_MAX];
     int count = epoll_wait(attack->epoll, events, EVENTS_MAX, TICK_MS);
@@ -112,8 +114,8 @@ static int run_turn(struct tls_attack *attack, uint64_t start_ns)
     return error;
 }
 
-/* Run the attack until the process is killed, or the attack fails. */
-static _Noreturn void run_attack(struct tls_attack *attack, pid_t starter)
+/* Run the attack in its own process until this is killed, or the attack fails. */
+static _Noreturn void run_attack_in_process(struct tls_attack *attack, pid_t starter)
 {
     const struct sched_param none = {0};
     uint64_t start_ns = measure_now_ns();
@@ -126,21 +128,22 @@ static _Noreturn void run_attack(struct tls_attack *attack, pid_t starter)
     if (attack->epoll < 0)
         error = -errno;
     while (error == 0)
-        error = run_turn(attack, start_ns);
+        error = wait_and_handle_events(attack, start_ns);
     atomic_store_explicit(&attack->error, error, memory_order_relaxed);
     for (;;)
-        pause(); /* the process stays, so that its connections stay open */
+        pause(); /* after a failure the process stays, so that its connections stay open */
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-/* Let OpenSSL write the ClientHello that a client of the loads would send. */
-static int make_hello(struct tls_attack *attack)
+/* Let OpenSSL write the ClientHello that the attack sends, which is that of a client of the
+ * loads. */
+static int make_client_hello(struct tls_attack *attack)
 {
     SSL_CTX *context = tls_client_context();
     SSL *ssl = context != NULL ? SSL_new(context) : NULL;
     BIO *written = BIO_new(BIO_s_mem());
-    /* separate from `written`, or OpenSSL would read what it has written */
+    /* a second BIO, because otherwise OpenSSL would read what it has written */
     BIO *nothing = BIO_new(BIO_s_mem());
     int size = -1;
 
@@ -161,7 +164,7 @@ static int make_hello(struct tls_attack *attack)
     return size > 1 ? 0 : -ENOMEM;
 }
 
-static size_t get_hello_size(uint32_t connections)
+static size_t get_size_of_attack_state(uint32_t connections)
 {
     return sizeof(struct tls_attack) + (size_t)connections * sizeof(struct connection);
 }
@@ -169,8 +172,8 @@ static size_t get_hello_size(uint32_t connections)
 int tls_attack_start(uint16_t port, uint32_t connections, double seconds,
                      struct tls_attack **ret_attack)
 {
-    struct tls_attack *attack = mmap(NULL, get_hello_size(connections), PROT_READ | PROT_WRITE,
-                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct tls_attack *attack = mmap(NULL, get_size_of_attack_state(connections),
+                                     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t starter = getpid();
 
     if (attack == MAP_FAILED)
@@ -178,17 +181,18 @@ int tls_attack_start(uint16_t port, uint32_t connections, double seconds,
     attack->port = port;
     attack->size = connections;
     attack->rate = connections / seconds;
-    int error = make_hello(attack);
+    int error = make_client_hello(attack);
     if (error == 0) {
-        /* from here on two processes share `attack`, so no field of it may be written by both */
+        /* from here on two processes share `attack`, so each of its fields is written by one of
+         * them only */
         pid_t process = fork();
         if (process == 0)
-            run_attack(attack, starter);
+            run_attack_in_process(attack, starter);
         error = process < 0 ? -errno : 0;
         attack->process = process;
     }
     if (error != 0) {
-        munmap(attack, get_hello_size(connections));
+        munmap(attack, get_size_of_attack_state(connections));
         return error;
     }
     *ret_attack = attack;
@@ -211,5 +215,5 @@ void tls_attack_stop(struct tls_attack *attack)
         return;
     kill(attack->process, SIGKILL);
     (void)waitpid(attack->process, NULL, 0);
-    munmap(attack, get_hello_size(attack->size));
+    munmap(attack, get_size_of_attack_state(attack->size));
 }

@@ -11,18 +11,19 @@
 struct tls_attack;
 
 struct tls_attack_counts {
-    uint32_t held; /* number of connections that are open */
+    uint32_t held; /* number of the attack's connections that are open */
     /* number of open connections that have read the server's part of the handshake */
     uint32_t answered;
-    uint64_t replaced; /* number of connections that the server has ended since the start */
+    /* number of connections that the server has ended, and the attack replaced, since the start */
+    uint64_t replaced;
 };
 
-/* Begin to open `connections` to 127.0.0.1:`port`, evenly over `seconds`. Returns 0, or a negative
- * errno. */
+/* Start an attack: begin to open `connections` to 127.0.0.1:`port`, evenly over `seconds`. Returns
+ * 0, or a negative errno. */
 int tls_attack_start(uint16_t port, uint32_t connections, double seconds,
                      struct tls_attack **ret_attack);
 
-/* Read the counts. Returns 0, or the negative errno by which the attack has ended. */
+/* Read the counts of an attack. Returns 0, or the negative errno by which the attack has ended. */
 int tls_attack_look(const struct tls_attack *attack, struct tls_attack_counts *ret_counts);
 
 /* Close all connections and free the attack. NULL is allowed. */

@@ -84,7 +84,7 @@ SSL *tls_client_new(SSL_CTX *context, int fd)
 
 /* --- the link of a load ----------------------------------------------------------------------- */
 
-static int open_link(const void *context, int fd, void **ret_state)
+static int begin_tls_of_connection(const void *context, int fd, void **ret_state)
 {
     SSL *ssl = tls_client_new((SSL_CTX *)(uintptr_t)context, fd);
 
@@ -96,14 +96,14 @@ static int open_link(const void *context, int fd, void **ret_state)
     return fcntl(fd, F_SETFL, O_NONBLOCK) == 0 ? 0 : -errno;
 }
 
-static ssize_t send_link(void *state, const char *bytes, size_t size)
+static ssize_t send_bytes_by_tls(void *state, const char *bytes, size_t size)
 {
     return SSL_write(state, bytes, (int)size) == (int)size ? (ssize_t)size : -ENOBUFS;
 }
 
-/* Read all bytes that OpenSSL can decrypt now: for bytes that it has read ahead, the socket does
- * not become readable again. */
-static ssize_t receive_link(void *state, char *bytes, size_t room)
+/* Read all bytes that OpenSSL can decrypt now, because the socket does not become readable again
+ * for bytes that OpenSSL has read ahead. */
+static ssize_t receive_bytes_by_tls(void *state, char *bytes, size_t room)
 {
     size_t size = 0;
 
@@ -122,16 +122,16 @@ static ssize_t receive_link(void *state, char *bytes, size_t room)
     return (ssize_t)size;
 }
 
-static void close_link(void *state)
+static void end_tls_of_connection(void *state)
 {
     SSL_free(state);
 }
 
 struct request_load_link tls_client_link(const SSL_CTX *context)
 {
-    return (struct request_load_link){.open = open_link,
-                                      .send = send_link,
-                                      .receive = receive_link,
-                                      .close = close_link,
+    return (struct request_load_link){.open = begin_tls_of_connection,
+                                      .send = send_bytes_by_tls,
+                                      .receive = receive_bytes_by_tls,
+                                      .close = end_tls_of_connection,
                                       .context = context};
 }

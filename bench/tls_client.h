@@ -14,14 +14,15 @@
  * (TLS_CLIENT_PEM_MAX bytes). Returns the size of the text, or a negative errno. */
 int tls_client_make_key(char *pem);
 
-/* Make a context of clients, which is valid until the process ends. Returns NULL if OpenSSL has
- * failed. */
+/* Make OpenSSL's context for clients, which is valid until the process ends. Returns NULL if
+ * OpenSSL has failed. */
 SSL_CTX *tls_client_context(void);
 
-/* Begin a connection on a connected socket, without waiting. Returns NULL if OpenSSL has failed. */
+/* Begin a TLS connection of a client on a connected socket, without waiting. Returns NULL if
+ * OpenSSL has failed. */
 SSL *tls_client_new(SSL_CTX *context, int fd);
 
-/* The link of a request load, whose context is the SSL_CTX. */
+/* Returns the layer of TLS for a request load; its context is the SSL_CTX. */
 struct request_load_link tls_client_link(const SSL_CTX *context);
 
 #endif

@@ -27,26 +27,28 @@
 #include <unistd.h>
 
 #define CONNECTIONS 10000u
-#define LOOK_S      0.3 /* seconds until the library has measured its memory */
+#define LOOK_S      0.3 /* seconds after which the library has measured its memory anew */
 
-/* Number of connections before the first look, and of the requests on each. Then everything that is
- * made only once exists, and each receive buffer of the thread was used. */
+/* Number of connections before memory is first looked at, and of the requests on each. After them
+ * everything that is made only once exists, and each receive buffer of the thread was used. */
 #define WARM      100u
 #define WARM_ASKS 20u
 
-/* The load of the good client. */
-#define GOOD_CONNECTIONS 64u /* enough that a pause of 12 ms holds back none of its requests */
+/* The load of the good client, whose latencies are measured. */
+#define GOOD_CONNECTIONS 64u /* so many that a pause of 12 ms holds back none of its requests */
 #define GOOD_RATE        4000.0
 #define GOOD_NS          UINT64_C(800000000)
 #define STALL_NS         UINT64_C(5000000000)
 
-#define SPANS    3u   /* number of spans of the good client in a row, in the same state */
+/* number of spans of the good client one after the other, while the servers are in the same
+ * state */
+#define SPANS    3u
 #define EXPIRE_S 10.0 /* seconds after which a server gives up an unfinished handshake */
-/* seconds of rest after the last handshake was opened, and after the attack */
+/* seconds of rest after the last handshake was opened, and after the end of an attack */
 #define SETTLE_S 1.0
-/* the greatest ratio of idle spans to idle spans, or its inverse, that is no noise */
+/* the greatest ratio of idle spans to other idle spans, or its inverse, that counts as equal */
 #define NOISE_MAX  1.25
-#define HELD_LEAST 9900u /* the least number of unfinished handshakes at the end of a span */
+#define HELD_LEAST 9900u /* unfinished handshakes that must be open at the end of a span */
 
 #define FILES_LEAST (CONNECTIONS + 2 * WARM + 256)
 #define SPANS_MAX   ((VERSUS_ROUNDS_MAX + 1) * SPANS)
@@ -66,7 +68,7 @@ static int open_connection(uint16_t port, int *ret_fd)
     return connect(*ret_fd, (const struct sockaddr *)&address, sizeof address) == 0 ? 0 : -errno;
 }
 
-static int ask_request(SSL *ssl, const struct request_load_kind *kind)
+static int send_request_and_read_answer(SSL *ssl, const struct request_load_kind *kind)
 {
     char answer[4096];
     uint64_t place = 0;
@@ -91,9 +93,9 @@ static int ask_request(SSL *ssl, const struct request_load_kind *kind)
     return 0;
 }
 
-/* Open a connection, and get `asks` answers on it. */
-static int open_idle(SSL_CTX *context, uint16_t port, const struct request_load_kind *kind,
-                     uint32_t asks, int *ret_fd)
+/* Open a connection, get answers to `asks` requests on it, and leave it idle. */
+static int open_idle_connection(SSL_CTX *context, uint16_t port,
+                                const struct request_load_kind *kind, uint32_t asks, int *ret_fd)
 {
     int error = open_connection(port, ret_fd);
     SSL *ssl = error == 0 ? tls_client_new(context, *ret_fd) : NULL;
@@ -103,15 +105,15 @@ static int open_idle(SSL_CTX *context, uint16_t port, const struct request_load_
     if (SSL_connect(ssl) != 1)
         error = -EPROTO;
     for (uint32_t i = 0; error == 0 && i < asks; i++)
-        error = ask_request(ssl, kind);
+        error = send_request_and_read_answer(ssl, kind);
     ERR_clear_error();
-    SSL_free(ssl); /* closes the socket without a close_notify of TLS */
+    SSL_free(ssl); /* SSL_free() leaves the socket open, without a close_notify of TLS */
     return error;
 }
 
 /* --- the good client -------------------------------------------------------------------------- */
 
-/* The figures of all spans in one state. */
+/* The latencies of the good client in all spans in which the server was in one state. */
 struct spans {
     uint32_t count;
     double p90_us[SPANS_MAX], p99_us[SPANS_MAX];
@@ -122,17 +124,19 @@ struct crowd {
     const struct request_load_kind *kind;
     SSL_CTX *context;
     uint32_t which; /* index of the measured server in `versus` */
-    bool stands;    /* the attacked server gives up no handshake */
+    bool stands;    /* the attacked server gives up no handshake as long as the row takes */
     struct server calm, attacked;
-    struct spans idle[2]; /* idle spans at even and at odd places */
+    struct spans idle[2]; /* the idle spans, those at even places and those at odd places apart */
     struct spans unfinished;
-    double idle_bytes, unfinished_bytes; /* resident bytes for each connection */
-    double busy;                         /* the greatest share of its CPU that the load used */
-    uint32_t held; /* the fewest handshakes that were open at the end of a span */
+    /* resident bytes for each idle connection, and for each unfinished handshake */
+    double idle_bytes, unfinished_bytes;
+    double busy;   /* the greatest share of its CPU that the good client's load used in a span */
+    uint32_t held; /* the fewest unfinished handshakes that were open at the end of a span */
     uint64_t replaced;
 };
 
-static int measure_span(struct crowd *crowd, const struct server *server, struct spans *spans)
+static int measure_span_of_good_client(struct crowd *crowd, const struct server *server,
+                                       struct spans *spans)
 {
     const struct request_load_link link = tls_client_link(crowd->context);
     const struct request_load_options options = {.port = server->port,
@@ -156,16 +160,16 @@ static int measure_span(struct crowd *crowd, const struct server *server, struct
     return 0;
 }
 
-static int measure_idle(struct crowd *crowd, uint32_t place)
+static int measure_memory_of_idle(struct crowd *crowd, uint32_t place)
 {
     int error = 0;
 
     for (uint32_t i = 0; error == 0 && i < SPANS; i++)
-        error = measure_span(crowd, &crowd->calm, &crowd->idle[place % 2]);
+        error = measure_span_of_good_client(crowd, &crowd->calm, &crowd->idle[place % 2]);
     return error;
 }
 
-static int measure_attack(struct crowd *crowd)
+static int measure_memory_under_attack(struct crowd *crowd)
 {
     double before = measure_resident_bytes(crowd->attacked.pid);
     struct tls_attack_counts counts = {0, 0, 0};
@@ -179,7 +183,7 @@ static int measure_attack(struct crowd *crowd)
         crowd->unfinished_bytes =
             (measure_resident_bytes(crowd->attacked.pid) - before) / CONNECTIONS;
     for (uint32_t i = 0; error == 0 && i < SPANS; i++) {
-        error = measure_span(crowd, &crowd->attacked, &crowd->unfinished);
+        error = measure_span_of_good_client(crowd, &crowd->attacked, &crowd->unfinished);
         if (error == 0)
             error = tls_attack_look(attack, &counts);
         crowd->held = counts.held < crowd->held ? counts.held : crowd->held;
@@ -192,22 +196,22 @@ static int measure_attack(struct crowd *crowd)
     return error;
 }
 
-static int measure_crowd(struct crowd *crowd)
+static int measure_spans_of_crowd(struct crowd *crowd)
 {
-    int error = measure_idle(crowd, 0);
+    int error = measure_memory_of_idle(crowd, 0);
 
     for (uint32_t i = 0; error == 0 && i < crowd->versus->rounds; i++) {
-        error = measure_attack(crowd);
+        error = measure_memory_under_attack(crowd);
         if (error == 0)
-            error = measure_idle(crowd, i + 1);
+            error = measure_memory_of_idle(crowd, i + 1);
     }
     return error;
 }
 
 /* --- the figures ------------------------------------------------------------------------------ */
 
-static double join_values(double *ret_values, const double *even, const double *odd,
-                          struct crowd *crowd)
+static double join_figures_of_idle_spans(double *ret_values, const double *even, const double *odd,
+                                         struct crowd *crowd)
 {
     uint32_t evens = crowd->idle[0].count, odds = crowd->idle[1].count;
 
@@ -221,12 +225,12 @@ static const char *get_attack_name(const struct crowd *crowd)
     return crowd->stands ? "standing" : "unfinished";
 }
 
-static void print_percentile(struct crowd *crowd, const char *name, double *even, double *odd,
-                             double *unfinished)
+static void print_percentile_with_ratio(struct crowd *crowd, const char *name, double *even,
+                                        double *odd, double *unfinished)
 {
     const char *server = crowd->versus->names[crowd->which];
     double all[2 * SPANS_MAX];
-    double idle_us = join_values(all, even, odd, crowd);
+    double idle_us = join_figures_of_idle_spans(all, even, odd, crowd);
     double unfinished_us = measure_median(unfinished, crowd->unfinished.count);
     double noise =
         measure_median(odd, crowd->idle[1].count) / measure_median(even, crowd->idle[0].count);
@@ -241,7 +245,7 @@ static void print_percentile(struct crowd *crowd, const char *name, double *even
            unfinished_us / idle_us, is_void ? "void" : "ratio");
 }
 
-static void print_figures(struct crowd *crowd)
+static void print_figures_of_crowd(struct crowd *crowd)
 {
     const char *server = crowd->versus->names[crowd->which];
 
@@ -250,42 +254,43 @@ static void print_figures(struct crowd *crowd)
            crowd->unfinished_bytes);
     printf("tls_%s_%s_replaced %.0f handshakes/s\n", get_attack_name(crowd), server,
            (double)crowd->replaced / crowd->versus->rounds / (SETTLE_S + SPANS * GOOD_NS * 1e-9));
-    print_percentile(crowd, "p90", crowd->idle[0].p90_us, crowd->idle[1].p90_us,
-                     crowd->unfinished.p90_us);
-    print_percentile(crowd, "p99", crowd->idle[0].p99_us, crowd->idle[1].p99_us,
-                     crowd->unfinished.p99_us);
+    print_percentile_with_ratio(crowd, "p90", crowd->idle[0].p90_us, crowd->idle[1].p90_us,
+                                crowd->unfinished.p90_us);
+    print_percentile_with_ratio(crowd, "p99", crowd->idle[0].p99_us, crowd->idle[1].p99_us,
+                                crowd->unfinished.p99_us);
     fflush(stdout);
 }
 
 /* --- one kind of server ----------------------------------------------------------------------- */
 
-/* Open WARM connections that warm up a server, and then `count` more. */
-static int open_idles(struct crowd *crowd, const struct server *server, uint32_t count,
-                      int *first_fd)
+/* Open WARM connections to a server, which warm it up, and then `count` idle ones. */
+static int open_all_idle_connections(struct crowd *crowd, const struct server *server,
+                                     uint32_t count, int *first_fd)
 {
     int error = 0;
 
     for (uint32_t i = 0; error == 0 && i < WARM; i++)
-        error = open_idle(crowd->context, server->port, crowd->kind, WARM_ASKS, first_fd + i);
+        error = open_idle_connection(crowd->context, server->port, crowd->kind, WARM_ASKS,
+                                     first_fd + i);
     measure_nap(LOOK_S);
     double before = measure_resident_bytes(server->pid);
     for (uint32_t i = WARM; error == 0 && i < WARM + count; i++)
-        error = open_idle(crowd->context, server->port, crowd->kind, 1, first_fd + i);
+        error = open_idle_connection(crowd->context, server->port, crowd->kind, 1, first_fd + i);
     measure_nap(LOOK_S);
     if (count != 0)
         crowd->idle_bytes = (measure_resident_bytes(server->pid) - before) / count;
     return error;
 }
 
-/* Measure one kind of server while both of its servers run. */
-static int measure_beside(struct crowd *crowd)
+/* Measure one kind of server while both of its servers run: the idle and the attacked one. */
+static int measure_kind_of_server(struct crowd *crowd)
 {
     memset(fds, -1, sizeof fds);
-    int error = open_idles(crowd, &crowd->calm, CONNECTIONS, fds);
+    int error = open_all_idle_connections(crowd, &crowd->calm, CONNECTIONS, fds);
     if (error == 0)
-        error = open_idles(crowd, &crowd->attacked, 0, fds + CONNECTIONS + WARM);
+        error = open_all_idle_connections(crowd, &crowd->attacked, 0, fds + CONNECTIONS + WARM);
     if (error == 0)
-        error = measure_crowd(crowd);
+        error = measure_spans_of_crowd(crowd);
     for (uint32_t i = 0; i < CONNECTIONS + 2 * WARM; i++) {
         if (fds[i] >= 0)
             close(fds[i]);
@@ -293,7 +298,7 @@ static int measure_beside(struct crowd *crowd)
     return error;
 }
 
-static int run_crowd(struct crowd *crowd)
+static int run_servers_of_crowd(struct crowd *crowd)
 {
     const char *name = crowd->versus->names[crowd->which];
     struct server_usage usage;
@@ -303,7 +308,7 @@ static int run_crowd(struct crowd *crowd)
         return error;
     error = versus_start(crowd->versus, crowd->which, &crowd->attacked);
     if (error == 0) {
-        error = measure_beside(crowd);
+        error = measure_kind_of_server(crowd);
         int end = server_stop(&crowd->attacked, &usage);
         error = error != 0 ? error : end;
     }
@@ -312,7 +317,7 @@ static int run_crowd(struct crowd *crowd)
     if (error != 0)
         fprintf(stderr, "tls: the crowd at %s: %s\n", name, strerror(-error));
     else
-        print_figures(crowd);
+        print_figures_of_crowd(crowd);
     return error;
 }
 
@@ -345,7 +350,7 @@ int tls_crowd_run(const struct versus *versus, const struct request_load_kind *k
     if (crowd.context == NULL)
         return -ENOMEM;
     web_servers_expire_heads(stands ? 0 : EXPIRE_S);
-    int error = run_crowd(&crowd);
+    int error = run_servers_of_crowd(&crowd);
     web_servers_expire_heads(0);
     SSL_CTX_free(crowd.context);
     return error;

@@ -1,4 +1,4 @@
-/* The rows of `bench tls` for 10,000 connections that wait. */
+/* The rows of `bench tls` that measure 10,000 connections that wait. */
 #ifndef DOMUS_BENCH_TLS_CROWD_H
 #define DOMUS_BENCH_TLS_CROWD_H
 

@@ -20,15 +20,15 @@
 #define CONNECTIONS_MAX 256u
 #define ANSWER_MAX      4096u
 #define EVENTS_MAX      64
-/* nanoseconds; a paced load begins due handshakes at least this often */
+/* ns between two times at which due handshakes of a paced load are begun, at most */
 #define TICK_NS 100000
 
 struct connection {
-    int fd; /* the socket; -1: no handshake is under way */
+    int fd; /* socket of the connection; -1: no handshake is under way */
     SSL *ssl;
-    bool asked; /* the handshake is done, and the request was sent */
+    bool asked; /* the handshake is done, and the one request was sent */
     uint64_t place;
-    uint32_t size; /* number of the answer's bytes that could not be checked yet */
+    uint32_t size; /* number of bytes of the answer that could not be checked yet */
     uint64_t begun_ns;
     char bytes[ANSWER_MAX];
 };
@@ -36,7 +36,8 @@ struct connection {
 struct load {
     const struct request_load_options *options;
     SSL_CTX *context;
-    SSL_SESSION *session; /* the session that each connection resumes; NULL: none */
+    /* the session that each connection resumes; NULL: each handshake is a full one */
+    SSL_SESSION *session;
     int epoll;
     uint32_t idle_count;
     struct connection *idle[CONNECTIONS_MAX];
@@ -48,7 +49,7 @@ struct load {
 
 /* --- one connection --------------------------------------------------------------------------- */
 
-static int begin_connection(struct load *load, struct connection *connection)
+static int begin_connection_of_load(struct load *load, struct connection *connection)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons(load->options->port),
@@ -60,7 +61,7 @@ static int begin_connection(struct load *load, struct connection *connection)
     if (fd < 0)
         return -errno;
     *connection = (struct connection){.fd = fd, .begun_ns = load->now_ns};
-    /* may block, because on loopback a connect is done at once */
+    /* connect() may block here, because on loopback it is done at once */
     if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
         connect(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
         fcntl(fd, F_SETFL, O_NONBLOCK) != 0 ||
@@ -78,7 +79,7 @@ static int begin_connection(struct load *load, struct connection *connection)
 /* End a connection without a close_notify, which a server that has closed first would answer with a
  * reset. OpenSSL is told that a close_notify was sent, because it never resumes the session of a
  * connection that was cut. */
-static void end_connection(struct connection *connection)
+static void end_connection_of_load(struct connection *connection)
 {
     if (connection->ssl != NULL)
         SSL_set_shutdown(connection->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
@@ -89,9 +90,9 @@ static void end_connection(struct connection *connection)
     connection->fd = -1;
 }
 
-/* Check received bytes of the answer. Returns 1 at its end; 0 if more bytes have to come;
- * -EBADMSG. */
-static int check_answer(const struct load *load, struct connection *connection)
+/* Check the bytes of the answer that have come. Returns 1 at the answer's end; 0 if more bytes have
+ * to come; -EBADMSG. */
+static int check_answer_to_request(const struct load *load, struct connection *connection)
 {
     const struct request_load_kind *kind = load->options->kind;
     uint32_t at = 0;
@@ -111,7 +112,8 @@ static int check_answer(const struct load *load, struct connection *connection)
     return ends && connection->size != 0 ? -EBADMSG : ends;
 }
 
-/* Returns 0 if OpenSSL waits for bytes, otherwise a negative errno. */
+/* Returns 0 if OpenSSL, which has returned `result`, only waits for bytes, otherwise a negative
+ * errno. */
 static int get_error_unless_waiting(const struct connection *connection, int result)
 {
     switch (SSL_get_error(connection->ssl, result)) {
@@ -125,8 +127,8 @@ static int get_error_unless_waiting(const struct connection *connection, int res
     }
 }
 
-/* Take the next steps of a connection. Returns 1 when the answer is whole; 0 if it waits for bytes;
- * or a negative errno. */
+/* Take the next steps of a connection: handshake, request, answer. Returns 1 when the answer is
+ * whole; 0 if it waits for bytes; or a negative errno. */
 static int continue_connection(const struct load *load, struct connection *connection)
 {
     const struct request_load_kind *kind = load->options->kind;
@@ -147,7 +149,7 @@ static int continue_connection(const struct load *load, struct connection *conne
         if (got <= 0)
             return get_error_unless_waiting(connection, got);
         connection->size += (uint32_t)got;
-        int result = check_answer(load, connection);
+        int result = check_answer_to_request(load, connection);
         if (result != 0)
             return result;
     } while (SSL_has_pending(connection->ssl) == 1);
@@ -163,7 +165,7 @@ static int continue_or_end_connection(struct load *load, struct connection *conn
     if (result <= 0)
         return result;
     histogram_add(&load->latencies, load->now_ns - connection->begun_ns);
-    end_connection(connection);
+    end_connection_of_load(connection);
     load->done++;
     load->idle[load->idle_count++] = connection;
     return 0;
@@ -176,7 +178,7 @@ static int begin_due_handshakes(struct load *load)
 
     while (load->idle_count > 0 && (rate == 0 || (double)load->begun < due)) {
         struct connection *connection = load->idle[--load->idle_count];
-        int error = begin_connection(load, connection);
+        int error = begin_connection_of_load(load, connection);
         if (error == 0)
             error = continue_or_end_connection(load, connection);
         if (error != 0)
@@ -185,7 +187,7 @@ static int begin_due_handshakes(struct load *load)
     return 0;
 }
 
-static int run_turn(struct load *load)
+static int wait_and_handle_events(struct load *load)
 {
     struct epoll_event events[EVENTS_MAX];
     struct timespec tick = {.tv_nsec = TICK_NS};
@@ -200,7 +202,7 @@ static int run_turn(struct load *load)
     return error;
 }
 
-static int run_load(struct load *load, uint64_t duration_ns)
+static int run_load_of_handshakes(struct load *load, uint64_t duration_ns)
 {
     uint64_t end_ns = load->start_ns + duration_ns;
     int error = 0;
@@ -208,42 +210,42 @@ static int run_load(struct load *load, uint64_t duration_ns)
     while (error == 0 && load->now_ns < end_ns) {
         error = begin_due_handshakes(load);
         if (error == 0)
-            error = run_turn(load);
+            error = wait_and_handle_events(load);
     }
     uint64_t stall_ns = load->now_ns + load->options->stall_ns;
     while (error == 0 && load->done < load->begun)
-        error = load->now_ns < stall_ns ? run_turn(load) : -ETIMEDOUT;
+        error = load->now_ns < stall_ns ? wait_and_handle_events(load) : -ETIMEDOUT;
     return error;
 }
 
 /* --- a session to resume ---------------------------------------------------------------------- */
 
-static int store_session(SSL *ssl, SSL_SESSION *session)
+static int store_session_to_resume(SSL *ssl, SSL_SESSION *session)
 {
     struct load *load = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
 
     SSL_SESSION_free(load->session);
-    load->session = session; /* 1 means that this load keeps the session */
+    load->session = session; /* 1 tells OpenSSL that this load keeps the session */
     return 1;
 }
 
-/* Get a session from a first connection: its ticket comes before the answer to the first
- * request. */
-static int get_session(struct load *load)
+/* Get the session to resume from a first connection: its ticket comes before the answer to the
+ * first request. */
+static int get_session_to_resume(struct load *load)
 {
     struct connection *connection = load->idle[--load->idle_count];
 
     SSL_CTX_set_app_data(load->context, load);
     SSL_CTX_set_session_cache_mode(load->context,
                                    SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-    SSL_CTX_sess_set_new_cb(load->context, store_session);
+    SSL_CTX_sess_set_new_cb(load->context, store_session_to_resume);
     load->start_ns = load->now_ns = measure_now_ns();
-    int error = begin_connection(load, connection);
+    int error = begin_connection_of_load(load, connection);
     if (error == 0)
         error = continue_or_end_connection(load, connection);
     uint64_t stall_ns = load->now_ns + load->options->stall_ns;
     while (error == 0 && load->done < load->begun)
-        error = load->now_ns < stall_ns ? run_turn(load) : -ETIMEDOUT;
+        error = load->now_ns < stall_ns ? wait_and_handle_events(load) : -ETIMEDOUT;
     SSL_CTX_sess_set_new_cb(load->context, NULL);
     SSL_CTX_set_session_cache_mode(load->context, SSL_SESS_CACHE_OFF);
     load->begun = load->done = 0;
@@ -256,7 +258,7 @@ static int get_session(struct load *load)
 static void free_load(struct load *load)
 {
     for (uint32_t i = 0; i < load->options->connections; i++)
-        end_connection(&load->connections[i]);
+        end_connection_of_load(&load->connections[i]);
     SSL_SESSION_free(load->session);
     SSL_CTX_free(load->context);
     if (load->epoll >= 0)
@@ -297,7 +299,7 @@ static int measure_load(struct load *load, struct request_load_result *ret_resul
         return error;
     uint64_t own_ns = measure_thread_cpu_ns();
     load->start_ns = load->now_ns = measure_now_ns();
-    error = run_load(load, options->duration_ns);
+    error = run_load_of_handshakes(load, options->duration_ns);
     if (error == 0)
         error = measure_other_cpu_ns(options->watched, &after_ns);
     if (error != 0)
@@ -323,7 +325,7 @@ static int measure_handshakes(const struct request_load_options *options, bool r
     if (error != 0)
         return error;
     if (resumes)
-        error = get_session(load);
+        error = get_session_to_resume(load);
     if (error == 0)
         error = measure_load(load, ret_result);
     free_load(load);

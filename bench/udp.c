@@ -41,7 +41,7 @@
 #define OFFERED        0.5
 #define BUSY_MAX       0.9
 #define CALIBRATION_NS UINT64_C(250000000)
-/* nanoseconds without an answer after which the window counts as lost */
+/* ns without an answer after which the datagrams under way count as lost */
 #define LOST_NS UINT64_C(50000000)
 
 enum { DOMUS, DOMUS_EPOLL, BARE, SERVERS };
@@ -92,7 +92,7 @@ static const domus_behaviour channel = {
 static const domus_behaviour opener = {
     .name = "opener", .kind = DOMUS_CHANNELS, .on_mount = bind_address, .channel = &channel};
 
-static int serve_backend(const char *backend)
+static int serve_as_domus_echo(const char *backend)
 {
     char error[256];
     domus_system *system;
@@ -134,7 +134,7 @@ struct load {
     char bytes[2 * BATCH][SIZE];
 };
 
-static void open_load(struct load *load, uint16_t port)
+static void open_socket_of_load(struct load *load, uint16_t port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
 
@@ -151,8 +151,8 @@ static void open_load(struct load *load, uint16_t port)
     }
 }
 
-/* Send up to `count` datagrams. */
-static void send_datagrams(struct load *load, uint64_t count)
+/* Send up to `count` datagrams of the load. */
+static void send_datagrams_of_load(struct load *load, uint64_t count)
 {
     if (count == 0)
         return;
@@ -161,8 +161,8 @@ static void send_datagrams(struct load *load, uint64_t count)
         load->sent += (uint64_t)sent;
 }
 
-/* Receive datagrams. Returns whether any came. */
-static bool receive_datagrams(struct load *load)
+/* Receive the datagrams that have come back. Returns whether any came. */
+static bool receive_datagrams_of_load(struct load *load)
 {
     int received = recvmmsg(load->fd, load->in, BATCH, MSG_DONTWAIT, NULL);
 
@@ -175,8 +175,9 @@ static bool receive_datagrams(struct load *load)
     return received > 0;
 }
 
-/* Offer `rate` datagrams a second (0: as many as are answered) for `duration_ns`. */
-static void run_load(struct load *load, double rate, uint64_t duration_ns)
+/* Run the load for `duration_ns`: it offers `rate` datagrams a second, or, if that is 0, as many as
+ * are answered. */
+static void run_load_at_rate(struct load *load, double rate, uint64_t duration_ns)
 {
     struct pollfd readable = {.fd = load->fd, .events = POLLIN};
     const struct timespec nap = {.tv_nsec = 100000};
@@ -190,8 +191,8 @@ static void run_load(struct load *load, double rate, uint64_t duration_ns)
         if (rate != 0)
             due = (uint64_t)((double)(now_ns - begun_ns) * rate / 1e9);
         due = due > load->sent ? due - load->sent : 0;
-        send_datagrams(load, due < room ? due : room);
-        if (receive_datagrams(load)) {
+        send_datagrams_of_load(load, due < room ? due : room);
+        if (receive_datagrams_of_load(load)) {
             heard_ns = now_ns;
         } else if (now_ns - heard_ns > LOST_NS) {
             load->lost = load->sent - load->received;
@@ -216,9 +217,9 @@ static int start_server(int which, struct server *server)
     return server_start(server, SERVER_CPU, which == BARE ? other : own);
 }
 
-/* Start one server, run the load on it, and end both. */
-static void run_server(int which, int mode, double rate, uint64_t duration_ns,
-                       double values[COLUMNS])
+/* Start one server, run the load on it in one mode, and end both. */
+static void run_server_in_mode(int which, int mode, double rate, uint64_t duration_ns,
+                               double values[COLUMNS])
 {
     static struct load load;
     struct server server;
@@ -227,14 +228,15 @@ static void run_server(int which, int mode, double rate, uint64_t duration_ns,
 
     if (start_server(which, &server) != 0)
         exit_with_error(server.error);
-    open_load(&load, server.port);
+    open_socket_of_load(&load, server.port);
     pid_t hog = mode == SATURATED ? hog_start(SERVER_CPU) : 0;
-    run_load(&load, 0, CALIBRATION_NS / 10); /* a short load first, to warm up */
+    /* a short load comes first, to warm up the server */
+    run_load_at_rate(&load, 0, CALIBRATION_NS / 10);
     load.sent = load.received = load.lost = 0;
     (void)measure_other_cpu_ns(server.pid, &before_ns);
     uint64_t load_ns = measure_thread_cpu_ns();
     uint64_t begun_ns = measure_now_ns();
-    run_load(&load, rate, duration_ns);
+    run_load_at_rate(&load, rate, duration_ns);
     double seconds = (double)(measure_now_ns() - begun_ns) / 1e9;
     load_ns = measure_thread_cpu_ns() - load_ns;
     (void)measure_other_cpu_ns(server.pid, &after_ns);
@@ -250,7 +252,7 @@ static void run_server(int which, int mode, double rate, uint64_t duration_ns,
             servers[which], values[RATE], values[CPU], values[BUSY], (unsigned long)load.lost);
 }
 
-static void print_rounds(uint32_t rounds)
+static void print_medians_of_rounds(uint32_t rounds)
 {
     for (int mode = 0; mode < MODES; mode++) {
         double busy[SERVERS];
@@ -280,7 +282,7 @@ static void print_rounds(uint32_t rounds)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        /* accepted and ignored, because all benches get this option */
+        /* the option is accepted and ignored, because all benches get it */
         {"config", required_argument, NULL, 'c'},
         {"rounds", required_argument, NULL, 'r'},
         {"seconds", required_argument, NULL, 's'},
@@ -291,7 +293,7 @@ int main(int argc, char **argv)
     double slowest = 0;
 
     if (argc == 3 && strcmp(argv[1], "serve") == 0)
-        return serve_backend(argv[2]);
+        return serve_as_domus_echo(argv[2]);
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) >= 0;) {
         if (option == 'r')
             rounds = (uint32_t)strtoul(optarg, NULL, 10);
@@ -307,7 +309,7 @@ int main(int argc, char **argv)
     (void)prctl(PR_SET_TIMERSLACK, 1);
     for (int which = 0; which < SERVERS; which++) {
         double values[COLUMNS];
-        run_server(which, PACED, 0, CALIBRATION_NS, values);
+        run_server_in_mode(which, PACED, 0, CALIBRATION_NS, values);
         if (slowest == 0 || values[RATE] < slowest)
             slowest = values[RATE];
     }
@@ -316,11 +318,12 @@ int main(int argc, char **argv)
             int mode = i / SERVERS;
             int which = (int)((round + (uint32_t)i) % SERVERS);
             double values[COLUMNS];
-            run_server(which, mode, mode == PACED ? OFFERED * slowest : 0, duration_ns, values);
+            run_server_in_mode(which, mode, mode == PACED ? OFFERED * slowest : 0, duration_ns,
+                               values);
             for (int k = 0; k < COLUMNS; k++)
                 figures[mode][which][k][round] = values[k];
         }
     }
-    print_rounds(rounds);
+    print_medians_of_rounds(rounds);
     return EXIT_SUCCESS;
 }

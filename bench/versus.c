@@ -1,4 +1,4 @@
-/* This file runs servers of requests beside each other (versus.h). */
+/* This file measures servers of requests beside each other, in paired rounds (versus.h). */
 #include "bench/versus.h"
 
 #include "bench/support/hog.h"
@@ -16,13 +16,13 @@
 #define STALL_NS       UINT64_C(5000000000)
 
 struct figures {
-    double offered; /* requests per second of the paced load */
-    /* requests per second of the saturated load */
+    double offered; /* requests per second that the paced load offers */
+    /* requests per second that each server did under the saturated load, in each round */
     double rate[VERSUS_SERVERS_MAX][VERSUS_ROUNDS_MAX];
     double cpu_us[VERSUS_SERVERS_MAX][VERSUS_ROUNDS_MAX];
     double p50_us[VERSUS_SERVERS_MAX][VERSUS_ROUNDS_MAX];
     double p99_us[VERSUS_SERVERS_MAX][VERSUS_ROUNDS_MAX];
-    double busy; /* greatest share of its CPU that the load has used */
+    double busy; /* greatest share of its CPU that any load of the row has used */
 };
 
 uint16_t versus_free_port(void)
@@ -72,7 +72,7 @@ int versus_start(const struct versus *versus, uint32_t which, struct server *ser
 
 /* --- one load --------------------------------------------------------------------------------- */
 
-static int fill_server(const struct versus_row *row, const struct server *server)
+static int send_filling_requests(const struct versus_row *row, const struct server *server)
 {
     const struct request_load_options options = {.port = server->port,
                                                  .kind = row->fill,
@@ -86,10 +86,10 @@ static int fill_server(const struct versus_row *row, const struct server *server
     return request_load_run(&options, &result);
 }
 
-/* Run one load on a server that was started for it. */
-static int measure_load(const struct versus *versus, const struct versus_row *row, uint32_t which,
-                        double rate, uint64_t time_ns, bool with_hog,
-                        struct request_load_result *ret_result)
+/* Run a load on a server, which is started for it and ended after it. */
+static int run_load_on_new_server(const struct versus *versus, const struct versus_row *row,
+                                  uint32_t which, double rate, uint64_t time_ns, bool with_hog,
+                                  struct request_load_result *ret_result)
 {
     struct server server;
     struct server_usage usage;
@@ -108,7 +108,7 @@ static int measure_load(const struct versus *versus, const struct versus_row *ro
     options.port = server.port;
     options.watched = server.pid;
     if (row->fill != NULL)
-        error = fill_server(row, &server);
+        error = send_filling_requests(row, &server);
     if (with_hog)
         hog = hog_start(VERSUS_SERVER_CPU);
     if (error == 0)
@@ -136,7 +136,7 @@ static int find_paced_rate(const struct versus *versus, const struct versus_row 
         return 0;
     }
     for (uint32_t which = 0; which < versus->servers; which++) {
-        int error = measure_load(versus, row, which, 0, CALIBRATION_NS, false, &result);
+        int error = run_load_on_new_server(versus, row, which, 0, CALIBRATION_NS, false, &result);
         if (error != 0)
             return error;
         if (which == 0 || row->offered * result.rate < figures->offered)
@@ -145,8 +145,8 @@ static int find_paced_rate(const struct versus *versus, const struct versus_row 
     return 0;
 }
 
-static int run_round(const struct versus *versus, const struct versus_row *row, uint32_t round,
-                     struct figures *figures)
+static int run_round_of_row(const struct versus *versus, const struct versus_row *row,
+                            uint32_t round, struct figures *figures)
 {
     struct request_load_result result;
 
@@ -154,12 +154,13 @@ static int run_round(const struct versus *versus, const struct versus_row *row, 
         uint32_t which = (round + i) % versus->servers;
         int error = 0;
         if (!versus->only_paced)
-            error = measure_load(versus, row, which, 0, versus->duration_ns / 2, true, &result);
+            error = run_load_on_new_server(versus, row, which, 0, versus->duration_ns / 2, true,
+                                           &result);
         if (error != 0)
             return error;
         figures->rate[which][round] = versus->only_paced ? 0 : result.rate;
-        error =
-            measure_load(versus, row, which, figures->offered, versus->duration_ns, false, &result);
+        error = run_load_on_new_server(versus, row, which, figures->offered, versus->duration_ns,
+                                       false, &result);
         if (error != 0)
             return error;
         figures->cpu_us[which][round] =
@@ -177,8 +178,8 @@ static int run_round(const struct versus *versus, const struct versus_row *row, 
     return 0;
 }
 
-static double get_median_ratio(const struct versus *versus, const double one[],
-                               const double other[])
+static double get_median_ratio_of_servers(const struct versus *versus, const double one[],
+                                          const double other[])
 {
     double ratios[VERSUS_ROUNDS_MAX];
 
@@ -187,34 +188,36 @@ static double get_median_ratio(const struct versus *versus, const double one[],
     return measure_median(ratios, versus->rounds);
 }
 
-static void report_ratios(const struct versus *versus, const struct versus_row *row,
-                          const char *name, const struct figures *figures)
+static void print_ratios_of_servers(const struct versus *versus, const struct versus_row *row,
+                                    const char *name, const struct figures *figures)
 {
     const char *unit = figures->busy > VERSUS_BUSY_MAX ? "void" : "ratio";
 
     for (uint32_t i = 0; i < versus->contenders; i++) {
         for (uint32_t j = versus->contenders; j < versus->servers; j++) {
             printf("%s_%s_to_%s_cpu %.3f %s\n", name, versus->names[i], versus->names[j],
-                   get_median_ratio(versus, figures->cpu_us[i], figures->cpu_us[j]), unit);
+                   get_median_ratio_of_servers(versus, figures->cpu_us[i], figures->cpu_us[j]),
+                   unit);
             if (row->bytes != 0)
                 printf("%s_%s_to_%s_bytes %.3f %s\n", name, versus->names[i], versus->names[j],
-                       get_median_ratio(versus, figures->cpu_us[j], figures->cpu_us[i]), unit);
+                       get_median_ratio_of_servers(versus, figures->cpu_us[j], figures->cpu_us[i]),
+                       unit);
             if (!versus->only_paced)
                 printf("%s_%s_to_%s_rate %.3f ratio\n", name, versus->names[i], versus->names[j],
-                       get_median_ratio(versus, figures->rate[i], figures->rate[j]));
+                       get_median_ratio_of_servers(versus, figures->rate[i], figures->rate[j]));
         }
     }
 }
 
-static void report_row(const struct versus *versus, const struct versus_row *row,
-                       struct figures *figures)
+static void print_figures_of_row(const struct versus *versus, const struct versus_row *row,
+                                 struct figures *figures)
 {
     char name[64];
 
     snprintf(name, sizeof name, "%s_%s", versus->bench, row->name);
     printf("%s_offered %.0f requests/s\n", name, figures->offered);
     printf("%s_load_busy %.2f of its CPU, at most\n", name, figures->busy);
-    report_ratios(versus, row, name, figures);
+    print_ratios_of_servers(versus, row, name, figures);
     for (uint32_t i = 0; i < versus->servers; i++) {
         const char *server = versus->names[i];
         printf("%s_%s_cpu %.3f us/request\n", name, server,
@@ -240,8 +243,8 @@ int versus_run(const struct versus *versus, const struct versus_row *row)
     memset(&figures, 0, sizeof figures);
     int error = find_paced_rate(versus, row, &figures);
     for (uint32_t round = 0; error == 0 && round < versus->rounds; round++)
-        error = run_round(versus, row, round, &figures);
+        error = run_round_of_row(versus, row, round, &figures);
     if (error == 0)
-        report_row(versus, row, &figures);
+        print_figures_of_row(versus, row, &figures);
     return error;
 }

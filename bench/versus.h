@@ -21,16 +21,17 @@
 #define VERSUS_BUSY_MAX    0.9
 
 struct versus {
-    const char *bench; /* start of the names of all figures */
-    /* The servers; each of the first `contenders` ones is compared with each of the others. */
+    const char *bench; /* beginning of the names of all printed figures */
+    /* Names of the servers. Each of the first `contenders` servers is compared with each of the
+     * others. */
     const char *names[VERSUS_SERVERS_MAX];
     uint32_t servers;
     uint32_t contenders;
-    /* Start a server on VERSUS_SERVER_CPU. Returns as server_start(). */
+    /* Start the server with this index on VERSUS_SERVER_CPU. Returns as server_start(). */
     int (*start)(uint32_t which, struct server *server);
     uint32_t rounds;      /* number of rounds, 1 to VERSUS_ROUNDS_MAX */
-    uint64_t duration_ns; /* duration of a paced load; a saturated load has half of it */
-    /* there is no saturated load, because the servers have more CPUs than the hog takes */
+    uint64_t duration_ns; /* ns that a paced load lasts; a saturated load lasts half of that */
+    /* there is no saturated load, because the servers have more CPUs than the hog could take */
     bool only_paced;
 };
 
@@ -39,23 +40,27 @@ struct versus_row {
     const struct request_load_kind *kind;
     uint32_t connections;
     uint32_t depth;
-    /* offered rate of the paced load as a part of the slowest server's rate; 0: `rate` */
+    /* rate that the paced load offers, as a part of the slowest server's rate; 0: `rate` is
+     * offered */
     double offered;
-    double rate;                          /* offered requests per second, if `offered` is 0 */
-    const struct request_load_link *link; /* layer over the sockets; NULL: plain TCP */
+    double rate; /* requests per second that the paced load offers if `offered` is 0 */
+    /* layer between the load and its sockets; NULL: plain TCP */
+    const struct request_load_link *link;
     /* The function that runs the load of this row; NULL: request_load_run(). */
     int (*run)(const struct request_load_options *options, struct request_load_result *ret_result);
-    uint64_t bytes; /* bytes of an answer, to print bytes per CPU second; 0: not printed */
-    /* requests that each new server gets before the load; NULL: none */
+    /* bytes of an answer, from which bytes per CPU second are printed; 0: not printed */
+    uint64_t bytes;
+    /* requests that each new server gets before the load, to fill it; NULL: none */
     const struct request_load_kind *fill;
-    uint64_t fills; /* number of requests of `fill` */
+    uint64_t fills; /* number of the requests of `fill` that a server gets */
 };
 
 /* Read --rounds, --seconds and, unless `config` is NULL, --config; names begin at argv[optind].
  * Returns false for an option that is none of these, and for a number out of its range. */
 bool versus_parse(struct versus *versus, int argc, char **argv, char **config);
 
-/* Start a server. If it does not start, a line on stderr says so. Returns as server_start(). */
+/* Start the server with this index. If it does not start, a line on stderr says so. Returns as
+ * server_start(). */
 int versus_start(const struct versus *versus, uint32_t which, struct server *server);
 
 /* Run a row and print its figures on stdout, as lines `name value unit`. A ratio has the unit

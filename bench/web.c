@@ -33,8 +33,8 @@ static const struct row {
     const char *path;
     uint32_t connections;
     uint32_t depth;
-    uint32_t file;  /* bytes of the file; 0: the request is for the home page */
-    double offered; /* offered rate as a share of the slowest server's rate */
+    uint32_t file;  /* bytes of the file that is requested; 0: the request is for the home page */
+    double offered; /* rate that the paced load offers, as a share of the slowest server's rate */
     enum web_keep keep;
 } rows[] = {
     {"get", "/", 64, 1, 0, 0.75, WEB_KEEP_BY_LOOK},
@@ -49,7 +49,8 @@ static const struct row {
 
 #define ROWS (sizeof rows / sizeof rows[0])
 
-static char file[KIB * KIB]; /* bytes with which all files begin */
+/* the bytes of the largest file; a smaller file has the first ones of them */
+static char file[KIB * KIB];
 
 static int start_server(uint32_t which, struct server *server)
 {
@@ -66,7 +67,7 @@ static struct versus versus = {
     .duration_ns = UINT64_C(400000000),
 };
 
-static int run_row(const struct row *row)
+static int run_row_of_bench(const struct row *row)
 {
     static struct web_load load;
     struct versus own = versus;
@@ -84,8 +85,9 @@ static int run_row(const struct row *row)
                                                  .bytes = row->file});
 }
 
-/* Write the files. Their bytes have no period that equals a size of buffers. */
-static int add_files(void)
+/* Write the files that all servers serve. Their bytes have no period that equals a size of
+ * buffers. */
+static int write_files_to_serve(void)
 {
     uint32_t seed = 1;
 
@@ -103,7 +105,7 @@ static int run_all_rows(int count, char *const *names)
 
     for (size_t i = 0; error == 0 && i < ROWS; i++) {
         if (options_wanted(count, names, rows[i].name))
-            error = run_row(&rows[i]);
+            error = run_row_of_bench(&rows[i]);
     }
     if (error == 0 && options_wanted(count, names, "wrk"))
         error = web_wrk_run(&versus);
@@ -127,7 +129,7 @@ int main(int argc, char **argv)
     if (error == -ENOENT)
         return 0;
     if (error == 0)
-        error = add_files();
+        error = write_files_to_serve();
     if (error == 0)
         error = measure_pin(VERSUS_LOAD_CPU);
     if (error != 0)

@@ -14,18 +14,18 @@
 #include <unistd.h>
 
 #define CONNECTIONS 10000u
-#define LOOK_S      0.3 /* seconds until the library has measured its memory */
+#define LOOK_S      0.3 /* seconds after which the library has measured its memory anew */
 
-/* Number of connections before the first look, and of the requests on each. Then everything that is
- * made only once exists, and each receive buffer of the thread was used. */
+/* Number of connections before memory is first looked at, and of the requests on each. After them
+ * everything that is made only once exists, and each receive buffer of the thread was used. */
 #define WARM      100u
 #define WARM_ASKS 20u
 
 static int fds[CONNECTIONS + WARM];
 
-/* Send a request and read its answer. Returns the number of bytes of the body, which is the end of
- * `answer`; or a negative errno. */
-static int request_path(int fd, const char *path, char *answer, size_t room)
+/* Send a request for a path and read its answer. Returns the number of bytes of the body, which is
+ * the end of `answer`; or a negative errno. */
+static int send_request_for_path(int fd, const char *path, char *answer, size_t room)
 {
     char request[128];
     size_t size = 0;
@@ -51,14 +51,15 @@ static int request_path(int fd, const char *path, char *answer, size_t room)
     }
 }
 
-/* Change the connection to a WebSocket, and get an echo. Returns 0, or a negative errno. */
-static int upgrade_to_websocket(int fd)
+/* Change a connection of HTTP to a WebSocket, and get an echo on it. Returns 0, or a negative
+ * errno. */
+static int change_to_websocket(int fd)
 {
     static const char request[] = "GET /socket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n"
                                   "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
                                   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     static const char accepted[] = "HTTP/1.1 101 ";
-    /* the frame's mask, of zeros */
+    /* a WebSocket frame with the text "hi", whose mask has only zeros */
     static const unsigned char text[] = {0x81, 0x82, 0, 0, 0, 0, 'h', 'i'};
     static const unsigned char echoed[] = {0x81, 2, 'h', 'i'};
     char answer[1024];
@@ -95,23 +96,23 @@ static int open_connection(uint16_t port, uint32_t asks, bool upgrades, int *ret
         return -errno;
     int body = 0;
     for (uint32_t i = 0; body >= 0 && i < asks; i++)
-        body = request_path(*ret_fd, "/", answer, sizeof answer);
+        body = send_request_for_path(*ret_fd, "/", answer, sizeof answer);
     if (body >= 0 && upgrades)
-        body = upgrade_to_websocket(*ret_fd);
+        body = change_to_websocket(*ret_fd);
     return body < 0 ? body : 0;
 }
 
-/* Returns the library's own memory by the counters of domus; 0 for any other server. */
-static double read_own_bytes(int fd)
+/* Returns the bytes of own memory that domus counts; 0 for any other server. */
+static double read_own_memory_of_domus(int fd)
 {
     char answer[1024];
-    int body = request_path(fd, "/memory", answer, sizeof answer);
+    int body = send_request_for_path(fd, "/memory", answer, sizeof answer);
 
     return body > 0 ? strtod(strstr(answer, "\r\n\r\n") + 4, NULL) : 0;
 }
 
-static int measure_memory(const struct versus *versus, uint32_t which, bool upgrades,
-                          const struct server *server)
+static int measure_memory_of_connections(const struct versus *versus, uint32_t which, bool upgrades,
+                                         const struct server *server)
 {
     const char *kind = upgrades ? "idle_websocket" : "idle";
     bool is_domus = which < versus->contenders;
@@ -122,7 +123,7 @@ static int measure_memory(const struct versus *versus, uint32_t which, bool upgr
         if (i == WARM) {
             measure_nap(LOOK_S);
             resident = measure_resident_bytes(server->pid);
-            own = is_domus ? read_own_bytes(fds[0]) : 0;
+            own = is_domus ? read_own_memory_of_domus(fds[0]) : 0;
         }
         int error =
             open_connection(server->port, i < WARM ? WARM_ASKS : 1, upgrades && i > 0, &fds[i]);
@@ -134,12 +135,12 @@ static int measure_memory(const struct versus *versus, uint32_t which, bool upgr
            (measure_resident_bytes(server->pid) - resident) / CONNECTIONS);
     if (is_domus)
         printf("web_%s_%s_own %.0f bytes/connection\n", kind, versus->names[which],
-               (read_own_bytes(fds[0]) - own) / CONNECTIONS);
+               (read_own_memory_of_domus(fds[0]) - own) / CONNECTIONS);
     fflush(stdout);
     return 0;
 }
 
-static int run_contender(const struct versus *versus, uint32_t which, bool upgrades)
+static int measure_idle_on_server(const struct versus *versus, uint32_t which, bool upgrades)
 {
     struct server server;
     struct server_usage usage;
@@ -148,7 +149,7 @@ static int run_contender(const struct versus *versus, uint32_t which, bool upgra
     if (error != 0)
         return error;
     memset(fds, -1, sizeof fds);
-    error = measure_memory(versus, which, upgrades, &server);
+    error = measure_memory_of_connections(versus, which, upgrades, &server);
     for (uint32_t i = 0; i < CONNECTIONS + WARM; i++) {
         if (fds[i] >= 0)
             close(fds[i]);
@@ -174,8 +175,8 @@ int web_idle_run(const struct versus *versus)
         return 0;
     }
     for (uint32_t which = 0; error == 0 && which < versus->servers; which++)
-        error = run_contender(versus, which, false);
+        error = measure_idle_on_server(versus, which, false);
     for (uint32_t which = 0; error == 0 && which < versus->contenders; which++)
-        error = run_contender(versus, which, true);
+        error = measure_idle_on_server(versus, which, true);
     return error;
 }

@@ -7,8 +7,9 @@
 
 static const char status[] = "HTTP/1.1 200 OK\r\n";
 
-/* Check the head of an answer. Returns its size in bytes; 0: its end has not come yet; -EBADMSG. */
-static int check_head(const struct web_load *load, const char *bytes, size_t size)
+/* Check the head of an answer. Returns the head's size in bytes; 0: its end has not come yet;
+ * -EBADMSG. */
+static int check_head_of_answer(const struct web_load *load, const char *bytes, size_t size)
 {
     size_t begin = sizeof status - 1;
 
@@ -22,15 +23,15 @@ static int check_head(const struct web_load *load, const char *bytes, size_t siz
     return memmem(bytes, head, load->length, strlen(load->length)) != NULL ? (int)head : -EBADMSG;
 }
 
-/* Check an answer. `place` is 0 in the head, and in the body the number of the next byte, from 1
- * on. */
-static int check_answer(const void *context, uint64_t *place, const char *bytes, size_t size,
-                        bool *ret_ends)
+/* Check the bytes of an answer. `place` is 0 in the head, and in the body the number of the next
+ * byte, from 1 on. */
+static int check_bytes_of_answer(const void *context, uint64_t *place, const char *bytes,
+                                 size_t size, bool *ret_ends)
 {
     const struct web_load *load = context;
 
     if (*place == 0) {
-        int head = check_head(load, bytes, size);
+        int head = check_head_of_answer(load, bytes, size);
         *place = head > 0;
         *ret_ends = head > 0 && load->body_size == 0;
         return head;
@@ -49,7 +50,7 @@ void web_load_make(struct web_load *load, const char *path, const char *body, si
 {
     *load = (struct web_load){.body = body, .body_size = body_size};
     load->kind.context = load;
-    load->kind.check = check_answer;
+    load->kind.check = check_bytes_of_answer;
     load->kind.request_size =
         (uint32_t)snprintf(load->kind.request, sizeof load->kind.request,
                            "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);

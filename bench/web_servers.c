@@ -46,8 +46,8 @@ static const char nginx_settings[] = "daemon off;\n"
                                      "%s"
                                      "}\n";
 
-/* nginx's settings for TLS: the time-out of a handshake and a head, the key and the versions, which
- * are the same for all servers. Tickets are nginx's by default. */
+/* nginx's settings for TLS: the time-out of a handshake and a head, the key, and the versions,
+ * which are the same for all servers. For tickets nginx has its defaults. */
 static const char nginx_secure[] = "  client_header_timeout %us;\n"
                                    "  ssl_certificate " WEB_SERVERS_KEY ";\n"
                                    "  ssl_certificate_key " WEB_SERVERS_KEY ";\n"
@@ -55,7 +55,7 @@ static const char nginx_secure[] = "  client_header_timeout %us;\n"
 
 static const char domus_settings[] = "listeners:\n  - name: web\n    address: 127.0.0.1:0\n";
 
-#define HEAD_S 600u /* a time-out in seconds that ends no connection of a row */
+#define HEAD_S 600u /* a time-out for heads, in seconds, that ends no connection of any row */
 
 static enum web_keep keep = WEB_KEEP_BY_LOOK;
 static unsigned head_s = HEAD_S;
@@ -84,7 +84,7 @@ int web_servers_open(void)
     return mkdir(files, 0755) == 0 && setenv("WEB_ROOT", files, 1) == 0 ? 0 : -errno;
 }
 
-static void remove_tree(const char *path)
+static void remove_directory_tree(const char *path)
 {
     DIR *entries = opendir(path);
     char inside[PATH_MAX];
@@ -94,7 +94,7 @@ static void remove_tree(const char *path)
             continue;
         snprintf(inside, sizeof inside, "%s/%s", path, entry->d_name);
         if (entry->d_type == DT_DIR)
-            remove_tree(inside);
+            remove_directory_tree(inside);
         else
             unlink(inside);
     }
@@ -105,10 +105,10 @@ static void remove_tree(const char *path)
 
 void web_servers_close(void)
 {
-    remove_tree(directory);
+    remove_directory_tree(directory);
 }
 
-static int write_file(const char *name, const char *bytes, size_t size)
+static int write_file_in_scratch(const char *name, const char *bytes, size_t size)
 {
     char path[PATH_MAX];
 
@@ -123,7 +123,7 @@ static int write_file(const char *name, const char *bytes, size_t size)
 int web_servers_secure(const char *pem, size_t size)
 {
     char path[PATH_MAX];
-    int error = write_file(WEB_SERVERS_KEY, pem, size);
+    int error = write_file_in_scratch(WEB_SERVERS_KEY, pem, size);
 
     if (error != 0)
         return error;
@@ -137,7 +137,7 @@ int web_servers_add_file(const char *name, const char *bytes, size_t size)
     char path[NAME_MAX];
 
     snprintf(path, sizeof path, "files/%s", name);
-    return write_file(path, bytes, size);
+    return write_file_in_scratch(path, bytes, size);
 }
 
 /* --- servers ---------------------------------------------------------------------------------- */
@@ -152,7 +152,7 @@ void web_servers_expire_heads(unsigned seconds)
     head_s = seconds != 0 ? seconds : HEAD_S;
 }
 
-static int start_nginx(bool with_sendfile, int cpu, struct server *server)
+static int start_nginx_as_one_process(bool with_sendfile, int cpu, struct server *server)
 {
     char secure[sizeof nginx_secure + 16];
     char settings[sizeof nginx_settings + sizeof directory + sizeof secure + 80];
@@ -166,7 +166,7 @@ static int start_nginx(bool with_sendfile, int cpu, struct server *server)
     snprintf(secure, sizeof secure, nginx_secure, head_s);
     int size = snprintf(settings, sizeof settings, nginx_settings, on, on, kept, port,
                         is_secure ? " ssl" : "", directory, is_secure ? secure : "");
-    int error = write_file("nginx.conf", settings, (size_t)size);
+    int error = write_file_in_scratch("nginx.conf", settings, (size_t)size);
     if (error != 0) {
         server->error = "its configuration cannot be written";
         return error;
@@ -177,11 +177,11 @@ static int start_nginx(bool with_sendfile, int cpu, struct server *server)
 int web_servers_start(enum web_server which, int cpu, struct server *server)
 {
     if (which == WEB_NGINX || which == WEB_NGINX_SENDFILE)
-        return start_nginx(which == WEB_NGINX_SENDFILE, cpu, server);
+        return start_nginx_as_one_process(which == WEB_NGINX_SENDFILE, cpu, server);
 
     char config[sizeof directory + 16];
     char head[48], first_byte[48];
-    int error = write_file("web.yaml", domus_settings, sizeof domus_settings - 1);
+    int error = write_file_in_scratch("web.yaml", domus_settings, sizeof domus_settings - 1);
     if (error != 0) {
         server->error = "its configuration cannot be written";
         return error;

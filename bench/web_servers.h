@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #define WEB_HOME "hello, world\n" /* the body that every server answers at / */
-/* file in the scratch directory: a certificate and its key */
+/* file in the scratch directory with the servers' certificate and its key */
 #define WEB_SERVERS_KEY "key.pem"
 
 enum web_server {
@@ -20,8 +20,8 @@ enum web_server {
     WEB_NGINX_SENDFILE, /* nginx with sendfile on */
 };
 
-/* Make the scratch directory. Returns 0; -ENOENT if nginx or web_domus is missing, which a line on
- * stderr says; or a negative errno. */
+/* Make the scratch directory for the servers. Returns 0; -ENOENT if nginx or web_domus is missing,
+ * which a line on stderr says; or a negative errno. */
 int web_servers_open(void);
 
 /* Remove the scratch directory, with all that lies in it. */
@@ -34,12 +34,14 @@ int web_servers_add_file(const char *name, const char *bytes, size_t size);
  * WEB_SERVERS_KEY. Returns 0, or a negative errno. */
 int web_servers_secure(const char *pem, size_t size);
 
-/* How long servers keep the bytes of files, for servers that are started from now on. */
+/* How long servers keep the bytes of files. A change holds for servers that are started
+ * afterwards. */
 enum web_keep {
-    WEB_KEEP_NOTHING, /* each request opens and reads its file */
-    /* the default of domus, which looks at each file; nginx cannot do that, and keeps none */
+    WEB_KEEP_NOTHING, /* each request opens and reads its file anew */
+    /* the default of domus, which looks at each file for a change; nginx cannot do that, and keeps
+     * nothing */
     WEB_KEEP_BY_LOOK,
-    /* a file counts as unchanged for a minute: files.keptTime, open_file_cache_valid */
+    /* for a minute a file counts as unchanged: files.keptTime, open_file_cache_valid */
     WEB_KEEP_A_MINUTE,
 };
 void web_servers_keep(enum web_keep keep);
@@ -48,7 +50,7 @@ void web_servers_keep(enum web_keep keep);
  * request is not whole after `seconds`, or none (0, the default). */
 void web_servers_expire_heads(unsigned seconds);
 
-/* Start the server `which` on `cpu`. Returns as server_start(). */
+/* Start the server `which` on a CPU. Returns as server_start(). */
 int web_servers_start(enum web_server which, int cpu, struct server *server);
 
 #endif

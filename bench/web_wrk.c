@@ -14,10 +14,10 @@
 
 struct figures {
     double rate;
-    double cpu_us; /* CPU time of the server for a request */
+    double cpu_us; /* CPU time of the server for a request, in us */
 };
 
-static int run_wrk(uint16_t port, struct command_result *ret_result)
+static int run_wrk_on_port(uint16_t port, struct command_result *ret_result)
 {
     char address[48];
     char *arguments[] = {(char[]){WRK_TEXT}, (char[]){"-t1"}, (char[]){"-c64"},
@@ -31,8 +31,8 @@ static int run_wrk(uint16_t port, struct command_result *ret_result)
     return isnan(command_figure(ret_result, "Requests/sec:")) ? -EBADMSG : 0;
 }
 
-static int measure_with_wrk(const struct versus *versus, uint32_t which,
-                            struct figures *ret_figures)
+static int measure_server_with_wrk(const struct versus *versus, uint32_t which,
+                                   struct figures *ret_figures)
 {
     struct command_result result;
     struct server server;
@@ -42,7 +42,7 @@ static int measure_with_wrk(const struct versus *versus, uint32_t which,
     if (error != 0)
         return error;
     uint64_t begun_ns = measure_now_ns();
-    error = run_wrk(server.port, &result);
+    error = run_wrk_on_port(server.port, &result);
     double seconds = (double)(measure_now_ns() - begun_ns) * 1e-9;
     int end = server_stop(&server, &usage);
     if (error != 0 || end != 0) {
@@ -64,7 +64,7 @@ int web_wrk_run(const struct versus *versus)
         return 0;
     }
     for (uint32_t i = 0; i < versus->servers; i++) {
-        int error = measure_with_wrk(versus, i, &figures[i]);
+        int error = measure_server_with_wrk(versus, i, &figures[i]);
         if (error != 0)
             return error;
         printf("web_wrk_%s_rate %.0f requests/s\n", versus->names[i], figures[i].rate);

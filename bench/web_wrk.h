@@ -4,8 +4,8 @@
 
 #include "bench/versus.h"
 
-/* Print the rate that wrk has with each server, and the ratios. If wrk is not installed, a line on
- * stderr says so. Returns 0, or a negative errno. */
+/* Print the rate that wrk has with each server, and the ratios of domus to nginx. If wrk is not
+ * installed, a line on stderr says so. Returns 0, or a negative errno. */
 int web_wrk_run(const struct versus *versus);
 
 #endif

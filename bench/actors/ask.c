@@ -1,4 +1,5 @@
-/* Asks: one after the other between two actors, and one actor that asks 10,000 at once.
+/* The rows of asks: two actors that ask one after the other, and one actor that asks 10,000 at
+ * once.
  *
  * With two threads, the first row has one of its two actors on each, so that every message goes to
  * another thread. */
@@ -6,7 +7,7 @@
 
 static const domus_type number_type = {.name = "number", .size = sizeof(uint64_t)};
 
-static int answerer_number(domus_stack *stack, void *self, const void *number)
+static int reply_with_asked_number(domus_stack *stack, void *self, const void *number)
 {
     (void)self;
     return domus_reply(stack, &number_type, number);
@@ -14,7 +15,8 @@ static int answerer_number(domus_stack *stack, void *self, const void *number)
 
 static const domus_behaviour answerer = {
     .name = "answerer",
-    .on = (const domus_on[]){{.type = &number_type, .handle = answerer_number}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &number_type, .handle = reply_with_asked_number},
+                             {.type = NULL}},
 };
 
 /* --- asks one after the other ----------------------------------------------------------------- */
@@ -24,7 +26,7 @@ struct asker {
     uint64_t left;
 };
 
-static int asker_answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_again_after_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct asker *asker = self;
 
@@ -36,25 +38,25 @@ static int asker_answered(domus_stack *stack, void *self, const domus_answer *an
         return 0;
     }
     asker->left--;
-    return domus_ask(stack, asker->peer, &number_type, &asker->left, asker_answered);
+    return domus_ask(stack, asker->peer, &number_type, &asker->left, ask_again_after_answer);
 }
 
-static int start_asker(domus_stack *stack, void *self, const void *nothing)
+static int start_asking_one_by_one(domus_stack *stack, void *self, const void *nothing)
 {
     struct asker *asker = self;
 
     (void)nothing;
     stage_begin();
-    return domus_ask(stack, asker->peer, &number_type, &asker->left, asker_answered);
+    return domus_ask(stack, asker->peer, &number_type, &asker->left, ask_again_after_answer);
 }
 
 static const domus_behaviour asker_behaviour = {
     .name = "asker",
     .state_size = sizeof(struct asker),
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_asker}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_asking_one_by_one}, {.type = NULL}},
 };
 
-void row_ask(domus_system *system, uint64_t asks)
+void row_ask_one_by_one(domus_system *system, uint64_t asks)
 {
     struct asker state = {.left = asks - 1};
 
@@ -67,16 +69,16 @@ void row_ask(domus_system *system, uint64_t asks)
 
 static domus_address targets[FAN_OUT_TARGETS];
 
-static int fan_answered(domus_stack *stack, void *self, const domus_answer *answer);
+static int ask_all_again_after_answers(domus_stack *stack, void *self, const domus_answer *answer);
 
 static int ask_all_targets(domus_stack *stack)
 {
     for (uint64_t i = 0; i < FAN_OUT_TARGETS; i++)
         stage_must(domus_ask_add(stack, targets[i], &number_type, &i, 0, i), "ask");
-    return domus_wait_all(stack, fan_answered);
+    return domus_wait_all(stack, ask_all_again_after_answers);
 }
 
-static int fan_answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_all_again_after_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
     uint64_t *rounds = self;
     uint64_t sum = 0;
@@ -98,7 +100,7 @@ static int fan_answered(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int start_fan(domus_stack *stack, void *self, const void *nothing)
+static int start_asking_all_at_once(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     stage_begin();
@@ -108,7 +110,8 @@ static int start_fan(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour fan = {
     .name = "fan",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_fan}, {.type = NULL}},
+    .on =
+        (const domus_on[]){{.type = &go_type, .handle = start_asking_all_at_once}, {.type = NULL}},
 };
 
 void row_fan_out(domus_system *system, uint64_t rounds)

@@ -69,10 +69,10 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(domus_system *system, uint64_t size);
     } rows[] = {
-        {"ask", row_ask},         {"ask_cross", row_ask},
-        {"fan_out", row_fan_out}, {"spawn_stop", row_spawn_stop},
-        {"timers", row_timers},   {"timers_cancel", row_timers_cancel},
-        {"ring", row_ring},       {"ring_shuffled", row_ring_shuffled},
+        {"ask", row_ask_one_by_one}, {"ask_cross", row_ask_one_by_one},
+        {"fan_out", row_fan_out},    {"spawn_stop", row_spawn_stop},
+        {"timers", row_timers},      {"timers_cancel", row_timers_cancel},
+        {"ring", row_ring},          {"ring_shuffled", row_ring_shuffled},
     };
     uint64_t size = argc == 4 ? strtoull(argv[2], NULL, 10) : 0;
     uint32_t threads = argc == 4 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;

@@ -26,7 +26,8 @@
 #include <unistd.h>
 
 #define PAGE_BYTES 4096u
-/* bytes for each node: for the ring, and for the memory that is touched beside it */
+/* bytes of memory for each node that are touched before the clock starts, in small and in huge
+ * pages */
 #define WARM_BYTES_NODE 640u
 
 static const domus_type next_type = {.name = "next", .size = sizeof(domus_address)};
@@ -35,27 +36,28 @@ static const domus_type ready_type = {.name = "ready"};
 static const domus_type home_type = {.name = "home"};
 static const domus_type gone_type = {.name = "gone"};
 
-/* While the system runs, only its one thread uses this. */
+/* The state of the ring. While the system runs, only the system's one thread uses it. */
 static struct {
     uint64_t size;
     uint64_t made;
     uint64_t wired;
     uint64_t stopped;
-    uint64_t ready; /* nodes that have handled their first message */
-    uint64_t gone;  /* nodes that stopped */
-    uint64_t each;  /* passes that each token makes */
-    uint32_t home;  /* tokens that have made all their passes */
+    uint64_t ready; /* number of nodes that have handled their first message */
+    uint64_t gone;  /* number of nodes that have stopped */
+    uint64_t each;  /* number of passes that each token makes */
+    uint32_t home;  /* number of tokens that have made all their passes */
     bool shuffled;
     bool again;
     bool stopping;
     uint64_t began_ns;
     size_t resident_bytes;
     domus_address maker;
-    domus_address *nodes; /* addresses of the nodes, in the order of the spawns */
-    /* `order`: the nodes along the ring, against the direction of the tokens; NULL unless shuffled,
-     * as `next` */
+    domus_address *nodes; /* addresses of all nodes, in the order of the spawns */
+    /* `order` and `next` are NULL unless the ring is shuffled. `order`: the nodes along the ring,
+     * against the direction in which tokens go */
     uint32_t *order;
-    uint32_t *next; /* the successor of each node, in the order of the spawns */
+    /* for each node, in the order of the spawns, the node to which it passes tokens */
+    uint32_t *next;
 } ring;
 
 /* --- nodes ------------------------------------------------------------------------------------ */
@@ -68,8 +70,9 @@ static int pass_to_next_node(domus_stack *stack, void *self, const void *next)
     return 0;
 }
 
-/* Pass a token on; it is the number of passes that it has left. */
-static int node_token(domus_stack *stack, void *self, const void *token)
+/* Handle a token, which is the number of passes that it has left: pass it on to the next node, or
+ * report its end. */
+static int pass_token_or_report_its_end(domus_stack *stack, void *self, const void *token)
 {
     uint64_t left = *(const uint64_t *)token;
 
@@ -79,11 +82,11 @@ static int node_token(domus_stack *stack, void *self, const void *token)
     return domus_notice(stack, *(const domus_address *)self, &token_type, &left);
 }
 
-static void node_stop(domus_stack *stack, void *self)
+static void count_stopped_node(domus_stack *stack, void *self)
 {
     (void)self;
-    /* with the last node gone, the maker begins the next step; while the system ends, there is no
-     * maker any more */
+    /* when the last node is gone, the maker begins the next step; at the end of the system there is
+     * no maker any more */
     if (++ring.gone == ring.size && ring.stopping)
         stage_must(domus_notice(stack, ring.maker, &gone_type, NULL), "notice");
 }
@@ -91,15 +94,15 @@ static void node_stop(domus_stack *stack, void *self)
 static const domus_behaviour node = {
     .name = "node",
     .state_size = sizeof(domus_address),
-    .on = (const domus_on[]){{.type = &token_type, .handle = node_token},
+    .on = (const domus_on[]){{.type = &token_type, .handle = pass_token_or_report_its_end},
                              {.type = &next_type, .handle = pass_to_next_node},
                              {.type = NULL}},
-    .on_stop = node_stop,
+    .on_stop = count_stopped_node,
 };
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static size_t resident_bytes(void)
+static size_t read_own_resident_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
     size_t pages = 0;
@@ -129,7 +132,7 @@ static double measure_page_writes(size_t bytes, bool huge)
 
 /* --- the maker -------------------------------------------------------------------------------- */
 
-/* Returns the node at a place along the ring. */
+/* Returns the address of the node at this place along the ring. */
 static domus_address node_at_place(uint64_t place)
 {
     return ring.nodes[ring.shuffled ? ring.order[place] : place];
@@ -140,14 +143,14 @@ static void connect_nodes(domus_stack *stack, domus_address from, domus_address 
     stage_must(domus_notice(stack, from, &next_type, &to), "notice");
 }
 
-static uint64_t batch_end(uint64_t from)
+static uint64_t end_of_batch(uint64_t from)
 {
     return ring.size - from < RING_BATCH ? ring.size : from + RING_BATCH;
 }
 
-static void make_batch(domus_stack *stack)
+static void make_batch_of_nodes(domus_stack *stack)
 {
-    for (uint64_t end = batch_end(ring.made); ring.made < end; ring.made++) {
+    for (uint64_t end = end_of_batch(ring.made); ring.made < end; ring.made++) {
         domus_address *made = &ring.nodes[ring.made];
         stage_must(domus_spawn(stack, &node, NULL, made), "spawn");
         if (!ring.shuffled && ring.made > 0)
@@ -157,15 +160,15 @@ static void make_batch(domus_stack *stack)
         connect_nodes(stack, ring.nodes[0], ring.nodes[ring.size - 1]);
 }
 
-static void wire_batch(domus_stack *stack)
+static void wire_batch_of_nodes(domus_stack *stack)
 {
-    for (uint64_t end = batch_end(ring.wired); ring.wired < end; ring.wired++)
+    for (uint64_t end = end_of_batch(ring.wired); ring.wired < end; ring.wired++)
         connect_nodes(stack, ring.nodes[ring.wired], ring.nodes[ring.next[ring.wired]]);
 }
 
-static void stop_batch(domus_stack *stack)
+static void stop_batch_of_nodes(domus_stack *stack)
 {
-    for (uint64_t end = batch_end(ring.stopped); ring.stopped < end; ring.stopped++)
+    for (uint64_t end = end_of_batch(ring.stopped); ring.stopped < end; ring.stopped++)
         stage_must(domus_stop(stack, ring.nodes[ring.stopped]), "stop");
 }
 
@@ -176,15 +179,15 @@ static bool are_nodes_left(void)
     return ring.made < ring.size || (ring.shuffled && ring.wired < ring.size);
 }
 
-static int start_maker(domus_stack *stack, void *self, const void *nothing)
+static int continue_making_of_ring(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     if (ring.stopping)
-        stop_batch(stack);
+        stop_batch_of_nodes(stack);
     else if (ring.made < ring.size)
-        make_batch(stack);
+        make_batch_of_nodes(stack);
     else
-        wire_batch(stack);
+        wire_batch_of_nodes(stack);
     return are_nodes_left() ? domus_notice(stack, ring.maker, &go_type, NULL) : 0;
 }
 
@@ -201,7 +204,7 @@ static double seconds_since_begin(void)
     return (double)(measure_now_ns() - ring.began_ns) / 1e9;
 }
 
-static int maker_ready(domus_stack *stack, void *self, const void *nothing)
+static int handle_ready_ring(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     if (ring.again) {
@@ -211,7 +214,7 @@ static int maker_ready(domus_stack *stack, void *self, const void *nothing)
     }
     printf("startup_seconds %.9f\n", seconds_since_begin());
     printf("passes %" PRIu64 "\n", ring.each * RING_TOKENS);
-    ring.resident_bytes = resident_bytes() - ring.resident_bytes;
+    ring.resident_bytes = read_own_resident_bytes() - ring.resident_bytes;
     printf("bytes %zu\n", ring.resident_bytes);
     stage_begin();
     for (uint64_t i = 0; i < RING_TOKENS; i++)
@@ -223,7 +226,7 @@ static int maker_ready(domus_stack *stack, void *self, const void *nothing)
 
 /* Returns whether the token that `sender` brought ended where it should. That place follows from
  * where it began and its number of passes, so this checks the size of the ring. */
-static bool ends_where_it_should(domus_address sender)
+static bool does_token_end_where_it_should(domus_address sender)
 {
     for (uint64_t i = 0; i < RING_TOKENS; i++) {
         uint64_t place = i * ring.size / RING_TOKENS;
@@ -234,10 +237,10 @@ static bool ends_where_it_should(domus_address sender)
     return false;
 }
 
-static int maker_home(domus_stack *stack, void *self, const void *nothing)
+static int handle_end_of_token(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
-    if (!ends_where_it_should(domus_sender(stack)))
+    if (!does_token_end_where_it_should(domus_sender(stack)))
         stage_wrong("where a token ended");
     if (++ring.home != RING_TOKENS)
         return 0;
@@ -249,7 +252,7 @@ static int maker_home(domus_stack *stack, void *self, const void *nothing)
     return domus_notice(stack, ring.maker, &go_type, NULL);
 }
 
-static int maker_gone(domus_stack *stack, void *self, const void *nothing)
+static int handle_stopped_ring(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     printf("stop_seconds %.9f\n", seconds_since_begin());
@@ -257,27 +260,27 @@ static int maker_gone(domus_stack *stack, void *self, const void *nothing)
     return make_all_nodes(stack);
 }
 
-static int maker_mount(domus_stack *stack, void *self)
+static int mount_maker_of_ring(domus_stack *stack, void *self)
 {
     (void)self;
     ring.maker = domus_self(stack);
-    ring.resident_bytes = resident_bytes();
+    ring.resident_bytes = read_own_resident_bytes();
     return make_all_nodes(stack);
 }
 
 static const domus_behaviour maker = {
     .name = "maker",
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_maker},
-                             {.type = &ready_type, .handle = maker_ready},
-                             {.type = &home_type, .handle = maker_home},
-                             {.type = &gone_type, .handle = maker_gone},
+    .on = (const domus_on[]){{.type = &go_type, .handle = continue_making_of_ring},
+                             {.type = &ready_type, .handle = handle_ready_ring},
+                             {.type = &home_type, .handle = handle_end_of_token},
+                             {.type = &gone_type, .handle = handle_stopped_ring},
                              {.type = NULL}},
-    .on_mount = maker_mount,
+    .on_mount = mount_maker_of_ring,
 };
 
 /* --- the rows --------------------------------------------------------------------------------- */
 
-static void draw_order(size_t size)
+static void draw_order_of_ring(size_t size)
 {
     ring.order = malloc(size * sizeof *ring.order);
     ring.next = malloc(size * sizeof *ring.next);
@@ -289,7 +292,7 @@ static void draw_order(size_t size)
         ring.next[ring.order[i]] = ring.order[(i == 0 ? size : i) - 1];
 }
 
-static void run_ring(domus_system *system, uint64_t nodes, bool shuffled)
+static void run_row_of_ring(domus_system *system, uint64_t nodes, bool shuffled)
 {
     stage_must(nodes > SIZE_MAX / WARM_BYTES_NODE ? -ENOMEM : 0, "the ring");
     size_t size = (size_t)nodes;
@@ -301,7 +304,7 @@ static void run_ring(domus_system *system, uint64_t nodes, bool shuffled)
     ring.nodes = malloc(size * sizeof *ring.nodes);
     stage_must(ring.nodes == NULL ? -ENOMEM : 0, "the ring");
     if (shuffled)
-        draw_order(size);
+        draw_order_of_ring(size);
     (void)measure_page_writes(size * WARM_BYTES_NODE, false);
     (void)measure_page_writes(size * WARM_BYTES_NODE, true);
     stage_spawn(system, 0, &maker, NULL);
@@ -313,10 +316,10 @@ static void run_ring(domus_system *system, uint64_t nodes, bool shuffled)
 
 void row_ring(domus_system *system, uint64_t nodes)
 {
-    run_ring(system, nodes, false);
+    run_row_of_ring(system, nodes, false);
 }
 
 void row_ring_shuffled(domus_system *system, uint64_t nodes)
 {
-    run_ring(system, nodes, true);
+    run_row_of_ring(system, nodes, true);
 }

@@ -1,5 +1,5 @@
-/* The numbers of the ring that all contenders share, and the order of a shuffled one, which domus
- * and the threads without actors share. */
+/* The numbers of the ring that all contenders use, and the order of a shuffled ring, which domus
+ * and the threads without actors use. */
 #ifndef DOMUS_BENCH_ACTORS_RING_NUMBERS_H
 #define DOMUS_BENCH_ACTORS_RING_NUMBERS_H
 
@@ -7,14 +7,15 @@
 
 #define RING_TOKENS     10u
 #define RING_PASSES_MIN UINT64_C(1000000)
-/* The numbers for threads without actors, for which a pass takes a hundred times as long. Each of
- * 32,000 processes still gets some tokens. */
+/* Passes of all tokens in a ring of threads without actors, for which a pass takes a hundred times
+ * as long. In a ring of 32,000 processes each one still gets some tokens. */
 #define RING_PASSES_THREADS UINT64_C(100000)
-/* Bytes of the stack of a thread without actors. A thread touches two pages of it. */
+/* Bytes of the stack of each thread in the ring without actors. A thread touches two pages of
+ * it. */
 #define RING_STACK_BYTES 65536u
 
-/* Shuffle an order of `size` (at least 1) by the algorithm of Fisher and Yates, with a generator
- * (splitmix64) of a fixed seed. */
+/* Shuffle the `size` (at least 1) elements of an order by the algorithm of Fisher and Yates, with a
+ * random generator (splitmix64) of a fixed seed. */
 static inline void ring_shuffle(uint32_t *order, uint64_t size)
 {
     uint64_t seed = 1;

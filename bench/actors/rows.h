@@ -11,17 +11,18 @@
 
 #include <stdint.h>
 
-/* Numbers of the rows, which the programs in bench/peers/ must share. */
+/* Numbers of the rows' work, which the programs in bench/peers/ must have, too. */
 #define FAN_OUT_TARGETS 10000u
 #define SPAWN_BATCH     1000u
 #define TIMER_SPREAD_MS 100u
 #define CANCEL_AFTER_MS 10000u
 #define RING_BATCH      1024u
 
-/* A notice of this type begins the work of a row. Actors also send it to themselves to go on. */
+/* A notice of this type tells an actor to begin the work of its row. Actors also send it to
+ * themselves to go on. */
 extern const domus_type go_type;
 
-void row_ask(domus_system *system, uint64_t asks);
+void row_ask_one_by_one(domus_system *system, uint64_t asks);
 void row_fan_out(domus_system *system, uint64_t rounds);
 void row_spawn_stop(domus_system *system, uint64_t children);
 void row_timers(domus_system *system, uint64_t timers);
@@ -29,17 +30,21 @@ void row_timers_cancel(domus_system *system, uint64_t timers);
 void row_ring(domus_system *system, uint64_t nodes);
 void row_ring_shuffled(domus_system *system, uint64_t nodes);
 
-/* Called in a handler: stage_begin() starts the clocks, stage_end() stops them. */
+/* Called in a handler of a row: stage_begin() starts the clocks of the measurement, stage_end()
+ * stops them. */
 void stage_begin(void);
 void stage_end(void);
 
-/* Called in a handler when all work is done: the main thread then returns from stage_wait(). */
+/* Called in a handler when all work of a row is done: the main thread then returns from
+ * stage_wait(). */
 void stage_leave(void);
 
-/* Wait for stage_leave(), then print `seconds` and `cpu_seconds`. */
+/* Wait until a handler calls stage_leave(), then print `seconds` and `cpu_seconds` of the measured
+ * work. */
 void stage_wait(void);
 
-/* Called by the main thread: spawn an actor on thread `thread`, and send it a notice. */
+/* Called by the main thread: spawn the actor of a row on thread `thread`, and send it a notice to
+ * begin. */
 domus_address stage_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
                           const void *state);
 void stage_tell(domus_system *system, domus_address to, const domus_type *type,

@@ -1,27 +1,27 @@
-/* Actors that are spawned, do nothing, and stop: 1,000 at once, all by one parent.
+/* The row of actors that are spawned, do nothing, and stop: 1,000 at once, all by one parent.
  *
  * As a process of Erlang ends with its function, a child here stops itself as it is mounted. The
  * last child of a batch tells the parent when it stops. At the end the thread's count of stops
  * shows that all the others have stopped, too. */
 #include "bench/actors/rows.h"
 
-static int child_mount(domus_stack *stack, void *self)
+static int stop_child_as_it_mounts(domus_stack *stack, void *self)
 {
     (void)self;
     return domus_stop(stack, domus_self(stack));
 }
 
-static void last_stop(domus_stack *stack, void *parent)
+static void tell_parent_of_last_stop(domus_stack *stack, void *parent)
 {
     stage_must(domus_notice(stack, *(domus_address *)parent, &go_type, NULL), "notice");
 }
 
-static const domus_behaviour child = {.name = "child", .on_mount = child_mount};
+static const domus_behaviour child = {.name = "child", .on_mount = stop_child_as_it_mounts};
 static const domus_behaviour last = {
     .name = "last",
     .state_size = sizeof(domus_address),
-    .on_mount = child_mount,
-    .on_stop = last_stop,
+    .on_mount = stop_child_as_it_mounts,
+    .on_stop = tell_parent_of_last_stop,
 };
 
 struct parent {
@@ -29,7 +29,7 @@ struct parent {
     bool began;
 };
 
-static int start_parent(domus_stack *stack, void *self_, const void *nothing)
+static int spawn_next_batch_of_children(domus_stack *stack, void *self_, const void *nothing)
 {
     struct parent *self = self_;
     domus_address address = domus_self(stack);
@@ -56,7 +56,8 @@ static int start_parent(domus_stack *stack, void *self_, const void *nothing)
 static const domus_behaviour parent_behaviour = {
     .name = "parent",
     .state_size = sizeof(struct parent),
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_parent}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &go_type, .handle = spawn_next_batch_of_children},
+                             {.type = NULL}},
 };
 
 void row_spawn_stop(domus_system *system, uint64_t children)

@@ -1,6 +1,6 @@
-/* One actor arms all timers at once. In the first row each fires 1 to 100 ms later and brings an
- * event to that actor; in the second row all are armed for 10 s later and cancelled, in the order
- * in which they were armed. */
+/* The rows of timers: one actor arms all of them at once. In the first row each timer fires 1 to
+ * 100 ms later and brings an event to that actor. In the second row all are armed for 10 s later
+ * and cancelled, in the order in which they were armed. */
 #include "bench/actors/rows.h"
 
 #include <errno.h>
@@ -14,10 +14,10 @@ struct armer {
     uint64_t timers;
     uint64_t handled;
     uint64_t sum;
-    domus_timer *armed; /* the timers that were armed; only in the row that cancels */
+    domus_timer *armed; /* the timers that were armed; NULL in the row that does not cancel them */
 };
 
-static int armer_due(domus_stack *stack, void *self, const void *number)
+static int count_timer_that_fired(domus_stack *stack, void *self, const void *number)
 {
     struct armer *armer = self;
 
@@ -32,7 +32,7 @@ static int armer_due(domus_stack *stack, void *self, const void *number)
     return 0;
 }
 
-static int start_armer(domus_stack *stack, void *self, const void *nothing)
+static int arm_all_timers(domus_stack *stack, void *self, const void *nothing)
 {
     struct armer *armer = self;
 
@@ -48,8 +48,8 @@ static int start_armer(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour armer_behaviour = {
     .name = "armer",
     .state_size = sizeof(struct armer),
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_armer},
-                             {.type = &due_type, .handle = armer_due},
+    .on = (const domus_on[]){{.type = &go_type, .handle = arm_all_timers},
+                             {.type = &due_type, .handle = count_timer_that_fired},
                              {.type = NULL}},
 };
 
@@ -61,13 +61,13 @@ void row_timers(domus_system *system, uint64_t timers)
     stage_wait();
 }
 
-static int canceller_due(domus_stack *stack, void *self, const void *number)
+static int fail_for_uncancelled_timer(domus_stack *stack, void *self, const void *number)
 {
     (void)stack, (void)self, (void)number;
     stage_wrong("a timer that was cancelled");
 }
 
-static int start_canceller(domus_stack *stack, void *self, const void *nothing)
+static int arm_and_cancel_all_timers(domus_stack *stack, void *self, const void *nothing)
 {
     struct armer *armer = self;
 
@@ -89,8 +89,8 @@ static int start_canceller(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour canceller_behaviour = {
     .name = "canceller",
     .state_size = sizeof(struct armer),
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_canceller},
-                             {.type = &due_type, .handle = canceller_due},
+    .on = (const domus_on[]){{.type = &go_type, .handle = arm_and_cancel_all_timers},
+                             {.type = &due_type, .handle = fail_for_uncancelled_timer},
                              {.type = NULL}},
 };
 

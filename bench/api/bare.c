@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SIZE 100u /* bytes of a request, and of its answer */
+#define SIZE 100u /* bytes of a request, and of its answer, in this program */
 
 static void exit_with_error(const char *what)
 {
@@ -30,7 +30,7 @@ static void exit_with_error(const char *what)
     exit(1);
 }
 
-static void use_cpu(size_t cpu)
+static void pin_to_cpu(size_t cpu)
 {
     cpu_set_t set;
 
@@ -48,8 +48,8 @@ static double now_s(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* Make the two ends of a connection over loopback. */
-static void connect_ends(int ends[2])
+/* Make a connection over loopback, of which this process has both ends. */
+static void make_connection_to_itself(int ends[2])
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t size = sizeof address;
@@ -67,24 +67,25 @@ static void connect_ends(int ends[2])
         (void)setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-static void pass_bytes(int from, int to)
+static void pass_one_message_on(int from, int to)
 {
     char bytes[SIZE];
 
     if (recv(from, bytes, sizeof bytes, MSG_WAITALL) != SIZE ||
         send(to, bytes, sizeof bytes, 0) != SIZE)
-        exit(1); /* the other side has ended, so this process ends, too */
+        exit(1); /* the process on the other side has ended, so this one ends, too */
 }
 
-/* Serve as the back end: return all bytes that come. */
+/* Serve as the back end of the measured program: send all bytes that come back. */
 static void serve_back_end(int fd)
 {
     for (;;)
-        pass_bytes(fd, fd);
+        pass_one_message_on(fd, fd);
 }
 
-/* Act as the client: send requests at this rate, one at a time. */
-static void ask_at_rate(int fd, double rate)
+/* Act as the client of the measured program: send requests at this rate, one at a time, and await
+ * each answer. */
+static void send_requests_at_rate(int fd, double rate)
 {
     double next_s = now_s();
 
@@ -100,8 +101,8 @@ static void ask_at_rate(int fd, double rate)
     }
 }
 
-/* Start a process on CPU 1, which ends together with this one. */
-static pid_t begin_process(int fd, double rate)
+/* Start a process on CPU 1 that ends together with this one. */
+static pid_t begin_process_on_other_cpu(int fd, double rate)
 {
     pid_t child = fork();
 
@@ -110,14 +111,14 @@ static pid_t begin_process(int fd, double rate)
     if (child != 0)
         return child;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    use_cpu(1);
+    pin_to_cpu(1);
     if (rate == 0)
         serve_back_end(fd);
-    ask_at_rate(fd, rate);
+    send_requests_at_rate(fd, rate);
     exit(0);
 }
 
-static double cpu_us(void)
+static double own_cpu_time_us(void)
 {
     struct rusage use;
 
@@ -137,26 +138,27 @@ int main(int count, char **arguments)
         fprintf(stderr, "usage: api_bare RATE SECONDS\n");
         return 2;
     }
-    connect_ends(client);
-    connect_ends(back);
-    const pid_t children[] = {begin_process(back[1], 0), begin_process(client[0], rate)};
-    use_cpu(0);
+    make_connection_to_itself(client);
+    make_connection_to_itself(back);
+    const pid_t children[] = {begin_process_on_other_cpu(back[1], 0),
+                              begin_process_on_other_cpu(client[0], rate)};
+    pin_to_cpu(0);
     for (int i = 0; i < 2; i++) {
         struct epoll_event event = {.events = EPOLLIN,
                                     .data = {.fd = i == 0 ? client[1] : back[0]}};
         if (epoll_ctl(watched, EPOLL_CTL_ADD, event.data.fd, &event) != 0)
             exit_with_error("api_bare: epoll");
     }
-    double began_us = cpu_us();
+    double began_us = own_cpu_time_us();
     for (double end_s = now_s() + seconds; now_s() < end_s;) {
         struct epoll_event event;
         if (epoll_wait(watched, &event, 1, 100) != 1)
             continue;
         bool is_asked = event.data.fd == client[1];
-        pass_bytes(event.data.fd, is_asked ? back[0] : client[1]);
+        pass_one_message_on(event.data.fd, is_asked ? back[0] : client[1]);
         requests += !is_asked;
     }
-    double used_us = cpu_us() - began_us;
+    double used_us = own_cpu_time_us() - began_us;
     for (int i = 0; i < 2; i++) {
         kill(children[i], SIGKILL);
         waitpid(children[i], NULL, 0);

@@ -18,17 +18,18 @@
 #include <strings.h>
 
 #define CONNECTIONS 64
-/* first id; each id has four digits, so that all requests have the same size */
+/* the first id of an issue that is asked for; each id has four digits, so that all requests have
+ * the same size */
 #define FIRST      1100
 #define LAST       9999
-#define COOKIE_MAX 512 /* bytes of the cookie, at most */
+#define COOKIE_MAX 512 /* bytes of the argument COOKIE, at most */
 #define ITEMS      20
-#define TAIL       16 /* bytes of a body that are kept until its end has come */
+#define TAIL       16 /* bytes at the end of a body that are kept until the whole body has come */
 #define HEAD_DONE  (UINT64_C(1) << 32)
 #define BEGUN      (UINT64_C(1) << 33)
 
-/* The issue with an id, as bench/api.py has made it: the id occurs three times, and the time of its
- * creation follows from it. */
+/* The JSON of an issue, as bench/api.py has made it: its id occurs three times, and the time of its
+ * creation follows from the id. */
 static const char issue[] =
     "{\"id\":%u,\"title\":\"Issue %u\",\"body\":\"The page of an order shows the sum of another "
     "one after the list was sorted by customer. Seen with order %u, in each browser that was "
@@ -44,12 +45,12 @@ static const char *const kind_names[] = {"get", "list", "insert"};
 
 struct asked {
     enum kind kind;
-    unsigned next; /* id in the next request */
-    size_t digits; /* offset of the id's digits in a request */
+    unsigned next; /* id of the issue in the next request */
+    size_t digits; /* offset of the id's digits in the bytes of a request */
     char rest[1024];
 };
 
-static void vary_request(void *context, char *request)
+static void write_next_id_into_request(void *context, char *request)
 {
     struct asked *asked = context;
     char text[8];
@@ -59,9 +60,9 @@ static void vary_request(void *context, char *request)
     asked->next = asked->next < LAST ? asked->next + 1 : FIRST;
 }
 
-/* Returns the value of a field in a head that ends with an empty line; NULL if there is no such
- * field. */
-static const char *find_field(const char *head, size_t size, const char *name)
+/* Returns the value of a field in the head of an answer, which ends with an empty line; NULL if
+ * there is no such field. */
+static const char *find_field_of_head(const char *head, size_t size, const char *name)
 {
     size_t length = strlen(name);
 
@@ -75,8 +76,10 @@ static const char *find_field(const char *head, size_t size, const char *name)
     return NULL;
 }
 
-/* Check a head, and remember in `place` how long the body is. Returns as check_answer(). */
-static int check_head(const struct asked *asked, uint64_t *place, const char *bytes, size_t size)
+/* Check the head of an answer, and remember in `place` how long the body is. Returns as
+ * check_answer(). */
+static int check_head_of_answer(const struct asked *asked, uint64_t *place, const char *bytes,
+                                size_t size)
 {
     const char *status = asked->kind == INSERT ? "HTTP/1.1 201 " : "HTTP/1.1 200 ";
     const char *end = memmem(bytes, size, "\r\n\r\n", 4);
@@ -84,14 +87,14 @@ static int check_head(const struct asked *asked, uint64_t *place, const char *by
     if (end == NULL)
         return size < REQUEST_LOAD_KEPT_MAX ? 0 : -EBADMSG;
     size_t head = (size_t)(end - bytes) + 4;
-    const char *length = find_field(bytes, head, "content-length: ");
+    const char *length = find_field_of_head(bytes, head, "content-length: ");
     if (memcmp(bytes, status, strlen(status)) != 0 || length == NULL)
         return -EBADMSG;
     *place = HEAD_DONE | (strtoul(length, NULL, 10) & UINT32_MAX);
     return (int)head;
 }
 
-/* Returns the number behind `key` at the begin of the text; 0 if the text does not begin with
+/* Returns the number behind `key` at the beginning of a text; 0 if the text does not begin with
  * `key`. */
 static unsigned number_behind_key(const char *text, const char *key)
 {
@@ -105,9 +108,9 @@ static unsigned number_behind_key(const char *text, const char *key)
     return number;
 }
 
-/* Returns whether a body of `size` bytes begins correctly, of which 2 * TAIL bytes are there, or a
- * whole issue. */
-static bool has_correct_begin(enum kind kind, const char *bytes, size_t size)
+/* Returns whether the body of an answer begins correctly. The body has `size` bytes, of which at
+ * least 2 * TAIL have come, or, if it is an issue, all. */
+static bool has_body_correct_begin(enum kind kind, const char *bytes, size_t size)
 {
     char text[REQUEST_LOAD_KEPT_MAX];
     unsigned id = number_behind_key(bytes, kind == LIST ? "{\"items\":[{\"id\":" : "{\"id\":");
@@ -124,7 +127,7 @@ static bool has_correct_begin(enum kind kind, const char *bytes, size_t size)
                         : size == (size_t)length && memcmp(bytes, text, size) == 0;
 }
 
-static bool has_correct_end(enum kind kind, const char *end)
+static bool has_body_correct_end(enum kind kind, const char *end)
 {
     static const char next[] = "}],\"next\":1234}";
 
@@ -132,26 +135,27 @@ static bool has_correct_end(enum kind kind, const char *end)
                         : end[-1] == '}';
 }
 
-/* Check the next bytes of an answer. `place` has HEAD_DONE, BEGUN if the begin of the body was
- * correct, and the bytes that are missing. Few bytes are kept, so an issue is checked as a whole,
- * and a list piece by piece. */
+/* Check the next bytes of an answer. `place` keeps three things: HEAD_DONE; BEGUN if the beginning
+ * of the body was correct; and how many bytes of the body have not come. Few bytes are kept between
+ * calls, so an issue is checked as a whole, and a list piece by piece. */
 static int check_answer(const void *context, uint64_t *place, const char *bytes, size_t size,
                         bool *ret_ends)
 {
     const struct asked *asked = context;
 
     if ((*place & HEAD_DONE) == 0)
-        return check_head(asked, place, bytes, size);
+        return check_head_of_answer(asked, place, bytes, size);
     size_t left = *place & UINT32_MAX;
     if (asked->kind != LIST && left >= REQUEST_LOAD_KEPT_MAX)
         return -EBADMSG;
     if (size < (asked->kind == LIST ? TAIL * 2 : left))
         return 0;
-    if ((*place & BEGUN) == 0 && (left < TAIL * 2 || !has_correct_begin(asked->kind, bytes, left)))
+    if ((*place & BEGUN) == 0 &&
+        (left < TAIL * 2 || !has_body_correct_begin(asked->kind, bytes, left)))
         return -EBADMSG;
     *ret_ends = size >= left;
     if (*ret_ends)
-        return has_correct_end(asked->kind, bytes + left) ? (int)left : -EBADMSG;
+        return has_body_correct_end(asked->kind, bytes + left) ? (int)left : -EBADMSG;
     size_t part = left - size >= TAIL * 2 ? size : left - TAIL * 2;
     *place = HEAD_DONE | BEGUN | (left - part);
     return (int)part;
@@ -165,7 +169,7 @@ static void make_requests(struct request_load_kind *load, struct asked *asked, c
     *load = (struct request_load_kind){.check = check_answer, .context = asked};
     if (asked->kind != INSERT) {
         asked->digits = strlen(start);
-        load->vary = vary_request;
+        load->vary = write_next_id_into_request;
         load->request_size =
             (uint32_t)snprintf(load->request, sizeof load->request,
                                "%s0000 HTTP/1.1\r\nHost: localhost\r\n\r\n", start);

@@ -21,18 +21,18 @@
 #include <time.h>
 
 #define THREADS   4
-#define BODY_MAX  65536u /* bytes of a request's body, at most */
+#define BODY_MAX  65536u /* bytes of the body of a request, at most */
 #define NAME_MAX_ 32u
 #define SESSION_S (24 * 3600)
 #define COLUMNS   "id, title, body, state, priority, author, created"
 
-/* A request, from its head on until its line is in the log. */
+/* A request of a client, from its head on until its line is in the access log. */
 struct request {
     const char *method;
     char url[256];
     char id[24];
     unsigned status;
-    size_t sent; /* bytes of the body that was sent */
+    size_t sent; /* bytes of the answer's body that was sent */
     size_t size;
     char *body;
 };
@@ -40,13 +40,13 @@ struct request {
 static const char *database, *key;
 static FILE *access_log;
 static atomic_uint requests;
-/* connection of this thread of the pool; NULL until its first query */
+/* the connection to the database of this thread of the pool; NULL until its first query */
 static _Thread_local PGconn *connection;
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-static enum MHD_Result send_json(struct MHD_Connection *to, struct request *request,
-                                 unsigned status, json_t *value, const char *location)
+static enum MHD_Result send_json_answer(struct MHD_Connection *to, struct request *request,
+                                        unsigned status, json_t *value, const char *location)
 {
     char *text = value != NULL ? json_dumps(value, JSON_COMPACT) : NULL;
 
@@ -68,9 +68,10 @@ static enum MHD_Result send_json(struct MHD_Connection *to, struct request *requ
     return result;
 }
 
-/* Send a problem; `path` names the field that is wrong, or is NULL. */
-static enum MHD_Result send_problem(struct MHD_Connection *to, struct request *request,
-                                    unsigned status, const char *path)
+/* Send an answer of type application/problem+json; `path` names the field that is wrong, or is
+ * NULL. */
+static enum MHD_Result send_problem_answer(struct MHD_Connection *to, struct request *request,
+                                           unsigned status, const char *path)
 {
     json_t *problem = json_pack("{s:s, s:s, s:i}", "type", "about:blank", "title",
                                 MHD_get_reason_phrase_for(status), "status", (int)status);
@@ -78,7 +79,7 @@ static enum MHD_Result send_problem(struct MHD_Connection *to, struct request *r
     if (path != NULL)
         json_object_set_new(problem, "errors",
                             json_pack("[{s:s, s:s}]", "path", path, "detail", "is not right"));
-    return send_json(to, request, status, problem, NULL);
+    return send_json_answer(to, request, status, problem, NULL);
 }
 
 /* --- the database ----------------------------------------------------------------------------- */
@@ -98,7 +99,7 @@ static const struct {
 
 enum { GET, LIST, INSERT, STATEMENTS };
 
-static bool connect_thread(void)
+static bool connect_thread_to_database(void)
 {
     bool is_well;
 
@@ -115,10 +116,12 @@ static bool connect_thread(void)
     return is_well;
 }
 
-/* Returns the rows, which the caller clears; NULL if there are none because of an error. */
-static PGresult *run_statement(int statement, const char *const values[])
+/* Run a prepared statement in the database. Returns its rows, which the caller clears; NULL after
+ * an error. */
+static PGresult *run_prepared_statement(int statement, const char *const values[])
 {
-    if ((connection == NULL || PQstatus(connection) != CONNECTION_OK) && !connect_thread())
+    if ((connection == NULL || PQstatus(connection) != CONNECTION_OK) &&
+        !connect_thread_to_database())
         return NULL;
     PGresult *result = PQexecPrepared(connection, statements[statement].name,
                                       statements[statement].parameters, values, NULL, NULL, 0);
@@ -129,22 +132,23 @@ static PGresult *run_statement(int statement, const char *const values[])
     return NULL;
 }
 
-static json_int_t get_number(const PGresult *rows, int row, int column)
+static json_int_t get_number_of_cell(const PGresult *rows, int row, int column)
 {
     return strtoll(PQgetvalue(rows, row, column), NULL, 10);
 }
 
-static json_t *make_issue(const PGresult *rows, int row)
+static json_t *make_issue_as_json(const PGresult *rows, int row)
 {
-    return json_pack("{s:I, s:s, s:s, s:s, s:I, s:s, s:I}", "id", get_number(rows, row, 0), "title",
-                     PQgetvalue(rows, row, 1), "body", PQgetvalue(rows, row, 2), "state",
-                     PQgetvalue(rows, row, 3), "priority", get_number(rows, row, 4), "author",
-                     PQgetvalue(rows, row, 5), "created", get_number(rows, row, 6));
+    return json_pack("{s:I, s:s, s:s, s:s, s:I, s:s, s:I}", "id", get_number_of_cell(rows, row, 0),
+                     "title", PQgetvalue(rows, row, 1), "body", PQgetvalue(rows, row, 2), "state",
+                     PQgetvalue(rows, row, 3), "priority", get_number_of_cell(rows, row, 4),
+                     "author", PQgetvalue(rows, row, 5), "created",
+                     get_number_of_cell(rows, row, 6));
 }
 
 /* --- sessions: NAME.EXPIRY.SIGNATURE ---------------------------------------------------------- */
 
-static void sign_text(const char *text, size_t size, char *ret_signature)
+static void sign_text_with_session_key(const char *text, size_t size, char *ret_signature)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned length = 0;
@@ -154,8 +158,9 @@ static void sign_text(const char *text, size_t size, char *ret_signature)
         snprintf(ret_signature + (size_t)2 * i, 3, "%02x", digest[i]);
 }
 
-/* Returns whether the session is signed and has not expired, and copies its name if so. */
-static bool find_user(struct MHD_Connection *from, char *ret_name)
+/* Returns whether the request has a session cookie that is signed and has not expired; if so, its
+ * user's name is copied. */
+static bool find_user_of_session(struct MHD_Connection *from, char *ret_name)
 {
     const char *session = MHD_lookup_connection_value(from, MHD_COOKIE_KIND, "session");
     const char *expiry = session != NULL ? strchr(session, '.') : NULL;
@@ -164,7 +169,7 @@ static bool find_user(struct MHD_Connection *from, char *ret_name)
 
     if (given == NULL || (size_t)(expiry - session) > NAME_MAX_)
         return false;
-    sign_text(session, (size_t)(given - session), signature);
+    sign_text_with_session_key(session, (size_t)(given - session), signature);
     if (strlen(given + 1) != strlen(signature) ||
         CRYPTO_memcmp(given + 1, signature, strlen(signature)) != 0 ||
         strtoll(expiry + 1, NULL, 10) < (long long)time(NULL))
@@ -182,21 +187,21 @@ static enum MHD_Result log_user_in(struct MHD_Connection *to, struct request *re
 
     if (length == 0 || length > NAME_MAX_ || strspn(name, "abcdefghijklmnopqrstuvwxyz") != length) {
         json_decref(body);
-        return send_problem(to, request, 422, "/name");
+        return send_problem_answer(to, request, 422, "/name");
     }
     int size =
         snprintf(session, sizeof session, "%s.%lld", name, (long long)time(NULL) + SESSION_S);
     json_decref(body);
-    sign_text(session, (size_t)size, signature);
+    sign_text_with_session_key(session, (size_t)size, signature);
     snprintf(cookie, sizeof cookie, "session=%s.%s; HttpOnly; SameSite=Lax; Path=/", session,
              signature);
-    return send_json(to, request, 204, NULL, cookie);
+    return send_json_answer(to, request, 204, NULL, cookie);
 }
 
 /* --- issues ----------------------------------------------------------------------------------- */
 
-/* Returns whether the text is a number from `least` to `most`. */
-static bool is_number(const char *text, long long least, long long most)
+/* Returns whether a text is a number from `least` to `most`. */
+static bool is_number_within(const char *text, long long least, long long most)
 {
     char *end;
     long long value = strtoll(text, &end, 10);
@@ -206,15 +211,15 @@ static bool is_number(const char *text, long long least, long long most)
 
 static enum MHD_Result get_issue(struct MHD_Connection *to, struct request *request, const char *id)
 {
-    if (!is_number(id, 1, INT64_MAX))
-        return send_problem(to, request, 422, "/id");
-    PGresult *rows = run_statement(GET, &id);
+    if (!is_number_within(id, 1, INT64_MAX))
+        return send_problem_answer(to, request, 422, "/id");
+    PGresult *rows = run_prepared_statement(GET, &id);
     if (rows == NULL)
-        return send_problem(to, request, 503, NULL);
-    json_t *issue = PQntuples(rows) == 1 ? make_issue(rows, 0) : NULL;
+        return send_problem_answer(to, request, 503, NULL);
+    json_t *issue = PQntuples(rows) == 1 ? make_issue_as_json(rows, 0) : NULL;
     PQclear(rows);
-    return issue != NULL ? send_json(to, request, 200, issue, NULL)
-                         : send_problem(to, request, 404, NULL);
+    return issue != NULL ? send_json_answer(to, request, 200, issue, NULL)
+                         : send_problem_answer(to, request, 404, NULL);
 }
 
 static enum MHD_Result list_issues(struct MHD_Connection *to, struct request *request)
@@ -224,24 +229,25 @@ static enum MHD_Result list_issues(struct MHD_Connection *to, struct request *re
     const char *values[] = {before != NULL ? before : "9223372036854775807",
                             limit != NULL ? limit : "20"};
 
-    if (!is_number(values[0], 1, INT64_MAX) || !is_number(values[1], 1, 100))
-        return send_problem(to, request, 422, limit != NULL ? "/limit" : "/before");
-    PGresult *rows = run_statement(LIST, values);
+    if (!is_number_within(values[0], 1, INT64_MAX) || !is_number_within(values[1], 1, 100))
+        return send_problem_answer(to, request, 422, limit != NULL ? "/limit" : "/before");
+    PGresult *rows = run_prepared_statement(LIST, values);
     if (rows == NULL)
-        return send_problem(to, request, 503, NULL);
+        return send_problem_answer(to, request, 503, NULL);
     json_t *items = json_array();
     int count = PQntuples(rows);
     for (int i = 0; i < count; i++)
-        json_array_append_new(items, make_issue(rows, i));
+        json_array_append_new(items, make_issue_as_json(rows, i));
     json_t *next = count == strtol(values[1], NULL, 10)
-                       ? json_integer(get_number(rows, count - 1, 0))
+                       ? json_integer(get_number_of_cell(rows, count - 1, 0))
                        : json_null();
     PQclear(rows);
-    return send_json(to, request, 200, json_pack("{s:o, s:o}", "items", items, "next", next), NULL);
+    return send_json_answer(to, request, 200, json_pack("{s:o, s:o}", "items", items, "next", next),
+                            NULL);
 }
 
-/* Returns whether `text` has `least` to `most` characters. */
-static bool has_characters(const char *text, size_t least, size_t most)
+/* Returns whether a text has `least` to `most` characters. */
+static bool has_text_characters_within(const char *text, size_t least, size_t most)
 {
     size_t count = 0;
 
@@ -255,32 +261,32 @@ static enum MHD_Result add_issue(struct MHD_Connection *to, struct request *requ
     char author[NAME_MAX_ + 1], priority_text[24], created[24], location[48];
     struct timespec now;
 
-    if (!find_user(to, author))
-        return send_problem(to, request, 401, NULL);
+    if (!find_user_of_session(to, author))
+        return send_problem_answer(to, request, 401, NULL);
     json_t *given = json_loadb(request->body, request->size, 0, NULL);
     const char *title = json_string_value(json_object_get(given, "title"));
     const char *body = json_string_value(json_object_get(given, "body"));
     json_int_t priority = json_integer_value(json_object_get(given, "priority"));
-    const char *wrong = !has_characters(title, 1, 200)    ? "/title"
-                        : !has_characters(body, 0, 10000) ? "/body"
-                        : (priority < 1 || priority > 5)  ? "/priority"
-                                                          : NULL;
+    const char *wrong = !has_text_characters_within(title, 1, 200)    ? "/title"
+                        : !has_text_characters_within(body, 0, 10000) ? "/body"
+                        : (priority < 1 || priority > 5)              ? "/priority"
+                                                                      : NULL;
     if (wrong != NULL) {
         json_decref(given);
-        return send_problem(to, request, 422, wrong);
+        return send_problem_answer(to, request, 422, wrong);
     }
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(priority_text, sizeof priority_text, "%d", (int)priority);
     snprintf(created, sizeof created, "%lld", (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000);
-    PGresult *rows =
-        run_statement(INSERT, (const char *const[]){title, body, priority_text, author, created});
+    PGresult *rows = run_prepared_statement(
+        INSERT, (const char *const[]){title, body, priority_text, author, created});
     json_decref(given);
     if (rows == NULL)
-        return send_problem(to, request, 503, NULL);
+        return send_problem_answer(to, request, 503, NULL);
     snprintf(location, sizeof location, "/issues/%s", PQgetvalue(rows, 0, 0));
-    json_t *issue = make_issue(rows, 0);
+    json_t *issue = make_issue_as_json(rows, 0);
     PQclear(rows);
-    return send_json(to, request, 201, issue, location);
+    return send_json_answer(to, request, 201, issue, location);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -299,7 +305,8 @@ static struct request *begin_request(const char *url, const char *method)
     return request;
 }
 
-static enum MHD_Result receive_body(struct request *request, const char *bytes, size_t *size)
+static enum MHD_Result receive_body_of_request(struct request *request, const char *bytes,
+                                               size_t *size)
 {
     char *grown =
         request->size + *size <= BODY_MAX ? realloc(request->body, request->size + *size) : NULL;
@@ -325,17 +332,17 @@ static enum MHD_Result handle_request(void *unused, struct MHD_Connection *from,
         return *state != NULL ? MHD_YES : MHD_NO;
     }
     if (*size != 0)
-        return receive_body(request, bytes, size);
+        return receive_body_of_request(request, bytes, size);
     bool is_get = strcmp(method, "GET") == 0, is_post = strcmp(method, "POST") == 0;
     if (is_get && strncmp(url, "/issues/", 8) == 0)
         return get_issue(from, request, url + 8);
     if (strcmp(url, "/issues") == 0 && (is_get || is_post))
         return is_get ? list_issues(from, request) : add_issue(from, request);
     return is_post && strcmp(url, "/login") == 0 ? log_user_in(from, request)
-                                                 : send_problem(from, request, 404, NULL);
+                                                 : send_problem_answer(from, request, 404, NULL);
 }
 
-/* Log a line in the combined format, and free the request. */
+/* Write the line of a request into the access log, in the combined format, and free the request. */
 static void end_request(void *unused, struct MHD_Connection *from, void **state,
                         enum MHD_RequestTerminationCode how)
 {

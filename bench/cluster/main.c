@@ -21,7 +21,8 @@
 #define NODES_MAX   8u
 #define PATIENCE_NS UINT64_C(20000000000)
 #define LOOK_S      0.01
-#define TRY_NS      UINT64_C(50000000) /* ns between two marks before the row */
+/* ns between two marks that are sent before the row begins */
+#define TRY_NS UINT64_C(50000000)
 
 struct notice {
     uint64_t number;
@@ -35,11 +36,11 @@ static const domus_type notice_type = {.name = "notice", .size = sizeof(struct n
 static const domus_type go_type = {.name = "go"};
 
 static struct cluster_side side;
-static domus_node node;    /* the node of the responder */
-static domus_address peer; /* the responder's actor */
+static domus_node node;    /* the responder's node, as the requester sees it */
+static domus_address peer; /* address of the responder's actor */
 static struct cluster_asks asks;
-static const char *wrong; /* text that tells what was wrong; NULL: nothing was */
-static sem_t told;        /* posted when the system's thread has done what main() waits for */
+static const char *wrong; /* text that says what went wrong; NULL: nothing has */
+static sem_t told; /* posted when the system's thread has done the step that main() waits for */
 
 static _Noreturn void exit_with_error(const char *what, int error)
 {
@@ -49,7 +50,7 @@ static _Noreturn void exit_with_error(const char *what, int error)
 
 /* ---- Pickling the payloads --------------------------------------------------------------- */
 
-static int take_bytes(domus_pickle_reader *reader, void *payload, uint32_t size)
+static int read_payload_of_size(domus_pickle_reader *reader, void *payload, uint32_t size)
 {
     domus_slice slice;
     int error = domus_pickle_get_slice(reader, size, &slice);
@@ -72,7 +73,7 @@ static int write_words(domus_pickle_writer *writer, const void *payload)
 static int read_words(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     (void)version;
-    return take_bytes(reader, payload, sizeof(struct cluster_words));
+    return read_payload_of_size(reader, payload, sizeof(struct cluster_words));
 }
 
 static int write_notice(domus_pickle_writer *writer, const void *payload)
@@ -83,7 +84,7 @@ static int write_notice(domus_pickle_writer *writer, const void *payload)
 static int read_notice(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     (void)version;
-    return take_bytes(reader, payload, sizeof(struct notice));
+    return read_payload_of_size(reader, payload, sizeof(struct notice));
 }
 
 static const domus_pickler picklers[] = {
@@ -95,7 +96,7 @@ static const domus_pickler picklers[] = {
 
 /* ---- The responder ----------------------------------------------------------------------- */
 
-static int responder_asked(domus_stack *stack, void *self, const void *words)
+static int answer_ask_of_requester(domus_stack *stack, void *self, const void *words)
 {
     struct cluster_words answer = cluster_side_answer(*(const struct cluster_words *)words);
 
@@ -103,15 +104,15 @@ static int responder_asked(domus_stack *stack, void *self, const void *words)
     return domus_reply(stack, &words_type, &answer);
 }
 
-/* Answer a mark. Asks would overtake the notices before them, so a mark and its answer are
- * notices. */
+/* Answer a mark of the requester. An ask would overtake the notices before it, so a mark and its
+ * answer are notices. */
 static int answer_with_mark(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
     return domus_notice(stack, domus_sender(stack), &mark_type, self);
 }
 
-static int responder_told(domus_stack *stack, void *self, const void *notice)
+static int count_notice_at_responder(domus_stack *stack, void *self, const void *notice)
 {
     struct cluster_words *counts = self;
 
@@ -123,8 +124,8 @@ static int responder_told(domus_stack *stack, void *self, const void *notice)
 static const domus_behaviour responder = {
     .name = "responder",
     .state_size = sizeof(struct cluster_words),
-    .on = (const domus_on[]){{.type = &words_type, .handle = responder_asked},
-                             {.type = &notice_type, .handle = responder_told},
+    .on = (const domus_on[]){{.type = &words_type, .handle = answer_ask_of_requester},
+                             {.type = &notice_type, .handle = count_notice_at_responder},
                              {.type = &mark_type, .handle = answer_with_mark},
                              {.type = NULL}},
 };
@@ -134,63 +135,65 @@ static const domus_cluster_export exports[] = {{.name = "responder", .behaviour 
 
 /* ---- The requester ----------------------------------------------------------------------- */
 
-static int end_row(const char *what)
+static int end_row_with_verdict(const char *what)
 {
     wrong = what;
     sem_post(&told);
     return 0;
 }
 
-static int asker_answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_answer_and_ask_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
     uint64_t *number = self;
 
     if (answer->error != 0)
         exit_with_error("an ask", answer->error);
     if (!cluster_asks_take(&asks, *(const struct cluster_words *)answer->payload))
-        return end_row("an answer");
+        return end_row_with_verdict("an answer");
     if (asks.answered == side.count)
-        return end_row(NULL);
+        return end_row_with_verdict(NULL);
     *number += CLUSTER_UNDER_WAY;
     if (*number >= side.count)
         return 0;
-    return domus_ask(stack, peer, &words_type, &(struct cluster_words){*number, 0}, asker_answered);
+    return domus_ask(stack, peer, &words_type, &(struct cluster_words){*number, 0},
+                     check_answer_and_ask_again);
 }
 
-static int start_asker(domus_stack *stack, void *self, const void *nothing)
+static int send_first_ask(domus_stack *stack, void *self, const void *nothing)
 {
     const uint64_t *number = self;
 
     (void)nothing;
-    return domus_ask(stack, peer, &words_type, &(struct cluster_words){*number, 0}, asker_answered);
+    return domus_ask(stack, peer, &words_type, &(struct cluster_words){*number, 0},
+                     check_answer_and_ask_again);
 }
 
 static const domus_behaviour asker = {
     .name = "asker",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_asker}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &go_type, .handle = send_first_ask}, {.type = NULL}},
 };
 
 struct notifier {
     uint64_t sent;
-    uint64_t marked; /* notices that were sent before the last answered mark */
+    uint64_t marked; /* number of notices that were sent before the last mark that was answered */
 };
 
-static int notifier_answered(domus_stack *stack, void *self, const void *counts)
+static int handle_answer_to_mark(domus_stack *stack, void *self, const void *counts)
 {
     struct notifier *notifier = self;
 
     notifier->marked += CLUSTER_NOTICES_A_MARK;
     notifier->marked = notifier->marked < side.count ? notifier->marked : side.count;
     if (!cluster_side_mark_is_right(*(const struct cluster_words *)counts, notifier->marked))
-        return end_row("a mark");
+        return end_row_with_verdict("a mark");
     if (notifier->marked == side.count)
-        return end_row(NULL);
+        return end_row_with_verdict(NULL);
     return domus_notice(stack, domus_self(stack), &go_type, NULL);
 }
 
-/* Send the notices for one mark, and then the mark. */
-static int start_notifier(domus_stack *stack, void *self, const void *nothing)
+/* Send the notices that come before one mark, and then the mark. */
+static int send_notices_and_mark(domus_stack *stack, void *self, const void *nothing)
 {
     struct notifier *notifier = self;
     uint64_t until = notifier->sent + CLUSTER_NOTICES_A_MARK;
@@ -211,15 +214,15 @@ static int start_notifier(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour notifier = {
     .name = "notifier",
     .state_size = sizeof(struct notifier),
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_notifier},
-                             {.type = &mark_type, .handle = notifier_answered},
+    .on = (const domus_on[]){{.type = &go_type, .handle = send_notices_and_mark},
+                             {.type = &mark_type, .handle = handle_answer_to_mark},
                              {.type = NULL}},
 };
 
 /* Handle the answer to a mark of the finder, which spawns the responder's actor, asks it once, and
  * sends it marks until one is answered: a node may answer asks of another one before it sends
  * notices there, which it does only once it knows that it is heard. */
-static int finder_told(domus_stack *stack, void *self, const void *counts)
+static int handle_answer_to_first_mark(domus_stack *stack, void *self, const void *counts)
 {
     bool *has_told = self;
 
@@ -231,7 +234,7 @@ static int finder_told(domus_stack *stack, void *self, const void *counts)
     return 0;
 }
 
-static int finder_try(domus_stack *stack, void *self, const domus_answer *answer)
+static int send_marks_until_answered(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const bool *has_told = self;
 
@@ -242,37 +245,39 @@ static int finder_try(domus_stack *stack, void *self, const domus_answer *answer
     int error = domus_notice(stack, peer, &mark_type, &(struct cluster_words){0, 0});
     if (error != 0)
         exit_with_error("the first mark", error);
-    return domus_sleep(stack, TRY_NS, finder_try);
+    return domus_sleep(stack, TRY_NS, send_marks_until_answered);
 }
 
-static int finder_spawned(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_spawned_responder(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
     if (answer->error != 0)
         exit_with_error("spawn", answer->error);
     peer = ((const domus_cluster_spawned *)answer->payload)->address;
-    return domus_ask(stack, peer, &words_type, &(struct cluster_words){0, 0}, finder_try);
+    return domus_ask(stack, peer, &words_type, &(struct cluster_words){0, 0},
+                     send_marks_until_answered);
 }
 
-static int start_finder(domus_stack *stack, void *self, const void *nothing)
+static int spawn_responder_on_node(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self;
     (void)nothing;
-    return domus_cluster_spawn(stack, node, "responder", NULL, NULL, PATIENCE_NS, finder_spawned);
+    return domus_cluster_spawn(stack, node, "responder", NULL, NULL, PATIENCE_NS,
+                               ask_spawned_responder);
 }
 
 static const domus_behaviour finder = {
     .name = "finder",
     .state_size = sizeof(bool),
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_finder},
-                             {.type = &mark_type, .handle = finder_told},
+    .on = (const domus_on[]){{.type = &go_type, .handle = spawn_responder_on_node},
+                             {.type = &mark_type, .handle = handle_answer_to_first_mark},
                              {.type = NULL}},
 };
 
 /* ---- Starting either side ---------------------------------------------------------------- */
 
 /* Wait until a node is up: the other one, or with `is_here` this one. */
-static domus_node await_node(domus_cluster *cluster, bool is_here)
+static domus_node wait_until_node_is_up(domus_cluster *cluster, bool is_here)
 {
     domus_node_info infos[NODES_MAX];
     uint64_t end_ns = measure_now_ns() + PATIENCE_NS;
@@ -300,24 +305,24 @@ static void spawn_actors(domus_system *system, const domus_behaviour *behaviour,
         exit_with_error(behaviour->name, error);
 }
 
-static void await_told(void)
+static void wait_for_step_of_thread(void)
 {
     while (sem_wait(&told) != 0)
         continue;
 }
 
-static void start_run(domus_system *system, domus_cluster *cluster)
+static void run_row_as_requester(domus_system *system, domus_cluster *cluster)
 {
-    node = await_node(cluster, false);
+    node = wait_until_node_is_up(cluster, false);
     spawn_actors(system, &finder, NULL, 1);
-    await_told();
+    wait_for_step_of_thread();
     cluster_asks_begin(&asks, side.count);
     cluster_side_await_go(&side);
     if (side.notices)
         spawn_actors(system, &notifier, &(struct notifier){0, 0}, CLUSTER_MARKS_MAX);
     for (uint64_t i = 0; !side.notices && i < CLUSTER_UNDER_WAY && i < side.count; i++)
         spawn_actors(system, &asker, &i, 1);
-    await_told();
+    wait_for_step_of_thread();
     cluster_side_done(&side, wrong);
 }
 
@@ -343,11 +348,11 @@ int main(int argc, char **argv)
         return 1;
     }
     if (side.responds) {
-        (void)await_node(cluster, true);
+        (void)wait_until_node_is_up(cluster, true);
         cluster_side_ready();
         cluster_side_await_end();
     } else {
-        start_run(system, cluster);
+        run_row_as_requester(system, cluster);
     }
     domus_cluster_leave(cluster);
     (void)domus_system_stop(system);

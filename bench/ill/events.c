@@ -22,7 +22,7 @@ struct event {
 };
 
 struct writer {
-    domus_message *group[GROUP_MAX]; /* events that wait for the next commit */
+    domus_message *group[GROUP_MAX]; /* events of this writer that wait for the next commit */
     uint32_t count;
     uint64_t committed, bytes;
 };
@@ -61,7 +61,8 @@ static int writer_commit(domus_stack *stack, void *self, const void *payload)
     struct writer *writer = self;
 
     (void)payload;
-    for (uint32_t i = 0; i < writer->count; i++) { /* stands for one large write */
+    /* this loop stands for one large write to the disk */
+    for (uint32_t i = 0; i < writer->count; i++) {
         writer->bytes += ((const struct event *)domus_message_payload(writer->group[i]))->size;
         domus_message_free(stack, writer->group[i]);
     }

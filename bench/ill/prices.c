@@ -12,7 +12,7 @@
 #include <time.h>
 
 #define ARTICLES 4096
-#define ROWS     64 /* rows that the database returns at a time */
+#define ROWS     64 /* rows that the database returns for one fetch */
 
 struct settings {
     uint64_t fetch_ns, pause_ns;
@@ -21,7 +21,7 @@ struct settings {
 
 static struct settings settings;
 
-/* The prices, which the reader writes and all clients read. */
+/* The prices of all articles, which the reader writes and all clients read. */
 static struct {
     pthread_mutex_t lock;
     uint32_t cents[ARTICLES];
@@ -38,7 +38,7 @@ static void wait_ns(uint64_t ns)
         NULL);
 }
 
-/* The next rows of the cursor: a round trip to the database. */
+/* Fetch the next rows of the cursor, which is a round trip to the database. */
 static void fetch_rows(uint64_t version, uint32_t from, uint32_t *cents)
 {
     wait_ns(settings.fetch_ns);
@@ -46,7 +46,7 @@ static void fetch_rows(uint64_t version, uint32_t from, uint32_t *cents)
         cents[i] = 100 + (uint32_t)((i * 2654435761u + version) % 10000);
 }
 
-/* All prices are to be of one version, so they are written under the lock. */
+/* All prices that a client sees are to be of one version, so they are written under the lock. */
 static void refresh_prices(uint64_t version)
 {
     static uint32_t fresh[ARTICLES];

@@ -14,7 +14,7 @@ static struct settings {
     bool fixed;
 } settings;
 struct session {
-    uint64_t id, used_ns; /* the session's id; 0: the place is free */
+    uint64_t id, used_ns; /* id of the session, and time of its last use; id 0: the place is free */
     char value[16];
 };
 struct store {
@@ -37,8 +37,8 @@ static struct session *find_session(struct store *store, uint64_t id)
     return NULL;
 }
 
-/* Forget sessions that nobody uses any more. (A few behind them may be lost: users log in again.)
- */
+/* Forget sessions that nobody uses any more. (A few sessions behind them in the table may be lost:
+ * their users log in again.) */
 static void forget_unused_sessions(struct store *store, uint64_t now_ns, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -88,7 +88,8 @@ static int store_line(domus_stack *stack, void *self, const void *payload)
     if (sscanf(text + (size < 3 ? size : 3), " %llu %15s", &id, value) < 1 || id == 0)
         return -EINVAL;
 
-    if (!settings.fixed) /* what has expired is not found */
+    /* sessions that have expired are forgotten first, so that they are not found */
+    if (!settings.fixed)
         forget_unused_sessions(store, domus_now_ns(stack), settings.places);
     session = find_session(store, id);
     if (session == NULL)

@@ -20,14 +20,15 @@
 static struct settings {
     uint32_t actors, steps, every, background;
     bool in_pool;
-} settings; /* section `loads` of the configuration; constant once the program has started */
+} settings; /* the section `loads` of the configuration; constant once the program has started */
 
-static domus_address *workers; /* the actors that work; constant once the program has started */
+/* addresses of the actors that work; constant once the program has started */
+static domus_address *workers;
 
 static const domus_type tick_type = {.name = "tick"};
 
-/* Answer a packet with its own bytes, in the memory in which they came. */
-static int answer_packet(domus_stack *stack, const void *packet)
+/* Answer a packet with its own bytes, from the memory in which they came. */
+static int answer_with_packet(domus_stack *stack, const void *packet)
 {
     int error = domus_take(stack);
 
@@ -37,8 +38,9 @@ static int answer_packet(domus_stack *stack, const void *packet)
 /* --- the actors that work
  * ---------------------------------------------------------------------- */
 
-/* Each step needs the result of the last one, so that the work is CPU time and nothing else. */
-static void take_steps(void *self)
+/* Do the steps of a packet's work. Each step needs the result of the last one, so that the work is
+ * CPU time and nothing else. */
+static void do_steps_of_work(void *self)
 {
     volatile uint64_t *kept = self;
     uint64_t word = *kept;
@@ -50,30 +52,31 @@ static void take_steps(void *self)
 
 static int work_on_packet(domus_stack *stack, void *self, const void *packet)
 {
-    take_steps(self);
-    return answer_packet(stack, packet);
+    do_steps_of_work(self);
+    return answer_with_packet(stack, packet);
 }
 
-static int work_unasked(domus_stack *stack, void *self, const void *nothing)
+static int work_in_background(domus_stack *stack, void *self, const void *nothing)
 {
     (void)stack, (void)nothing;
-    take_steps(self);
+    do_steps_of_work(self);
     return 0;
 }
 
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){
-        {&domus_packet_type, work_on_packet, 0}, {&tick_type, work_unasked, 0}, {NULL, NULL, 0}}};
+    .on = (const domus_on[]){{&domus_packet_type, work_on_packet, 0},
+                             {&tick_type, work_in_background, 0},
+                             {NULL, NULL, 0}}};
 
-static int work_on_tick(domus_stack *stack, void *self, const void *nothing)
+static int give_work_to_background(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
     return domus_notice_all(stack, self, settings.background, &tick_type, NULL, NULL);
 }
 
-static int begin_background(domus_stack *stack, void *self)
+static int spawn_background_workers(domus_stack *stack, void *self)
 {
     domus_address *background = self;
     int error = 0;
@@ -86,10 +89,11 @@ static int begin_background(domus_stack *stack, void *self)
 static const domus_behaviour ticker = {
     .name = "ticker",
     .state_size = BACKGROUND_MAX * sizeof(domus_address),
-    .on_mount = begin_background,
-    .on = (const domus_on[]){{&tick_type, work_on_tick, 0}, {NULL, NULL, 0}}};
+    .on_mount = spawn_background_workers,
+    .on = (const domus_on[]){{&tick_type, give_work_to_background, 0}, {NULL, NULL, 0}}};
 
-/* A pool has one address for all of its workers, each of which takes the next packet. */
+/* Make the actors that work. A pool gives one address for all of them, and each packet is taken by
+ * the next one. */
 static int make_workers(domus_system *system)
 {
     const domus_spawn_options options = {.pool = domus_outside_pool_find(system, "work")};
@@ -112,7 +116,7 @@ static int make_workers(domus_system *system)
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-static int take_packet(domus_stack *stack, void *self, const void *payload)
+static int answer_packet_or_give_it_as_work(domus_stack *stack, void *self, const void *payload)
 {
     const domus_packet *packet = payload;
     uint64_t number;
@@ -120,7 +124,7 @@ static int take_packet(domus_stack *stack, void *self, const void *payload)
     (void)self;
     memcpy(&number, domus_slice_data(packet->bytes), sizeof number);
     if (number % settings.every != 0)
-        return answer_packet(stack, packet);
+        return answer_with_packet(stack, packet);
     return domus_forward(stack, workers[number / settings.every % settings.actors]);
 }
 
@@ -131,8 +135,8 @@ static const domus_behaviour service = {
     .name = "loads",
     .kind = DOMUS_CHANNELS,
     .pipeline = &pipeline,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = take_packet},
-                                       {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){
+        {.type = &domus_packet_type, .handle = answer_packet_or_give_it_as_work}, {.type = NULL}}};
 
 static int start_service(domus_system *system, void *argument)
 {

@@ -20,14 +20,15 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-/* one place for each token, all of which may wait at one process, and for its first message */
+/* places in the mailbox of a process: one for each token, because all of them may wait there, and
+ * for its first message */
 #define PLACES     16u
 #define WARM_BYTES 8192u
 
 #define FUTEX_PLACES_MIN 16u
 #define FUTEX_PLACES_MAX 65536u
 
-#ifndef PR_FUTEX_HASH /* the kernel's headers may be older than the kernel */
+#ifndef PR_FUTEX_HASH /* the kernel's headers may be older than the running kernel */
 #define PR_FUTEX_HASH           78
 #define PR_FUTEX_HASH_SET_SLOTS 1
 #endif
@@ -36,8 +37,7 @@ enum kind { NEXT, TOKEN, END };
 
 struct message {
     enum kind kind;
-    /* the number in a message: NEXT: the place of the next process; TOKEN: the passes that are
-     * left */
+    /* for a NEXT the place of the next process; for a TOKEN the passes that it has left */
     uint64_t number;
 };
 
@@ -47,22 +47,23 @@ struct process {
     struct message mail[PLACES];
     uint32_t first;
     uint32_t count;
-    uint64_t next; /* index of the next process; only its own thread uses it */
+    /* index of the process to which tokens are passed; only this process's thread uses it */
+    uint64_t next;
     pthread_t thread;
 };
 
 static struct {
     struct process *processes;
     uint64_t size;
-    uint64_t each; /* number of passes that each token makes */
-    /* the processes in the order of the ring, against the direction of the tokens */
+    uint64_t each; /* number of passes that each token makes in the ring */
+    /* the processes in the order of the ring, against the direction in which tokens go */
     uint32_t *order;
 
-    /* Under `mutex`; the main thread waits for both counts. */
+    /* The fields from here on are guarded by `mutex`; the main thread waits for both counts. */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     uint64_t ready;
-    uint32_t home; /* number of tokens that have come to their end */
+    uint32_t home; /* number of tokens that have made all their passes */
     uint64_t ends[RING_TOKENS];
 } ring = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -74,7 +75,7 @@ static _Noreturn void exit_with_error(const char *what, int status)
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-static void put_message(uint64_t to, struct message message)
+static void put_message_into_mailbox(uint64_t to, struct message message)
 {
     struct process *process = &ring.processes[to];
 
@@ -86,7 +87,7 @@ static void put_message(uint64_t to, struct message message)
     pthread_mutex_unlock(&process->mutex);
 }
 
-static struct message take_message(struct process *process)
+static struct message take_message_from_mailbox(struct process *process)
 {
     pthread_mutex_lock(&process->mutex);
     while (process->count == 0)
@@ -98,7 +99,7 @@ static struct message take_message(struct process *process)
     return message;
 }
 
-static void report_ready(void)
+static void report_process_ready(void)
 {
     pthread_mutex_lock(&ring.mutex);
     if (++ring.ready == ring.size)
@@ -115,21 +116,21 @@ static void report_token_end(uint64_t place)
     pthread_mutex_unlock(&ring.mutex);
 }
 
-static void *run_process(void *process_)
+static void *run_thread_of_process(void *process_)
 {
     struct process *self = process_;
 
     for (;;) {
-        struct message message = take_message(self);
+        struct message message = take_message_from_mailbox(self);
         if (message.kind == END)
             return NULL;
         if (message.kind == NEXT) {
             self->next = message.number;
-            report_ready();
+            report_process_ready();
         } else if (message.number == 0) {
             report_token_end((uint64_t)(self - ring.processes));
         } else {
-            put_message(self->next, (struct message){TOKEN, message.number - 1});
+            put_message_into_mailbox(self->next, (struct message){TOKEN, message.number - 1});
         }
     }
 }
@@ -144,7 +145,7 @@ static uint64_t get_process_at_place(uint64_t place)
 static void end_processes(uint64_t made)
 {
     for (uint64_t i = 0; i < made; i++)
-        put_message(i, (struct message){END, 0});
+        put_message_into_mailbox(i, (struct message){END, 0});
     for (uint64_t i = 0; i < made; i++)
         pthread_join(ring.processes[i].thread, NULL);
 }
@@ -162,7 +163,7 @@ static void make_processes(void)
         if (error == 0)
             error = pthread_cond_init(&process->filled, NULL);
         if (error == 0)
-            error = pthread_create(&process->thread, &attributes, run_process, process);
+            error = pthread_create(&process->thread, &attributes, run_thread_of_process, process);
         if (error == 0)
             continue;
         end_processes(i);
@@ -175,18 +176,19 @@ static void make_processes(void)
 static void connect_processes(void)
 {
     for (uint64_t i = 0; i < ring.size; i++)
-        put_message(get_process_at_place(i),
-                    (struct message){NEXT, get_process_at_place((i == 0 ? ring.size : i) - 1)});
+        put_message_into_mailbox(
+            get_process_at_place(i),
+            (struct message){NEXT, get_process_at_place((i == 0 ? ring.size : i) - 1)});
 }
 
-/* Returns the process at which the token ends that begins at this place of the ring. */
+/* Returns the process at which the token must end that begins at this place of the ring. */
 static uint64_t get_end_of_token(uint64_t place)
 {
     return get_process_at_place((place + ring.size - ring.each % ring.size) % ring.size);
 }
 
-/* Check that each token has ended at its right process, and no two at one. */
-static void check_ends(void)
+/* Check that each token has ended at its right process, and no two tokens at the same one. */
+static void check_ends_of_tokens(void)
 {
     bool seen[RING_TOKENS] = {false};
 
@@ -201,14 +203,14 @@ static void check_ends(void)
     }
 }
 
-static void pass_tokens(void)
+static void start_tokens_and_wait(void)
 {
     uint64_t began_cpu_ns = measure_process_cpu_ns();
     uint64_t began_ns = measure_now_ns();
 
     for (uint64_t i = 0; i < RING_TOKENS; i++)
-        put_message(get_process_at_place(i * ring.size / RING_TOKENS),
-                    (struct message){TOKEN, ring.each});
+        put_message_into_mailbox(get_process_at_place(i * ring.size / RING_TOKENS),
+                                 (struct message){TOKEN, ring.each});
     pthread_mutex_lock(&ring.mutex);
     while (ring.home < RING_TOKENS)
         pthread_cond_wait(&ring.changed, &ring.mutex);
@@ -216,7 +218,7 @@ static void pass_tokens(void)
     printf("passes %" PRIu64 "\n", ring.each * RING_TOKENS);
     printf("seconds %.9f\n", (double)(measure_now_ns() - began_ns) / 1e9);
     printf("cpu_seconds %.9f\n", (double)(measure_process_cpu_ns() - began_cpu_ns) / 1e9);
-    check_ends();
+    check_ends_of_tokens();
 }
 
 static void start_processes(void)
@@ -232,8 +234,9 @@ static void start_processes(void)
     printf("startup_seconds %.9f\n", (double)(measure_now_ns() - began_ns) / 1e9);
 }
 
-/* Touch as much memory as the stacks will use, as all contenders do before their clock starts. */
-static void touch_memory(size_t bytes)
+/* Touch as much memory as the threads' stacks will use, as all contenders do before their clock
+ * starts. */
+static void touch_memory_for_stacks(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -256,7 +259,7 @@ static void enlarge_futex_table(uint64_t size)
     (void)prctl(PR_FUTEX_HASH, PR_FUTEX_HASH_SET_SLOTS, places, 0, 0);
 }
 
-static void run_ring(size_t size, bool shuffled)
+static void run_ring_of_threads(size_t size, bool shuffled)
 {
     ring.size = size;
     ring.each = (size > RING_PASSES_THREADS ? size : RING_PASSES_THREADS) / RING_TOKENS;
@@ -268,10 +271,10 @@ static void run_ring(size_t size, bool shuffled)
         ring.order[i] = (uint32_t)i;
     if (shuffled)
         ring_shuffle(ring.order, size);
-    touch_memory(size * WARM_BYTES);
+    touch_memory_for_stacks(size * WARM_BYTES);
     enlarge_futex_table(size);
     start_processes();
-    pass_tokens();
+    start_tokens_and_wait();
     end_processes(size);
     free(ring.order);
     free(ring.processes);
@@ -288,6 +291,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: actors_threads ring|ring_shuffled SIZE THREADS\n");
         return 2;
     }
-    run_ring((size_t)size, shuffled);
+    run_ring_of_threads((size_t)size, shuffled);
     return 0;
 }

@@ -18,9 +18,9 @@
 
 #define INPUT_MAX       65536u
 #define OUTPUT_MAX      262144u
-#define OUTPUT_ENOUGH   32768u /* notices are written when this many bytes are gathered */
+#define OUTPUT_ENOUGH   32768u /* gathered notices are written when they have this many bytes */
 #define NOTICES_A_BATCH 64u
-/* the most bytes of a publication's head: "PUB", a subject and so on */
+/* bytes of the head of a publication ("PUB", subject, reply, length), at most */
 #define HEAD_MAX 128u
 
 #define RESPONDER "dm.bare.r"
@@ -35,7 +35,7 @@ static size_t input_start, input_end;
 static char output[OUTPUT_MAX];
 static size_t output_length;
 
-/* A message that was received. `reply` is "" if it has none. */
+/* A message that was received from nats-server. `reply` is "" if it has none. */
 struct message {
     char reply[HEAD_MAX];
     const char *payload;
@@ -48,7 +48,7 @@ static _Noreturn void exit_with_error(const char *what)
     exit(1);
 }
 
-static void flush_output(void)
+static void write_gathered_bytes(void)
 {
     size_t written = 0;
 
@@ -64,7 +64,7 @@ static void flush_output(void)
 static void gather_bytes(const void *bytes, size_t length)
 {
     if (length > OUTPUT_MAX - output_length)
-        flush_output();
+        write_gathered_bytes();
     memcpy(output + output_length, bytes, length);
     output_length += length;
 }
@@ -81,8 +81,9 @@ static void gather_number(uint64_t number)
     gather_bytes(digits + sizeof digits - count, count);
 }
 
-/* Gather the head of a publication, whose payload and "\r\n" the caller gathers next. */
-static void gather_head(const char *subject, const char *reply, size_t length)
+/* Gather the head of a publication for the next write; the caller gathers its payload and "\r\n"
+ * next. */
+static void gather_head_of_publication(const char *subject, const char *reply, size_t length)
 {
     gather_bytes("PUB ", 4);
     gather_bytes(subject, strlen(subject));
@@ -98,12 +99,12 @@ static void gather_head(const char *subject, const char *reply, size_t length)
 static void publish_payload(const char *subject, const char *reply, const void *payload,
                             size_t length)
 {
-    gather_head(subject, reply, length);
+    gather_head_of_publication(subject, reply, length);
     gather_bytes(payload, length);
     gather_bytes("\r\n", 2);
 }
 
-/* Read the socket; wait until more bytes are there. */
+/* Read what the socket has, and wait until more bytes have come. */
 static void read_input(void)
 {
     if (input_start > 0) {
@@ -116,14 +117,14 @@ static void read_input(void)
         exit_with_error("the server");
     }
     ssize_t more = read(connection, input + input_end, INPUT_MAX - input_end);
-    if (more == 0) /* the end of the connection: the bench ends the server first */
+    if (more == 0) /* the bench has ended nats-server first, so this side ends, too */
         exit(0);
     if (more < 0)
         exit_with_error("read");
     input_end += (size_t)more;
 }
 
-/* Read the decimal number at the end of the line. */
+/* Returns the decimal number at the end of a line. */
 static size_t read_last_number(const char *line, const char *end)
 {
     size_t number = 0;
@@ -136,8 +137,9 @@ static size_t read_last_number(const char *line, const char *end)
     return number;
 }
 
-/* Copy the reply of "MSG subject sid [reply] length", if it has one. */
-static void copy_reply(const char *line, const char *end, struct message *message)
+/* Copy the reply subject of a line "MSG subject sid [reply] length" into a message, if it has
+ * one. */
+static void copy_reply_subject(const char *line, const char *end, struct message *message)
 {
     const char *words[5] = {line, end, end, end, end};
     size_t count = 1;
@@ -153,10 +155,10 @@ static void copy_reply(const char *line, const char *end, struct message *messag
     message->reply[length] = '\0';
 }
 
-/* Read the next line, and the payload if the line is that of a message. Returns false if more bytes
- * have to come. `ret_message->payload` is NULL if the line is no message; its bytes stay until the
- * next read_input(). */
-static bool read_line(struct message *ret_message)
+/* Read the next line, and the payload behind it if the line is that of a message. Returns false if
+ * more bytes have to come. `ret_message->payload` is NULL if the line is no message; its bytes stay
+ * until the next read_input(). */
+static bool read_line_or_message(struct message *ret_message)
 {
     const char *line = input + input_start;
     size_t there = input_end - input_start;
@@ -170,7 +172,7 @@ static bool read_line(struct message *ret_message)
         size_t length = read_last_number(line, end);
         if (length + 2 > there - used)
             return false;
-        copy_reply(line, end, ret_message);
+        copy_reply_subject(line, end, ret_message);
         ret_message->payload = end + 2;
         ret_message->length = length;
         used += length + 2;
@@ -184,15 +186,15 @@ static bool read_line(struct message *ret_message)
     return true;
 }
 
-/* Wait for the next message. Gathered bytes are written before the wait. */
+/* Wait for the next message. Gathered bytes are written before that. */
 static void wait_for_message(struct message *ret_message)
 {
     for (;;) {
-        while (read_line(ret_message)) {
+        while (read_line_or_message(ret_message)) {
             if (ret_message->payload != NULL)
                 return;
         }
-        flush_output();
+        write_gathered_bytes();
         read_input();
     }
 }
@@ -215,26 +217,26 @@ static void connect_to_server(const char *subject)
     gather_bytes("SUB ", 4);
     gather_bytes(subject, strlen(subject));
     gather_bytes(" 1\r\nPING\r\n", 10);
-    flush_output();
-    /* PONG means that the server has the subscription. */
+    write_gathered_bytes();
+    /* the answer PONG means that the server has the subscription */
     for (;;) {
         struct message message;
         read_input();
         bool is_there = memmem(input, input_end, "PONG\r\n", 6) != NULL;
-        while (read_line(&message))
+        while (read_line_or_message(&message))
             continue;
         if (is_there)
             break;
     }
-    flush_output();
+    write_gathered_bytes();
 }
 
 /* ---- The responder ------------------------------------------------------------------------ */
 
-/* Answer a publication that has one ask, or, as a batch, several asks. */
+/* Answer a publication that has one ask, or, with the style `batch`, several asks. */
 static void answer_publication(const struct message *message)
 {
-    gather_head(message->reply, "", message->length);
+    gather_head_of_publication(message->reply, "", message->length);
     for (size_t at = 0; at + CLUSTER_ASK_BYTES <= message->length; at += CLUSTER_ASK_BYTES) {
         struct cluster_words words;
         memcpy(&words, message->payload + at, sizeof words);
@@ -270,8 +272,8 @@ static _Noreturn void run_responder(void)
 
 /* ---- The requester ------------------------------------------------------------------------ */
 
-/* Send the asks as one publication, or as one publication each. */
-static void send_asks(const struct cluster_words *asks, size_t count)
+/* Send asks: with the style `batch` as one publication, otherwise as one publication each. */
+static void send_asks_to_responder(const struct cluster_words *asks, size_t count)
 {
     if (batches && count > 0) {
         publish_payload(RESPONDER, REQUESTER, asks, count * sizeof asks[0]);
@@ -298,7 +300,7 @@ static bool handle_answers(struct cluster_asks *asks, const struct message *mess
     return true;
 }
 
-static const char *run_row_ask(void)
+static const char *run_row_of_asks(void)
 {
     static struct cluster_asks asks;
     struct cluster_words next[CLUSTER_UNDER_WAY];
@@ -309,20 +311,21 @@ static const char *run_row_ask(void)
         next[count++] = (struct cluster_words){i, 0};
     for (;;) {
         struct message message;
-        send_asks(next, count);
+        send_asks_to_responder(next, count);
         count = 0;
         if (asks.answered == side.count)
             return NULL;
         wait_for_message(&message);
-        do { /* handles all messages that have come together */
+        do { /* this loop handles all messages that have come together */
             if (message.payload != NULL && !handle_answers(&asks, &message, next, &count))
                 return "an answer";
-        } while (read_line(&message));
+        } while (read_line_or_message(&message));
     }
 }
 
-/* Wait for the answer to the oldest mark under way, which was sent after `sent` notices. */
-static bool is_mark_answer_right(uint64_t sent)
+/* Wait for the answer to the oldest mark under way, and check it. The mark was sent after `sent`
+ * notices. */
+static bool await_right_answer_to_mark(uint64_t sent)
 {
     struct message message;
     struct cluster_words counts;
@@ -334,25 +337,26 @@ static bool is_mark_answer_right(uint64_t sent)
     return cluster_side_mark_is_right(counts, sent);
 }
 
-/* Gather a publication of notices, whose first number is `number`. */
-static void gather_notices(uint64_t number, size_t count)
+/* Gather a publication of `count` notices, the first of which has the number `number`. */
+static void gather_publication_of_notices(uint64_t number, size_t count)
 {
     char notice[CLUSTER_NOTICE_BYTES] = {0};
 
-    gather_head(RESPONDER, "", count * sizeof notice);
+    gather_head_of_publication(RESPONDER, "", count * sizeof notice);
     for (size_t i = 0; i < count; i++, number++) {
         memcpy(notice, &number, sizeof number);
         gather_bytes(notice, sizeof notice);
     }
     gather_bytes("\r\n", 2);
     if (output_length >= OUTPUT_ENOUGH)
-        flush_output();
+        write_gathered_bytes();
 }
 
-static const char *run_row_notice(void)
+static const char *run_row_of_notices(void)
 {
     uint64_t sent = 0;
-    uint64_t answered = 0; /* number of notices before the last mark that was answered */
+    /* number of notices that were sent before the last mark that was answered */
+    uint64_t answered = 0;
 
     while (sent < side.count) {
         uint64_t until = sent + CLUSTER_NOTICES_A_MARK;
@@ -360,20 +364,20 @@ static const char *run_row_notice(void)
         while (sent < until) {
             size_t count = batches ? NOTICES_A_BATCH : 1;
             count = count < until - sent ? count : (size_t)(until - sent);
-            gather_notices(sent, count);
+            gather_publication_of_notices(sent, count);
             sent += count;
         }
         publish_payload(RESPONDER, REQUESTER, &(struct cluster_words){0, 0}, CLUSTER_ASK_BYTES);
         if (sent - answered >= CLUSTER_MARKS_MAX * CLUSTER_NOTICES_A_MARK) {
             answered += CLUSTER_NOTICES_A_MARK;
-            if (!is_mark_answer_right(answered))
+            if (!await_right_answer_to_mark(answered))
                 return "a mark";
         }
     }
     while (answered < side.count) {
         answered += CLUSTER_NOTICES_A_MARK;
         answered = answered < side.count ? answered : side.count;
-        if (!is_mark_answer_right(answered))
+        if (!await_right_answer_to_mark(answered))
             return "a mark";
     }
     return NULL;
@@ -391,6 +395,6 @@ int main(int argc, char **argv)
     publish_payload(RESPONDER, REQUESTER, &(struct cluster_words){0, 0}, CLUSTER_ASK_BYTES);
     wait_for_message(&message);
     cluster_side_await_go(&side);
-    cluster_side_done(&side, side.notices ? run_row_notice() : run_row_ask());
+    cluster_side_done(&side, side.notices ? run_row_of_notices() : run_row_of_asks());
     return 0;
 }

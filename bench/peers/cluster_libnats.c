@@ -25,9 +25,10 @@ static struct cluster_side side;
 static natsConnection *connection;
 static natsInbox *inbox;
 static struct cluster_asks asks;
-static struct cluster_words counts; /* counts of the responder; only its callback uses them */
+/* what the responder has counted; only its callback uses this */
+static struct cluster_words counts;
 static atomic_bool wrong;
-static sem_t done; /* posted when the row is done, or a mark was answered */
+static sem_t done; /* posted by a callback when the row is done, or when a mark was answered */
 
 static void require_success(natsStatus status, const char *what)
 {
@@ -37,7 +38,7 @@ static void require_success(natsStatus status, const char *what)
     exit(1);
 }
 
-static bool read_words(natsMsg *message, struct cluster_words *ret_words)
+static bool read_words_of_payload(natsMsg *message, struct cluster_words *ret_words)
 {
     if (natsMsg_GetDataLength(message) != (int)sizeof *ret_words)
         return false;
@@ -45,7 +46,7 @@ static bool read_words(natsMsg *message, struct cluster_words *ret_words)
     return true;
 }
 
-static void send_ask(uint64_t number)
+static void send_ask_with_number(uint64_t number)
 {
     struct cluster_words words = {number, 0};
 
@@ -56,8 +57,8 @@ static void send_ask(uint64_t number)
 
 /* ---- The responder ------------------------------------------------------------------------ */
 
-static void handle_message(natsConnection *nc, natsSubscription *subscription, natsMsg *message,
-                           void *closure)
+static void handle_message_at_responder(natsConnection *nc, natsSubscription *subscription,
+                                        natsMsg *message, void *closure)
 {
     (void)nc;
     (void)subscription;
@@ -69,7 +70,7 @@ static void handle_message(natsConnection *nc, natsSubscription *subscription, n
     if (reply == NULL) {
         memcpy(&number, natsMsg_GetData(message), sizeof number);
         counts = cluster_side_count(counts, number);
-    } else if (read_words(message, &words)) {
+    } else if (read_words_of_payload(message, &words)) {
         words = side.notices ? counts : cluster_side_answer(words);
         require_success(natsConnection_Publish(connection, reply, &words, sizeof words),
                         "an answer");
@@ -87,22 +88,23 @@ static void handle_answer(natsConnection *nc, natsSubscription *subscription, na
     (void)closure;
     struct cluster_words words;
 
-    if (!read_words(message, &words) || !cluster_asks_take(&asks, words)) {
+    if (!read_words_of_payload(message, &words) || !cluster_asks_take(&asks, words)) {
         wrong = true;
         sem_post(&done);
     } else if (asks.answered == side.count) {
         sem_post(&done);
     } else if (words.first + CLUSTER_UNDER_WAY < side.count) {
-        send_ask(words.first + CLUSTER_UNDER_WAY);
+        send_ask_with_number(words.first + CLUSTER_UNDER_WAY);
     }
     natsMsg_Destroy(message);
 }
 
-/* number of notices before the last mark that was answered; only handle_mark() uses it */
+/* number of notices that were sent before the last mark that was answered; only
+ * handle_answer_to_mark() uses it */
 static uint64_t marked;
 
-static void handle_mark(natsConnection *nc, natsSubscription *subscription, natsMsg *message,
-                        void *closure)
+static void handle_answer_to_mark(natsConnection *nc, natsSubscription *subscription,
+                                  natsMsg *message, void *closure)
 {
     (void)nc;
     (void)subscription;
@@ -111,21 +113,21 @@ static void handle_mark(natsConnection *nc, natsSubscription *subscription, nats
 
     marked += CLUSTER_NOTICES_A_MARK;
     marked = marked < side.count ? marked : side.count;
-    if (!read_words(message, &words) || !cluster_side_mark_is_right(words, marked))
+    if (!read_words_of_payload(message, &words) || !cluster_side_mark_is_right(words, marked))
         wrong = true;
     natsMsg_Destroy(message);
     sem_post(&done);
 }
 
-static const char *run_row_ask(void)
+static const char *run_row_of_asks(void)
 {
     for (uint64_t i = 0; i < CLUSTER_UNDER_WAY && i < side.count; i++)
-        send_ask(i);
+        send_ask_with_number(i);
     sem_wait(&done);
     return wrong ? "an answer" : NULL;
 }
 
-static const char *run_row_notice(void)
+static const char *run_row_of_notices(void)
 {
     char notice[CLUSTER_NOTICE_BYTES] = {0};
     uint64_t marks = 0;
@@ -138,7 +140,7 @@ static const char *run_row_notice(void)
         number++;
         if (number % CLUSTER_NOTICES_A_MARK != 0 && number != side.count)
             continue;
-        send_ask(0);
+        send_ask_with_number(0);
         marks++;
         if (marks - answered == CLUSTER_MARKS_MAX) {
             sem_wait(&done);
@@ -150,7 +152,8 @@ static const char *run_row_notice(void)
     return wrong ? "a mark" : NULL;
 }
 
-/* Ask for all numbers that are `first` modulo CLUSTER_UNDER_WAY, one after the other. */
+/* Ask, one after the other, for all numbers that are `first` modulo CLUSTER_UNDER_WAY; run by a
+ * thread of its own. */
 static void *ask_one_after_the_other(void *first_)
 {
     const uint64_t *first = first_;
@@ -162,14 +165,14 @@ static void *ask_one_after_the_other(void *first_)
                                                sizeof words, TIMEOUT_MS),
                         "a request");
         struct cluster_words right = cluster_side_answer(words);
-        if (!read_words(message, &words) || memcmp(&words, &right, sizeof right) != 0)
+        if (!read_words_of_payload(message, &words) || memcmp(&words, &right, sizeof right) != 0)
             wrong = true;
         natsMsg_Destroy(message);
     }
     return NULL;
 }
 
-static const char *run_row_ask_by_threads(void)
+static const char *run_row_of_asks_by_threads(void)
 {
     pthread_t threads[CLUSTER_UNDER_WAY];
     uint64_t firsts[CLUSTER_UNDER_WAY];
@@ -216,24 +219,24 @@ int main(int argc, char **argv)
     sem_init(&done, 0, 0);
     open_connection();
     if (side.responds) {
-        subscribe_to_subject(RESPONDER, handle_message);
+        subscribe_to_subject(RESPONDER, handle_message_at_responder);
         cluster_side_ready();
         cluster_side_await_end();
-        _exit(0); /* ends the process at once, because the library's threads still run */
+        _exit(0); /* _exit() ends the process at once, because the library's threads still run */
     }
     require_success(natsInbox_Create(&inbox), "inbox");
     cluster_asks_begin(&asks, side.count);
-    subscribe_to_subject(inbox, side.notices ? handle_mark : handle_answer);
+    subscribe_to_subject(inbox, side.notices ? handle_answer_to_mark : handle_answer);
     require_success(
         natsConnection_Request(&message, connection, RESPONDER, &words, sizeof words, TIMEOUT_MS),
         "the first request");
     natsMsg_Destroy(message);
     cluster_side_await_go(&side);
     if (side.notices)
-        cluster_side_done(&side, run_row_notice());
+        cluster_side_done(&side, run_row_of_notices());
     else if (strcmp(side.style, "threads") == 0)
-        cluster_side_done(&side, run_row_ask_by_threads());
+        cluster_side_done(&side, run_row_of_asks_by_threads());
     else
-        cluster_side_done(&side, run_row_ask());
+        cluster_side_done(&side, run_row_of_asks());
     _exit(0);
 }

@@ -19,9 +19,10 @@
 #include <unistd.h>
 
 #define EVENTS_MAX  512
-#define BUFFER_SIZE 16384 /* the most bytes of a TLS record */
+#define BUFFER_SIZE 16384 /* bytes of the content of a TLS record, at most */
 
-/* The pointer of an epoll event points to a connection, or to one of these two. */
+/* The pointer in an epoll event points to a connection, to `is_listener` (the listening socket), or
+ * to `is_term` (SIGTERM). */
 static char is_listener, is_term;
 
 static void watch_descriptor(int epoll, int fd, void *what)

@@ -28,18 +28,20 @@ struct server {
     struct io_uring ring;
     struct io_uring_buf_ring *buffer_ring;
     char *buffers;
-    struct msghdr room; /* bytes of a buffer that are kept for the sender's address */
+    /* tells the kernel how many bytes of each buffer to keep for the sender's address */
+    struct msghdr room;
     int fd;
-    int returned; /* number of buffers put into the ring in this turn, not yet published */
+    /* number of buffers that were put into the ring in this turn and not yet published */
+    int returned;
     bool stopping;
 };
 
-static uint64_t make_tag(enum operation operation, unsigned int buffer)
+static uint64_t make_tag_of_operation(enum operation operation, unsigned int buffer)
 {
     return (uint64_t)operation << 56 | buffer;
 }
 
-static struct io_uring_sqe *get_next_sqe(struct server *server)
+static struct io_uring_sqe *get_next_free_sqe(struct server *server)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&server->ring);
 
@@ -54,33 +56,33 @@ static struct io_uring_sqe *get_next_sqe(struct server *server)
     return sqe;
 }
 
-static char *get_buffer(const struct server *server, unsigned int buffer)
+static char *get_buffer_of_number(const struct server *server, unsigned int buffer)
 {
     return server->buffers + (size_t)buffer * BUFFER_SIZE;
 }
 
-static void return_buffer(struct server *server, unsigned int buffer)
+static void return_buffer_to_ring(struct server *server, unsigned int buffer)
 {
-    io_uring_buf_ring_add(server->buffer_ring, get_buffer(server, buffer), BUFFER_SIZE,
+    io_uring_buf_ring_add(server->buffer_ring, get_buffer_of_number(server, buffer), BUFFER_SIZE,
                           (unsigned short)buffer, io_uring_buf_ring_mask(BUFFERS),
                           server->returned++);
 }
 
-static void arm_receive(struct server *server)
+static void arm_multishot_receive(struct server *server)
 {
-    struct io_uring_sqe *sqe = get_next_sqe(server);
+    struct io_uring_sqe *sqe = get_next_free_sqe(server);
 
     io_uring_prep_recvmsg_multishot(sqe, server->fd, &server->room, 0);
     sqe->flags |= IOSQE_BUFFER_SELECT;
     sqe->buf_group = BUFFER_GROUP;
-    sqe->user_data = make_tag(RECEIVE, 0);
+    sqe->user_data = make_tag_of_operation(RECEIVE, 0);
 }
 
 static void send_datagram_back(struct server *server, unsigned int buffer, int size)
 {
     struct io_uring_recvmsg_out *out =
-        io_uring_recvmsg_validate(get_buffer(server, buffer), size, &server->room);
-    struct io_uring_sqe *sqe = get_next_sqe(server);
+        io_uring_recvmsg_validate(get_buffer_of_number(server, buffer), size, &server->room);
+    struct io_uring_sqe *sqe = get_next_free_sqe(server);
 
     if (out == NULL)
         peer_fail("recvmsg");
@@ -90,25 +92,25 @@ static void send_datagram_back(struct server *server, unsigned int buffer, int s
                        MSG_NOSIGNAL | MSG_DONTWAIT);
     sqe->addr2 = (uintptr_t)io_uring_recvmsg_name(out);
     sqe->addr_len = (uint16_t)out->namelen;
-    sqe->user_data = make_tag(SEND, buffer);
+    sqe->user_data = make_tag_of_operation(SEND, buffer);
 }
 
-static void handle_received(struct server *server, const struct io_uring_cqe *cqe)
+static void handle_received_datagram(struct server *server, const struct io_uring_cqe *cqe)
 {
     if ((cqe->flags & IORING_CQE_F_BUFFER) != 0)
         send_datagram_back(server, cqe->flags >> IORING_CQE_BUFFER_SHIFT, cqe->res);
     if ((cqe->flags & IORING_CQE_F_MORE) == 0)
-        arm_receive(server);
+        arm_multishot_receive(server);
 }
 
 static void dispatch_completion(struct server *server, const struct io_uring_cqe *cqe)
 {
     switch ((enum operation)(cqe->user_data >> 56)) {
     case RECEIVE:
-        handle_received(server, cqe);
+        handle_received_datagram(server, cqe);
         break;
     case SEND:
-        return_buffer(server, (unsigned int)cqe->user_data & 0xffff);
+        return_buffer_to_ring(server, (unsigned int)cqe->user_data & 0xffff);
         break;
     case TERM:
         server->stopping = true;
@@ -170,7 +172,7 @@ static void open_ring(struct server *server)
     }
     (void)io_uring_register_ring_fd(&server->ring);
     for (unsigned int i = 0; i < BUFFERS; i++)
-        return_buffer(server, i);
+        return_buffer_to_ring(server, i);
     io_uring_buf_ring_advance(server->buffer_ring, server->returned);
     server->returned = 0;
 }
@@ -189,10 +191,10 @@ int main(int argc, char **argv)
         peer_fail("bind");
     int signals = peer_signal_open();
     open_ring(&server);
-    arm_receive(&server);
-    struct io_uring_sqe *sqe = get_next_sqe(&server);
+    arm_multishot_receive(&server);
+    struct io_uring_sqe *sqe = get_next_free_sqe(&server);
     io_uring_prep_poll_add(sqe, signals, POLLIN);
-    sqe->user_data = make_tag(TERM, 0);
+    sqe->user_data = make_tag_of_operation(TERM, 0);
     peer_announce(&server.peer, server.fd);
     serve_datagrams(&server);
     peer_report(&server.peer);

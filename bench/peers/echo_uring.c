@@ -20,23 +20,24 @@
 #define SUBMISSIONS 4096
 #define COMPLETIONS 16384
 #define BUFFERS     1024
-/* bytes; the default of domus; a third argument of the program changes it */
+/* bytes of a receive buffer, as domus has them by default; a third argument of the program changes
+ * them */
 #define BUFFER_SIZE  4096
 #define PAGE_SIZE    4096
 #define BUFFER_GROUP 0
-#define PIECES_MAX   16 /* the most pieces of one send */
+#define PIECES_MAX   16 /* pieces that one send may have */
 #define FDS_MAX      32768
 #define NONE         (-1)
 
 enum operation { ACCEPT, RECEIVE, SEND, CLOSE, TERM };
 
-/* The buffers of a connection that are to be sent, as a list of their numbers that `next_buffer`
+/* A connection, with its buffers that are to be sent: a list of buffer numbers that `next_buffer`
  * links. */
 struct connection {
     int first;        /* number of the oldest buffer that is not sent yet; NONE: there is none */
-    int last;         /* number of the newest buffer */
-    int pieces;       /* number of buffers in the send that is in flight; 0: none is */
-    int next_touched; /* the next connection that has something to send in this turn */
+    int last;         /* number of the newest buffer that is not sent yet */
+    int pieces;       /* number of buffers in the send that is in flight; 0: no send is */
+    int next_touched; /* the next connection of those that have something to send in this turn */
     bool is_touched;
     struct msghdr message;
     struct iovec vector[PIECES_MAX];
@@ -49,21 +50,23 @@ struct server {
     char *buffers;
     size_t buffer_size;
     int listener;
-    int touched; /* the first connection that has something to send; NONE: there is none */
-    struct connection *connections; /* array of FDS_MAX connections, by descriptor */
+    /* the first connection of those that have something to send; NONE: there is none */
+    int touched;
+    /* all connections: an array of FDS_MAX, indexed by descriptor */
+    struct connection *connections;
     int next_buffer[BUFFERS];
-    size_t lengths[BUFFERS]; /* bytes that were received into each buffer */
-    /* number of buffers put into the ring in this turn, not yet published */
+    size_t lengths[BUFFERS]; /* for each buffer, the bytes that were received into it */
+    /* number of buffers that were put into the ring in this turn and not yet published */
     int returned;
     bool stopping;
 };
 
-static uint64_t make_tag(enum operation operation, int fd)
+static uint64_t make_tag_of_operation(enum operation operation, int fd)
 {
     return (uint64_t)operation << 56 | (uint32_t)fd;
 }
 
-static struct io_uring_sqe *get_next_sqe(struct server *server)
+static struct io_uring_sqe *get_next_free_sqe(struct server *server)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&server->ring);
 
@@ -78,37 +81,37 @@ static struct io_uring_sqe *get_next_sqe(struct server *server)
     return sqe;
 }
 
-static char *get_buffer(const struct server *server, unsigned int buffer)
+static char *get_buffer_of_number(const struct server *server, unsigned int buffer)
 {
     return server->buffers + (size_t)buffer * server->buffer_size;
 }
 
-static void return_buffer(struct server *server, unsigned int buffer)
+static void return_buffer_to_ring(struct server *server, unsigned int buffer)
 {
-    io_uring_buf_ring_add(server->buffer_ring, get_buffer(server, buffer),
+    io_uring_buf_ring_add(server->buffer_ring, get_buffer_of_number(server, buffer),
                           (unsigned int)server->buffer_size, (unsigned short)buffer,
                           io_uring_buf_ring_mask(BUFFERS), server->returned++);
 }
 
-static void arm_accept(struct server *server)
+static void arm_multishot_accept(struct server *server)
 {
-    struct io_uring_sqe *sqe = get_next_sqe(server);
+    struct io_uring_sqe *sqe = get_next_free_sqe(server);
 
     io_uring_prep_multishot_accept(sqe, server->listener, NULL, NULL, SOCK_CLOEXEC);
-    sqe->user_data = make_tag(ACCEPT, server->listener);
+    sqe->user_data = make_tag_of_operation(ACCEPT, server->listener);
 }
 
-static void arm_receive(struct server *server, int fd)
+static void arm_multishot_receive(struct server *server, int fd)
 {
-    struct io_uring_sqe *sqe = get_next_sqe(server);
+    struct io_uring_sqe *sqe = get_next_free_sqe(server);
 
     io_uring_prep_recv_multishot(sqe, fd, NULL, 0, 0);
     sqe->flags |= IOSQE_BUFFER_SELECT;
     sqe->buf_group = BUFFER_GROUP;
-    sqe->user_data = make_tag(RECEIVE, fd);
+    sqe->user_data = make_tag_of_operation(RECEIVE, fd);
 }
 
-static void handle_accepted(struct server *server, const struct io_uring_cqe *cqe)
+static void handle_accepted_connection(struct server *server, const struct io_uring_cqe *cqe)
 {
     if (cqe->res >= FDS_MAX) {
         errno = EMFILE;
@@ -116,13 +119,13 @@ static void handle_accepted(struct server *server, const struct io_uring_cqe *cq
     }
     if (cqe->res >= 0) {
         server->connections[cqe->res] = (struct connection){.first = NONE, .last = NONE};
-        arm_receive(server, cqe->res);
+        arm_multishot_receive(server, cqe->res);
     }
     if ((cqe->flags & IORING_CQE_F_MORE) == 0)
-        arm_accept(server);
+        arm_multishot_accept(server);
 }
 
-/* Note that the connection has something to send at the end of this turn. */
+/* Note that a connection has something to send at the end of this turn. */
 static void mark_connection_to_send(struct server *server, int fd)
 {
     struct connection *connection = &server->connections[fd];
@@ -134,7 +137,7 @@ static void mark_connection_to_send(struct server *server, int fd)
     server->touched = fd;
 }
 
-static void handle_received(struct server *server, const struct io_uring_cqe *cqe, int fd)
+static void handle_received_bytes(struct server *server, const struct io_uring_cqe *cqe, int fd)
 {
     if (cqe->res > 0) {
         int buffer = (int)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
@@ -149,30 +152,30 @@ static void handle_received(struct server *server, const struct io_uring_cqe *cq
             server->next_buffer[connection->last] = buffer;
         connection->last = buffer;
         mark_connection_to_send(server, fd);
-        /* A multishot receive may end with data in its last completion, when the completion queue
-         * overflowed. */
+        /* When the completion queue has overflowed, a multishot receive may end with a completion
+         * that still has data. */
         if ((cqe->flags & IORING_CQE_F_MORE) == 0)
-            arm_receive(server, fd);
+            arm_multishot_receive(server, fd);
     } else if (cqe->res == -ENOBUFS) {
-        arm_receive(server, fd);
+        arm_multishot_receive(server, fd);
     } else {
-        struct io_uring_sqe *sqe = get_next_sqe(server);
+        struct io_uring_sqe *sqe = get_next_free_sqe(server);
 
         io_uring_prep_close(sqe, fd);
-        sqe->user_data = make_tag(CLOSE, fd);
+        sqe->user_data = make_tag_of_operation(CLOSE, fd);
     }
 }
 
-/* Send the pieces that a connection has, up to PIECES_MAX. */
-static void send_pieces(struct server *server, int fd)
+/* Send the buffers that wait on a connection, up to PIECES_MAX of them. */
+static void send_pieces_of_connection(struct server *server, int fd)
 {
     struct connection *connection = &server->connections[fd];
-    struct io_uring_sqe *sqe = get_next_sqe(server);
+    struct io_uring_sqe *sqe = get_next_free_sqe(server);
 
     for (int buffer = connection->first; buffer != NONE && connection->pieces < PIECES_MAX;
          buffer = server->next_buffer[buffer])
         connection->vector[connection->pieces++] = (struct iovec){
-            .iov_base = get_buffer(server, (unsigned int)buffer),
+            .iov_base = get_buffer_of_number(server, (unsigned int)buffer),
             .iov_len = server->lengths[buffer],
         };
     if (connection->pieces == 1) {
@@ -183,23 +186,23 @@ static void send_pieces(struct server *server, int fd)
         connection->message.msg_iovlen = (size_t)connection->pieces;
         io_uring_prep_sendmsg(sqe, fd, &connection->message, MSG_WAITALL | MSG_NOSIGNAL);
     }
-    sqe->user_data = make_tag(SEND, fd);
+    sqe->user_data = make_tag_of_operation(SEND, fd);
 }
 
-static void send_pieces_of_all(struct server *server)
+static void send_pieces_of_all_connections(struct server *server)
 {
     while (server->touched != NONE) {
         int fd = server->touched;
 
         server->touched = server->connections[fd].next_touched;
         server->connections[fd].is_touched = false;
-        send_pieces(server, fd);
+        send_pieces_of_connection(server, fd);
     }
 }
 
-/* Return the buffers of a send to the kernel. A send that the peer's end has cut short is not
- * repeated. */
-static void handle_sent(struct server *server, int fd)
+/* Return the buffers of a send that has ended to the kernel. A send that was cut short by the end
+ * of the peer is not repeated. */
+static void handle_completed_send(struct server *server, int fd)
 {
     struct connection *connection = &server->connections[fd];
 
@@ -207,7 +210,7 @@ static void handle_sent(struct server *server, int fd)
         int buffer = connection->first;
 
         connection->first = server->next_buffer[buffer];
-        return_buffer(server, (unsigned int)buffer);
+        return_buffer_to_ring(server, (unsigned int)buffer);
     }
     if (connection->first != NONE)
         mark_connection_to_send(server, fd);
@@ -219,13 +222,13 @@ static void dispatch_completion(struct server *server, const struct io_uring_cqe
 
     switch ((enum operation)(cqe->user_data >> 56)) {
     case ACCEPT:
-        handle_accepted(server, cqe);
+        handle_accepted_connection(server, cqe);
         break;
     case RECEIVE:
-        handle_received(server, cqe, fd);
+        handle_received_bytes(server, cqe, fd);
         break;
     case SEND:
-        handle_sent(server, fd);
+        handle_completed_send(server, fd);
         break;
     case TERM:
         server->stopping = true;
@@ -253,7 +256,7 @@ static void serve_connections(struct server *server)
             count++;
         }
         io_uring_cq_advance(&server->ring, count);
-        send_pieces_of_all(server);
+        send_pieces_of_all_connections(server);
         if (server->returned > 0) {
             io_uring_buf_ring_advance(server->buffer_ring, server->returned);
             server->returned = 0;
@@ -297,7 +300,7 @@ static void open_buffers(struct server *server)
     }
     io_uring_buf_ring_init(server->buffer_ring);
     for (unsigned int i = 0; i < BUFFERS; i++)
-        return_buffer(server, i);
+        return_buffer_to_ring(server, i);
     io_uring_buf_ring_advance(server->buffer_ring, server->returned);
     server->returned = 0;
 }
@@ -321,10 +324,10 @@ int main(int argc, char **argv)
     server.connections = calloc(FDS_MAX, sizeof *server.connections);
     if (server.connections == NULL)
         peer_fail("connections");
-    arm_accept(&server);
-    struct io_uring_sqe *sqe = get_next_sqe(&server);
+    arm_multishot_accept(&server);
+    struct io_uring_sqe *sqe = get_next_free_sqe(&server);
     io_uring_prep_poll_add(sqe, on_term, POLLIN);
-    sqe->user_data = make_tag(TERM, on_term);
+    sqe->user_data = make_tag_of_operation(TERM, on_term);
 
     peer_announce(&server.peer, server.listener);
     serve_connections(&server);

@@ -22,7 +22,7 @@ static struct peer peer;
 static void require_success(const char *what, int result)
 {
     if (result < 0) {
-        errno = -result; /* negative errno: on Unix the codes of libuv are that */
+        errno = -result; /* libuv's codes of errors are negative errnos on Unix */
         peer_fail(what);
     }
 }
@@ -36,12 +36,12 @@ static void *allocate_memory(size_t size)
     return memory;
 }
 
-static struct answer *get_answer(const char *bytes)
+static struct answer *get_answer_of_bytes(const char *bytes)
 {
     return (struct answer *)(void *)(bytes - offsetof(struct answer, bytes));
 }
 
-static void on_room_wanted(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buffer)
+static void on_room_for_read_wanted(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buffer)
 {
     struct answer *answer = allocate_memory(sizeof *answer);
 
@@ -50,34 +50,35 @@ static void on_room_wanted(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_
     *ret_buffer = uv_buf_init(answer->bytes, BUFFER_SIZE);
 }
 
-static void on_written(uv_write_t *request, int status)
+static void on_answer_written(uv_write_t *request, int status)
 {
     (void)status;
     free((struct answer *)(void *)request);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_handle_closed(uv_handle_t *handle)
 {
     free(handle);
 }
 
-static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
+static void on_bytes_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 {
-    struct answer *answer = buffer->base == NULL ? NULL : get_answer(buffer->base);
+    struct answer *answer = buffer->base == NULL ? NULL : get_answer_of_bytes(buffer->base);
 
     if (length > 0) {
         uv_buf_t bytes = uv_buf_init(answer->bytes, (unsigned int)length);
 
         peer.received++;
-        require_success("uv_write", uv_write(&answer->request, stream, &bytes, 1, on_written));
+        require_success("uv_write",
+                        uv_write(&answer->request, stream, &bytes, 1, on_answer_written));
         return;
     }
     free(answer);
     if (length < 0)
-        uv_close((uv_handle_t *)stream, on_closed);
+        uv_close((uv_handle_t *)stream, on_handle_closed);
 }
 
-static void on_connection(uv_stream_t *listener, int status)
+static void on_new_connection(uv_stream_t *listener, int status)
 {
     uv_tcp_t *connection = allocate_memory(sizeof *connection);
 
@@ -85,11 +86,11 @@ static void on_connection(uv_stream_t *listener, int status)
     require_success("uv_tcp_init", uv_tcp_init(listener->loop, connection));
     require_success("uv_accept", uv_accept(listener, (uv_stream_t *)connection));
     require_success("uv_tcp_nodelay", uv_tcp_nodelay(connection, 1));
-    require_success("uv_read_start",
-                    uv_read_start((uv_stream_t *)connection, on_room_wanted, on_read));
+    require_success("uv_read_start", uv_read_start((uv_stream_t *)connection,
+                                                   on_room_for_read_wanted, on_bytes_read));
 }
 
-static void on_term(uv_signal_t *signal, int number)
+static void on_signal_term(uv_signal_t *signal, int number)
 {
     (void)number;
     uv_stop(signal->loop);
@@ -105,11 +106,11 @@ int main(int argc, char **argv)
 
     peer_init(&peer, argc, argv);
     require_success("uv_signal_init", uv_signal_init(loop, &signal));
-    require_success("uv_signal_start", uv_signal_start(&signal, on_term, SIGTERM));
+    require_success("uv_signal_start", uv_signal_start(&signal, on_signal_term, SIGTERM));
     require_success("uv_ip4_addr", uv_ip4_addr("127.0.0.1", peer.port, &address));
     require_success("uv_tcp_init", uv_tcp_init(loop, &listener));
     require_success("uv_tcp_bind", uv_tcp_bind(&listener, (const struct sockaddr *)&address, 0));
-    require_success("uv_listen", uv_listen((uv_stream_t *)&listener, BACKLOG, on_connection));
+    require_success("uv_listen", uv_listen((uv_stream_t *)&listener, BACKLOG, on_new_connection));
     require_success("uv_fileno", uv_fileno((const uv_handle_t *)&listener, &fd));
     peer_announce(&peer, fd);
     uv_run(loop, UV_RUN_DEFAULT);

@@ -12,7 +12,7 @@
 struct peer {
     uint16_t port;
     int cpu;
-    uint64_t cpu_ns; /* CPU time of the process when it printed `listening` */
+    uint64_t cpu_ns; /* CPU time that the process had used when it printed `listening` */
     uint64_t received;
 };
 
@@ -28,13 +28,14 @@ int peer_listen(struct peer *peer, int flags);
  * for the descriptor beside its sockets, so the signal costs nothing and cannot be missed. */
 int peer_signal_open(void);
 
-/* Print `listening PORT` with the port of the socket. CPU time counts from here on. */
+/* Print `listening PORT` with the port of the socket. The CPU time of peer_report() counts from
+ * here on. */
 void peer_announce(struct peer *peer, int listener);
 
-/* Print the CPU time since peer_listening(), and how many times bytes were received. */
+/* Print the CPU time since peer_announce(), and how many times bytes were received. */
 void peer_report(const struct peer *peer);
 
-/* Print `what` and the text of errno, and exit with 1. */
+/* Print `what` failed and the text of errno, and exit with 1. */
 _Noreturn void peer_fail(const char *what);
 
 #endif

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define THREADS 2
-#define FDS_MAX 16384 /* the most connections of a thread */
+#define FDS_MAX 16384 /* connections of a thread, at most */
 
 struct half {
     int fds[FDS_MAX];
@@ -28,9 +28,9 @@ struct half {
 };
 
 static struct half halves[THREADS];
-static char bytes[PUBLISH_BYTES]; /* the bytes of the publication that is under way */
+static char bytes[PUBLISH_BYTES]; /* the bytes that are being published */
 
-static void publish_once(const struct half *half)
+static void publish_to_half_of_connections(const struct half *half)
 {
     for (int i = 0; i < half->count; i++) {
         if (send(half->fds[i], bytes, sizeof bytes, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof bytes)
@@ -38,7 +38,7 @@ static void publish_once(const struct half *half)
     }
 }
 
-static void *run_other_thread(void *half_)
+static void *publish_from_other_thread(void *half_)
 {
     const struct half *half = half_;
     uint64_t count;
@@ -46,7 +46,7 @@ static void *run_other_thread(void *half_)
     if (measure_pin(half->cpu) != 0)
         peer_fail("the next CPU");
     while (read(half->wake, &count, sizeof count) == sizeof count)
-        publish_once(half);
+        publish_to_half_of_connections(half);
     return NULL;
 }
 
@@ -66,9 +66,9 @@ static void accept_connection(int listener, int *accepted)
         peer_fail("accept4");
 }
 
-/* Publish when a byte comes on the first connection. Returns false when this connection has
+/* Publish if a byte has come on the first connection. Returns false when this connection has
  * ended. */
-static bool handle_order(struct peer *peer)
+static bool publish_at_order_of_bench(struct peer *peer)
 {
     unsigned char which;
     const uint64_t one = 1;
@@ -79,11 +79,11 @@ static bool handle_order(struct peer *peer)
     publish_fill(bytes, which);
     if (write(halves[1].wake, &one, sizeof one) != sizeof one)
         peer_fail("eventfd");
-    publish_once(&halves[0]);
+    publish_to_half_of_connections(&halves[0]);
     return true;
 }
 
-static void serve_orders(struct peer *peer, int listener, int on_term)
+static void serve_orders_of_bench(struct peer *peer, int listener, int on_term)
 {
     struct pollfd fds[] = {
         {.fd = on_term, .events = POLLIN},
@@ -99,7 +99,7 @@ static void serve_orders(struct peer *peer, int listener, int on_term)
             return;
         if (fds[1].revents != 0)
             accept_connection(listener, &accepted);
-        if (fds[2].revents != 0 && !handle_order(peer))
+        if (fds[2].revents != 0 && !publish_at_order_of_bench(peer))
             fds[2].fd = -1;
         else if (fds[2].fd < 0 && halves[0].count > 0 && peer->received == 0)
             fds[2].fd = halves[0].fds[0];
@@ -116,10 +116,11 @@ int main(int argc, char **argv)
     int listener = peer_listen(&peer, SOCK_NONBLOCK);
     halves[1].cpu = peer.cpu + 1;
     halves[1].wake = eventfd(0, EFD_CLOEXEC);
-    if (halves[1].wake < 0 || pthread_create(&thread, NULL, run_other_thread, &halves[1]) != 0)
+    if (halves[1].wake < 0 ||
+        pthread_create(&thread, NULL, publish_from_other_thread, &halves[1]) != 0)
         peer_fail("the other thread");
     peer_announce(&peer, listener);
-    serve_orders(&peer, listener, on_term);
+    serve_orders_of_bench(&peer, listener, on_term);
     peer_report(&peer);
     return 0;
 }

@@ -16,26 +16,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_MAX    2048u /* a part of at most this many elements is sorted at once */
+#define PART_MAX    2048u /* a part of at most so many elements is sorted and not cut */
 #define PARTS_MAX   65536u
 #define THREADS_MAX 64u
 
 struct part {
     uint32_t *values;
     size_t count;
-    uint64_t low; /* the values are in low..high - 1 */
+    uint64_t low; /* the values of this part are in low..high - 1 */
     uint64_t high;
 };
 
-/* All of these fields are under `mutex`, which also orders the accesses to the elements. */
+/* The state of the sort. All fields are guarded by `mutex`, which also orders the accesses to the
+ * elements. */
 static struct {
     pthread_mutex_t mutex;
-    pthread_cond_t work;  /* signalled when there is a part, or the threads have to end */
-    pthread_cond_t ended; /* signalled when `open` has become 0 */
+    /* signalled when there is a part to take, or when the threads have to end */
+    pthread_cond_t work;
+    pthread_cond_t ended; /* signalled when `open` has become 0, so the round is over */
     struct part waiting[PARTS_MAX];
     uint32_t count;
-    uint32_t open;  /* number of parts that wait, or are being cut or sorted */
-    uint64_t parts; /* number of parts in this round so far */
+    /* number of parts that wait on the stack, or that a thread is cutting or sorting */
+    uint32_t open;
+    uint64_t parts; /* number of parts that this round has had so far */
     bool over;
 } sort = {
     .mutex = PTHREAD_MUTEX_INITIALIZER,
@@ -57,7 +60,7 @@ static int compare_values(const void *left_, const void *right_)
     return (left > right) - (left < right);
 }
 
-/* Move the elements below `middle` to the front. Returns their number. */
+/* Move the elements below `middle` to the front of the values. Returns their number. */
 static size_t partition_values(uint32_t *values, size_t count, uint64_t middle)
 {
     size_t below = 0;
@@ -71,8 +74,8 @@ static size_t partition_values(uint32_t *values, size_t count, uint64_t middle)
     return below;
 }
 
-/* Put a part on the stack. The caller has locked the mutex. */
-static void push_part(struct part part)
+/* Put a part on the stack of parts. The caller has locked the mutex. */
+static void push_part_on_stack(struct part part)
 {
     if (sort.count == PARTS_MAX)
         exit_with_error("too many parts", EXIT_FAILURE);
@@ -82,9 +85,9 @@ static void push_part(struct part part)
     pthread_cond_signal(&sort.work);
 }
 
-/* Cut the part into two, which are put on the stack, or sort it. The caller has not locked the
- * mutex; at the return it is locked. */
-static void sort_part(struct part part)
+/* Cut a part into two, which are put on the stack, or sort it if it is small. The caller has not
+ * locked the mutex; when this returns, it is locked. */
+static void cut_or_sort_part(struct part part)
 {
     if (part.count <= PART_MAX) {
         qsort(part.values, part.count, sizeof part.values[0], compare_values);
@@ -94,11 +97,11 @@ static void sort_part(struct part part)
     uint64_t middle = part.low + (part.high - part.low) / 2;
     size_t below = partition_values(part.values, part.count, middle);
     pthread_mutex_lock(&sort.mutex);
-    push_part((struct part){part.values, below, part.low, middle});
-    push_part((struct part){part.values + below, part.count - below, middle, part.high});
+    push_part_on_stack((struct part){part.values, below, part.low, middle});
+    push_part_on_stack((struct part){part.values + below, part.count - below, middle, part.high});
 }
 
-static void *run_thread(void *nothing)
+static void *sort_parts_until_end(void *nothing)
 {
     pthread_mutex_lock(&sort.mutex);
     while (!sort.over) {
@@ -108,7 +111,7 @@ static void *run_thread(void *nothing)
         }
         struct part part = sort.waiting[--sort.count];
         pthread_mutex_unlock(&sort.mutex);
-        sort_part(part);
+        cut_or_sort_part(part);
         if (--sort.open == 0)
             pthread_cond_signal(&sort.ended);
     }
@@ -116,7 +119,7 @@ static void *run_thread(void *nothing)
     return nothing;
 }
 
-static void draw_values(uint32_t *values, size_t size)
+static void draw_values_to_sort(uint32_t *values, size_t size)
 {
     uint32_t seed = 1;
 
@@ -128,9 +131,9 @@ static void draw_values(uint32_t *values, size_t size)
     }
 }
 
-/* Returns the sum that all contenders print as the result. Ends the process if an element is out of
- * order. */
-static uint32_t sum_sorted_values(const uint32_t *values, size_t size)
+/* Check that the elements are in order, and return the sum that all contenders print as the result.
+ * Ends the process if an element is out of order. */
+static uint32_t check_and_sum_sorted_values(const uint32_t *values, size_t size)
 {
     uint32_t sum = 0;
 
@@ -142,13 +145,13 @@ static uint32_t sum_sorted_values(const uint32_t *values, size_t size)
     return sum;
 }
 
-static void run_round(uint32_t *values, size_t size)
+static void run_round_of_sort(uint32_t *values, size_t size)
 {
     uint64_t began_ns = measure_now_ns();
 
     pthread_mutex_lock(&sort.mutex);
     sort.parts = 0;
-    push_part((struct part){values, size, 0, UINT64_C(1) << 32});
+    push_part_on_stack((struct part){values, size, 0, UINT64_C(1) << 32});
     while (sort.open != 0)
         pthread_cond_wait(&sort.ended, &sort.mutex);
     pthread_mutex_unlock(&sort.mutex);
@@ -163,9 +166,9 @@ static void run_rounds(size_t size, uint64_t rounds)
     if (values == NULL)
         exit_with_error("no memory", EXIT_FAILURE);
     while (rounds-- > 0) {
-        draw_values(values, size);
-        run_round(values, size);
-        sum = sum_sorted_values(values, size);
+        draw_values_to_sort(values, size);
+        run_round_of_sort(values, size);
+        sum = check_and_sum_sorted_values(values, size);
     }
     printf("messages %" PRIu64 "\nresult %" PRIu32 "\n", 2 * sort.parts, sum);
     free(values);
@@ -185,7 +188,7 @@ int main(int argc, char **argv)
         return 2;
     }
     for (uint64_t i = 0; i < threads; i++) {
-        if (pthread_create(&all[i], NULL, run_thread, NULL) != 0)
+        if (pthread_create(&all[i], NULL, sort_parts_until_end, NULL) != 0)
             exit_with_error("no thread", EXIT_FAILURE);
     }
     run_rounds((size_t)size, rounds);

@@ -27,17 +27,17 @@ struct reader {
     uint64_t chance;
 };
 
-static domus_resumed count_result_and_ask;
+static domus_resumed count_result_and_ask_again;
 
 static int ask_database(domus_stack *stack, struct reader *reader)
 {
     reader->chance = reader->chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     int64_t row = 1 + (int64_t)((reader->chance >> 33) % rows_count);
     return domus_sql_query(stack, database, &find, DOMUS_SQL_VALUES(domus_sql_int(row)),
-                           count_result_and_ask);
+                           count_result_and_ask_again);
 }
 
-static int count_result_and_ask(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_result_and_ask_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_sql_result *rows;
     int64_t balance;
@@ -47,13 +47,13 @@ static int count_result_and_ask(domus_stack *stack, void *self, const domus_answ
         error = domus_sql_get_int(rows, 0, 0, &balance);
     if (error != 0)
         atomic_fetch_add_explicit(&errors, 1, memory_order_relaxed);
-    /* a load and a store, because only this thread writes the count */
+    /* a load and a store are enough, because only this thread writes the count */
     atomic_store_explicit(&queries, atomic_load_explicit(&queries, memory_order_relaxed) + 1,
                           memory_order_relaxed);
     return atomic_load_explicit(&is_over, memory_order_relaxed) ? 0 : ask_database(stack, self);
 }
 
-static int begin_asking(domus_stack *stack, void *self, const void *payload)
+static int begin_asking_database(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
     return ask_database(stack, self);
@@ -62,7 +62,7 @@ static int begin_asking(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour reader = {
     .name = "reader",
     .state_size = sizeof(struct reader),
-    .on = (const domus_on[]){{&begin_type, begin_asking, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&begin_type, begin_asking_database, 0}, {NULL, NULL, 0}},
 };
 
 static uint64_t read_cpu_time(const struct timeval *time)
@@ -75,7 +75,7 @@ static void sleep_seconds(unsigned seconds)
     nanosleep(&(struct timespec){.tv_sec = (time_t)seconds}, NULL);
 }
 
-static domus_system *start_readers(const char *url, uint32_t connections)
+static domus_system *start_actors_that_read(const char *url, uint32_t connections)
 {
     static const domus_sql_driver *const drivers[] = {&domus_pg_driver, NULL};
     domus_sql_options options = {.drivers = drivers, .connections_max = connections};
@@ -106,7 +106,7 @@ int main(int count, char **arguments)
     uint32_t readers = count > 5 ? (uint32_t)strtoul(arguments[5], NULL, 10) : connections;
     unsigned seconds = (unsigned)strtoul(arguments[3], NULL, 10);
     rows_count = strtoull(arguments[4], NULL, 10);
-    domus_system *system = start_readers(arguments[1], connections);
+    domus_system *system = start_actors_that_read(arguments[1], connections);
     for (uint32_t i = 0; i < readers; i++) {
         struct reader state = {.chance = i + 1};
         domus_address address;

@@ -9,7 +9,8 @@ struct bulletin {
 };
 static const domus_type bulletin_type = {.name = "bulletin", .size = sizeof(struct bulletin)};
 
-static int send_bytes(domus_stack *stack, domus_channel *channel, const void *bytes, size_t size)
+static int send_bytes_of_publication(domus_stack *stack, domus_channel *channel, const void *bytes,
+                                     size_t size)
 {
     domus_buffer *buffer;
     int error = domus_buffer_new(stack, size, &buffer);
@@ -20,16 +21,16 @@ static int send_bytes(domus_stack *stack, domus_channel *channel, const void *by
     return domus_channel_write(stack, channel, buffer);
 }
 
-static int join_group(domus_stack *stack, void *self, const void *payload)
+static int join_group_at_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     domus_group *group = self;
     int error = publish_join(stack, group);
 
-    return error != 0 ? error : send_bytes(stack, event->channel, PUBLISH_JOINED, 1);
+    return error != 0 ? error : send_bytes_of_publication(stack, event->channel, PUBLISH_JOINED, 1);
 }
 
-static int publish_to_group(domus_stack *stack, void *self, const void *payload)
+static int publish_byte_to_group(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     const domus_group *group = self;
@@ -43,7 +44,7 @@ static int publish_to_group(domus_stack *stack, void *self, const void *payload)
 static int send_publication(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
-    return send_bytes(stack, domus_channel_running(stack), payload, PUBLISH_BYTES);
+    return send_bytes_of_publication(stack, domus_channel_running(stack), payload, PUBLISH_BYTES);
 }
 
 static const domus_behaviour member = {
@@ -51,8 +52,8 @@ static const domus_behaviour member = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(domus_group),
     .on = (const domus_on[]){{&bulletin_type, send_publication, 0}, {NULL, NULL, 0}},
-    .on_open = {.handle = join_group},
-    .on_read = {.handle = publish_to_group},
+    .on_open = {.handle = join_group_at_open},
+    .on_read = {.handle = publish_byte_to_group},
 };
 static const domus_behaviour owner = {.name = "owner", .kind = DOMUS_CHANNELS, .channel = &member};
 

@@ -36,7 +36,7 @@ static const domus_stage stage = {
 
 /* --- the members ------------------------------------------------------------------------------ */
 
-static int join_group(domus_stack *stack, void *self, const void *payload)
+static int join_group_at_open(domus_stack *stack, void *self, const void *payload)
 {
     domus_group *group = self;
     domus_packet packet;
@@ -53,7 +53,7 @@ static int join_group(domus_stack *stack, void *self, const void *payload)
     return error;
 }
 
-static int publish_to_group(domus_stack *stack, void *self, const void *payload)
+static int publish_packet_to_group(domus_stack *stack, void *self, const void *payload)
 {
     const domus_group *group = self;
     char bytes[PUBLISH_BYTES];
@@ -79,9 +79,9 @@ static const domus_behaviour member = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(domus_group),
     .pipeline = &pipeline,
-    .on_peer =
-        (const domus_on_peer[]){{.type = &order_type, .handle = publish_to_group}, {.type = NULL}},
-    .on_open = {.handle = join_group},
+    .on_peer = (const domus_on_peer[]){{.type = &order_type, .handle = publish_packet_to_group},
+                                       {.type = NULL}},
+    .on_open = {.handle = join_group_at_open},
 };
 static const domus_behaviour owner = {.name = "owner", .kind = DOMUS_CHANNELS, .channel = &member};
 

@@ -1,4 +1,4 @@
-/* The program and the group that both servers of `bench publish` on domus share. */
+/* The program around both servers of `bench publish` on domus, and the group of all members. */
 #include "bench/publish/serve.h"
 
 #include <domus/main.h>

@@ -1,5 +1,5 @@
-/* The common part of both servers of `bench publish` on domus: the program around them, and the
- * group of all members. */
+/* Parts that both servers of `bench publish` on domus share: the program around them, and the group
+ * of all members. */
 #ifndef DOMUS_BENCH_PUBLISH_SERVE_H
 #define DOMUS_BENCH_PUBLISH_SERVE_H
 

@@ -24,7 +24,7 @@ static const domus_type done_type = {.name = "done"};
 
 /* --- accounts: their state is their balance --------------------------------------------------- */
 
-static int reply_to_transfer(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_to_ask_for_transfer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
     if (answer->error != 0)
@@ -39,7 +39,7 @@ static int debit_for_transfer(domus_stack *stack, void *balance, const void *tra
     *(int64_t *)balance -= transfer->amount;
     stage_must(domus_barrier(stack), "barrier");
     return domus_ask(stack, transfer->destination, &credit_type, &transfer->amount,
-                     reply_to_transfer);
+                     reply_to_ask_for_transfer);
 }
 
 static int credit_account(domus_stack *stack, void *balance, const void *amount)
@@ -48,7 +48,7 @@ static int credit_account(domus_stack *stack, void *balance, const void *amount)
     return domus_reply(stack, &done_type, NULL);
 }
 
-static int reply_balance(domus_stack *stack, void *balance, const void *nothing)
+static int reply_with_balance(domus_stack *stack, void *balance, const void *nothing)
 {
     (void)nothing;
     return domus_reply(stack, &amount_type, balance);
@@ -59,7 +59,7 @@ static const domus_behaviour account = {
     .state_size = sizeof(int64_t),
     .on = (const domus_on[]){{.type = &transfer_type, .handle = debit_for_transfer},
                              {.type = &credit_type, .handle = credit_account},
-                             {.type = &balance_type, .handle = reply_balance},
+                             {.type = &balance_type, .handle = reply_with_balance},
                              {.type = NULL}},
 };
 
@@ -67,11 +67,11 @@ static const domus_behaviour account = {
 
 struct teller {
     domus_address accounts[ACCOUNTS];
-    uint64_t left; /* number of transfers that have not begun */
+    uint64_t left; /* number of transfers that the teller has not begun yet */
     uint32_t seed;
 };
 
-static void begin_transfer(domus_stack *stack, struct teller *self)
+static void begin_next_transfer(domus_stack *stack, struct teller *self)
 {
     uint32_t source = stage_draw(&self->seed) % SOURCES;
     uint32_t destination = source + 1 + stage_draw(&self->seed) % (ACCOUNTS - 1 - source);
@@ -85,7 +85,7 @@ static void begin_transfer(domus_stack *stack, struct teller *self)
                "transfer");
 }
 
-static int add_balances(domus_stack *stack, void *self, const domus_answer *answer)
+static int add_balance_of_account(domus_stack *stack, void *self, const domus_answer *answer)
 {
     int64_t sum = 0;
 
@@ -97,21 +97,21 @@ static int add_balances(domus_stack *stack, void *self, const domus_answer *answ
     return stage_result(stack, (uint64_t)sum);
 }
 
-static int count_transfer(domus_stack *stack, void *self_, const domus_answer *answer)
+static int count_finished_transfer(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     struct teller *self = self_;
 
     stage_must(answer->error, "transfer");
     if (self->left != 0)
-        begin_transfer(stack, self);
+        begin_next_transfer(stack, self);
     if (domus_pending(stack) != 0)
-        return domus_wait_first(stack, count_transfer);
+        return domus_wait_first(stack, count_finished_transfer);
     for (uint32_t i = 0; i < ACCOUNTS; i++)
         stage_must(domus_ask_add(stack, self->accounts[i], &balance_type, NULL, 0, i), "balance");
-    return domus_wait_all(stack, add_balances);
+    return domus_wait_all(stack, add_balance_of_account);
 }
 
-static int start_teller(domus_stack *stack, void *self_, const void *transfers)
+static int start_teller_and_accounts(domus_stack *stack, void *self_, const void *transfers)
 {
     struct teller *self = self_;
 
@@ -120,14 +120,15 @@ static int start_teller(domus_stack *stack, void *self_, const void *transfers)
     for (uint32_t i = 0; i < ACCOUNTS; i++)
         self->accounts[i] = stage_spawn(stack, &account, &(int64_t){BALANCE});
     while (self->left != 0 && domus_pending(stack) < TRANSFERS_OUT)
-        begin_transfer(stack, self);
-    return domus_wait_first(stack, count_transfer);
+        begin_next_transfer(stack, self);
+    return domus_wait_first(stack, count_finished_transfer);
 }
 
 static const domus_behaviour teller = {
     .name = "teller",
     .state_size = sizeof(struct teller),
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_teller}, {.type = NULL}},
+    .on =
+        (const domus_on[]){{.type = &go_type, .handle = start_teller_and_accounts}, {.type = NULL}},
     .on_stop = stage_left,
 };
 

@@ -27,13 +27,13 @@ struct hub {
     uint32_t ready;
 };
 
-static int answer_ping(domus_stack *stack, void *self, const void *nothing)
+static int answer_ping_with_pong(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     return domus_notice(stack, domus_sender(stack), &pong_type, NULL);
 }
 
-static int ping_another(domus_stack *stack, struct player *self)
+static int ping_another_player(domus_stack *stack, struct player *self)
 {
     uint32_t other = stage_draw(&self->seed) % (ACTORS - 1);
 
@@ -48,26 +48,26 @@ static int handle_pong(domus_stack *stack, void *self_, const void *nothing)
 
     (void)nothing;
     if (++self->pongs < self->hub->pings)
-        return ping_another(stack, self);
+        return ping_another_player(stack, self);
     return domus_notice(stack, self->hub->self, &pongs_type, &self->pongs);
 }
 
-static int begin_player(domus_stack *stack, void *self, const void *nothing)
+static int begin_pings_of_player(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
-    return ping_another(stack, self);
+    return ping_another_player(stack, self);
 }
 
 static const domus_behaviour player = {
     .name = "player",
     .state_size = sizeof(struct player),
-    .on = (const domus_on[]){{.type = &ping_type, .handle = answer_ping},
+    .on = (const domus_on[]){{.type = &ping_type, .handle = answer_ping_with_pong},
                              {.type = &pong_type, .handle = handle_pong},
-                             {.type = &begin_type, .handle = begin_player},
+                             {.type = &begin_type, .handle = begin_pings_of_player},
                              {.type = NULL}},
 };
 
-static int start_hub(domus_stack *stack, void *self_, const void *pings)
+static int start_hub_and_players(domus_stack *stack, void *self_, const void *pings)
 {
     struct hub *self = self_;
 
@@ -93,7 +93,7 @@ static int add_pongs_of_player(domus_stack *stack, void *self_, const void *pong
 static const domus_behaviour hub = {
     .name = "hub",
     .state_size = sizeof(struct hub),
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_hub},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_hub_and_players},
                              {.type = &pongs_type, .handle = add_pongs_of_player},
                              {.type = NULL}},
     .on_stop = stage_left,

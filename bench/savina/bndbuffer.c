@@ -19,8 +19,8 @@ static const domus_type next_type = {.name = "next"};
 static const domus_type no_more_type = {.name = "no more"};
 static const domus_type count_type = {.name = "count", .size = sizeof(uint64_t)};
 
-/* The work for one item, done by its producer and again by its consumer. */
-static double process_item(double item)
+/* Do the work for one item, as its producer does, and its consumer again. */
+static double do_work_for_item(double item)
 {
     for (uint32_t i = 0; i < STEPS; i++)
         item = sin(item) + 1e-9 * i;
@@ -31,18 +31,18 @@ static double process_item(double item)
 
 struct worker {
     domus_address manager;
-    uint64_t left;  /* number of items that this producer has still to produce */
-    uint64_t count; /* number of items that this consumer has consumed */
+    uint64_t left;  /* for a producer: number of items that it has still to produce */
+    uint64_t count; /* for a consumer: number of items that it has consumed */
     double start;
     double item;
 };
 
-static int produce_item(domus_stack *stack, void *self_, const void *nothing)
+static int produce_item_for_permit(domus_stack *stack, void *self_, const void *nothing)
 {
     struct worker *self = self_;
 
     (void)nothing;
-    self->item = process_item(self->start);
+    self->item = do_work_for_item(self->start);
     const domus_type *type = --self->left == 0 ? &last_item_type : &item_type;
     return domus_notice(stack, self->manager, type, &self->item);
 }
@@ -50,20 +50,21 @@ static int produce_item(domus_stack *stack, void *self_, const void *nothing)
 static const domus_behaviour producer = {
     .name = "producer",
     .state_size = sizeof(struct worker),
-    .on = (const domus_on[]){{.type = &permit_type, .handle = produce_item}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &permit_type, .handle = produce_item_for_permit},
+                             {.type = NULL}},
 };
 
-static int mount_consumer(domus_stack *stack, void *self)
+static int request_first_item_at_mount(domus_stack *stack, void *self)
 {
     return domus_notice(stack, ((struct worker *)self)->manager, &next_type, NULL);
 }
 
-static int consume_item(domus_stack *stack, void *self_, const void *item)
+static int consume_item_and_request_next(domus_stack *stack, void *self_, const void *item)
 {
     struct worker *self = self_;
 
     (void)item;
-    self->item = process_item(self->start);
+    self->item = do_work_for_item(self->start);
     self->count++;
     return domus_notice(stack, self->manager, &next_type, NULL);
 }
@@ -79,29 +80,29 @@ static int handle_end_of_items(domus_stack *stack, void *self_, const void *noth
 static const domus_behaviour consumer = {
     .name = "consumer",
     .state_size = sizeof(struct worker),
-    .on = (const domus_on[]){{.type = &item_type, .handle = consume_item},
+    .on = (const domus_on[]){{.type = &item_type, .handle = consume_item_and_request_next},
                              {.type = &no_more_type, .handle = handle_end_of_items},
                              {.type = NULL}},
-    .on_mount = mount_consumer,
+    .on_mount = request_first_item_at_mount,
 };
 
 /* --- the manager ------------------------------------------------------------------------------ */
 
-/* A queue of actors that wait, in the order in which they came. */
+/* A queue of producers or consumers that wait, in the order in which they came. */
 struct line {
     domus_address who[PRODUCERS > CONSUMERS ? PRODUCERS : CONSUMERS];
     uint32_t first;
     uint32_t count;
 };
 
-static void line_append(struct line *line, domus_address who)
+static void append_actor_to_line(struct line *line, domus_address who)
 {
     const uint32_t room = sizeof line->who / sizeof line->who[0];
 
     line->who[(line->first + line->count++) % room] = who;
 }
 
-static domus_address line_take(struct line *line)
+static domus_address take_first_actor_of_line(struct line *line)
 {
     const uint32_t room = sizeof line->who / sizeof line->who[0];
     domus_address who = line->who[line->first];
@@ -112,26 +113,28 @@ static domus_address line_take(struct line *line)
 }
 
 struct manager {
-    uint64_t left; /* items that no consumer has got yet */
+    uint64_t left; /* number of items that no consumer has got yet */
     uint64_t sum;
-    uint32_t counted; /* number of consumers that have reported their count */
-    uint32_t taken;   /* number of places that are taken */
-    uint32_t first;   /* the index of the first item that waits */
+    /* number of consumers that have reported to the manager how many items they consumed */
+    uint32_t counted;
+    uint32_t taken; /* number of places that are taken, by items or by permits */
+    uint32_t first; /* index in `items` of the first item that waits */
     uint32_t count;
     double items[PLACES];
     struct line producers;
     struct line consumers;
 };
 
-static void permit_some(domus_stack *stack, struct manager *self)
+static void permit_producers_for_free_places(domus_stack *stack, struct manager *self)
 {
     while (self->taken < PLACES && self->producers.count != 0) {
         self->taken++;
-        stage_send(stack, line_take(&self->producers), &permit_type, NULL);
+        stage_send(stack, take_first_actor_of_line(&self->producers), &permit_type, NULL);
     }
 }
 
-static void give_item(domus_stack *stack, struct manager *self, domus_address to, double item)
+static void give_item_to_consumer(domus_stack *stack, struct manager *self, domus_address to,
+                                  double item)
 {
     self->left--;
     self->taken--;
@@ -143,20 +146,21 @@ static int handle_last_item(domus_stack *stack, void *self_, const void *item)
     struct manager *self = self_;
 
     if (self->consumers.count != 0)
-        give_item(stack, self, line_take(&self->consumers), *(const double *)item);
+        give_item_to_consumer(stack, self, take_first_actor_of_line(&self->consumers),
+                              *(const double *)item);
     else
         self->items[(self->first + self->count++) % PLACES] = *(const double *)item;
     while (self->left == 0 && self->consumers.count != 0)
-        stage_send(stack, line_take(&self->consumers), &no_more_type, NULL);
-    permit_some(stack, self);
+        stage_send(stack, take_first_actor_of_line(&self->consumers), &no_more_type, NULL);
+    permit_producers_for_free_places(stack, self);
     return 0;
 }
 
-static int handle_item(domus_stack *stack, void *self_, const void *item)
+static int handle_item_of_producer(domus_stack *stack, void *self_, const void *item)
 {
     struct manager *self = self_;
 
-    line_append(&self->producers, domus_sender(stack));
+    append_actor_to_line(&self->producers, domus_sender(stack));
     return handle_last_item(stack, self, item);
 }
 
@@ -168,18 +172,18 @@ static int handle_request_for_item(domus_stack *stack, void *self_, const void *
     if (self->left == 0)
         return domus_notice(stack, domus_sender(stack), &no_more_type, NULL);
     if (self->count == 0) {
-        line_append(&self->consumers, domus_sender(stack));
+        append_actor_to_line(&self->consumers, domus_sender(stack));
         return 0;
     }
     double item = self->items[self->first];
     self->first = (self->first + 1) % PLACES;
     self->count--;
-    give_item(stack, self, domus_sender(stack), item);
-    permit_some(stack, self);
+    give_item_to_consumer(stack, self, domus_sender(stack), item);
+    permit_producers_for_free_places(stack, self);
     return 0;
 }
 
-static int start_manager(domus_stack *stack, void *self_, const void *items)
+static int spawn_producers_and_consumers(domus_stack *stack, void *self_, const void *items)
 {
     struct manager *self = self_;
     struct worker state = {
@@ -190,10 +194,10 @@ static int start_manager(domus_stack *stack, void *self_, const void *items)
 
     self->left = state.left * PRODUCERS;
     for (uint32_t i = 0; i < PRODUCERS; i++)
-        line_append(&self->producers, stage_spawn(stack, &producer, &state));
+        append_actor_to_line(&self->producers, stage_spawn(stack, &producer, &state));
     for (uint32_t i = 0; i < CONSUMERS; i++)
         (void)stage_spawn(stack, &consumer, &state);
-    permit_some(stack, self);
+    permit_producers_for_free_places(stack, self);
     return 0;
 }
 
@@ -208,11 +212,11 @@ static int add_count_of_consumer(domus_stack *stack, void *self_, const void *co
 static const domus_behaviour manager = {
     .name = "manager",
     .state_size = sizeof(struct manager),
-    .on = (const domus_on[]){{.type = &item_type, .handle = handle_item},
+    .on = (const domus_on[]){{.type = &item_type, .handle = handle_item_of_producer},
                              {.type = &next_type, .handle = handle_request_for_item},
                              {.type = &last_item_type, .handle = handle_last_item},
                              {.type = &count_type, .handle = add_count_of_consumer},
-                             {.type = &go_type, .handle = start_manager},
+                             {.type = &go_type, .handle = spawn_producers_and_consumers},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

@@ -15,17 +15,17 @@ static const domus_type count_type = {.name = "count", .size = sizeof(uint64_t)}
 struct creature {
     domus_address mall;
     uint64_t met;
-    uint32_t colour; /* colour of the creature: 0, 1 or 2 */
+    uint32_t colour; /* colour of this creature: 0, 1 or 2 */
 };
 
 /* Returns the new colour of a creature: two creatures of one colour keep it, two of different
  * colours take the third one. */
-static uint32_t get_complement(uint32_t colour, uint32_t other)
+static uint32_t get_complement_of_colours(uint32_t colour, uint32_t other)
 {
     return colour == other ? colour : COLOURS - colour - other;
 }
 
-static int mount_creature(domus_stack *stack, void *self_)
+static int go_to_mall_at_mount(domus_stack *stack, void *self_)
 {
     struct creature *self = self_;
 
@@ -37,7 +37,7 @@ static int handle_meeting(domus_stack *stack, void *self_, const void *other)
     struct creature *self = self_;
 
     self->met++;
-    self->colour = get_complement(self->colour, *(const uint32_t *)other);
+    self->colour = get_complement_of_colours(self->colour, *(const uint32_t *)other);
     return domus_notice(stack, self->mall, &meet_type, &self->colour);
 }
 
@@ -55,19 +55,20 @@ static const domus_behaviour creature = {
     .on = (const domus_on[]){{.type = &met_type, .handle = handle_meeting},
                              {.type = &no_more_type, .handle = handle_end_of_meetings},
                              {.type = NULL}},
-    .on_mount = mount_creature,
+    .on_mount = go_to_mall_at_mount,
 };
 
 struct mall {
-    uint64_t left; /* number of meetings that are left */
+    uint64_t left; /* number of meetings that have still to take place */
     uint64_t met;
-    uint32_t counted; /* number of creatures that have reported their count */
+    /* number of creatures that have reported to the mall how many others they met */
+    uint32_t counted;
     bool waits;
-    uint32_t colour; /* colour of the creature that waits */
+    uint32_t colour; /* colour of the creature that waits in the mall */
     domus_address first;
 };
 
-static int start_mall(domus_stack *stack, void *self_, const void *meetings)
+static int start_mall_and_creatures(domus_stack *stack, void *self_, const void *meetings)
 {
     struct mall *self = self_;
 
@@ -79,7 +80,7 @@ static int start_mall(domus_stack *stack, void *self_, const void *meetings)
     return 0;
 }
 
-static int handle_creature(domus_stack *stack, void *self_, const void *colour)
+static int handle_creature_in_mall(domus_stack *stack, void *self_, const void *colour)
 {
     struct mall *self = self_;
 
@@ -108,9 +109,9 @@ static int add_count_of_creature(domus_stack *stack, void *self_, const void *me
 static const domus_behaviour mall = {
     .name = "mall",
     .state_size = sizeof(struct mall),
-    .on = (const domus_on[]){{.type = &meet_type, .handle = handle_creature},
+    .on = (const domus_on[]){{.type = &meet_type, .handle = handle_creature_in_mall},
                              {.type = &count_type, .handle = add_count_of_creature},
-                             {.type = &go_type, .handle = start_mall},
+                             {.type = &go_type, .handle = start_mall_and_creatures},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

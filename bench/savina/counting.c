@@ -48,7 +48,7 @@ struct producer {
     uint64_t out;
 };
 
-static void send_window(domus_stack *stack, struct producer *self)
+static void send_window_of_messages(domus_stack *stack, struct producer *self)
 {
     const uint64_t unused = 0;
 
@@ -59,13 +59,13 @@ static void send_window(domus_stack *stack, struct producer *self)
     self->out++;
 }
 
-static int start_producer(domus_stack *stack, void *self_, const void *count)
+static int send_first_windows(domus_stack *stack, void *self_, const void *count)
 {
     struct producer *self = self_;
 
     self->left = *(const uint64_t *)count;
     while (self->left != 0 && self->out < WINDOWS_OUT)
-        send_window(stack, self);
+        send_window_of_messages(stack, self);
     return 0;
 }
 
@@ -85,7 +85,7 @@ static int handle_count_so_far(domus_stack *stack, void *self_, const void *coun
     (void)count;
     self->out--;
     if (self->left != 0)
-        send_window(stack, self);
+        send_window_of_messages(stack, self);
     if (self->out != 0)
         return 0;
     return domus_ask(stack, self->counter, &value_type, &unused, report_counter_value);
@@ -95,11 +95,11 @@ static const domus_behaviour producer = {
     .name = "producer",
     .state_size = sizeof(struct producer),
     .on = (const domus_on[]){{.type = &so_far_type, .handle = handle_count_so_far},
-                             {.type = &go_type, .handle = start_producer},
+                             {.type = &go_type, .handle = send_first_windows},
                              {.type = NULL}},
 };
 
-static int start_manager(domus_stack *stack, void *self, const void *count)
+static int spawn_counter_and_producer(domus_stack *stack, void *self, const void *count)
 {
     struct producer state = {
         .manager = domus_self(stack),
@@ -118,7 +118,7 @@ static int handle_counter_value(domus_stack *stack, void *self, const void *coun
 
 static const domus_behaviour manager = {
     .name = "manager",
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_manager},
+    .on = (const domus_on[]){{.type = &go_type, .handle = spawn_counter_and_producer},
                              {.type = &value_type, .handle = handle_counter_value},
                              {.type = NULL}},
     .on_stop = stage_left,

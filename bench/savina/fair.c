@@ -17,7 +17,8 @@ static const domus_type visit_type = {.name = "visit"};
 static const domus_type asked_type = {.name = "asked", .size = sizeof(uint64_t)};
 static const domus_type visits_type = {.name = "visits", .size = sizeof(uint64_t)};
 
-/* Written by the visitor; the main thread reads it after the visitor has reported its count. */
+/* The latencies of the light actor. The visitor writes them; the main thread reads them after the
+ * visitor has reported its count. */
 static struct histogram latencies;
 
 static int drop_message(domus_stack *stack, void *self, const void *nothing)
@@ -31,7 +32,7 @@ static const domus_behaviour flooded = {
     .on = (const domus_on[]){{.type = &drop_type, .handle = drop_message}, {.type = NULL}},
 };
 
-static int flood_mailbox(domus_stack *stack, void *flooded_, const void *nothing)
+static int flood_mailbox_until_full(domus_stack *stack, void *flooded_, const void *nothing)
 {
     const domus_address *to = flooded_;
     int error;
@@ -41,23 +42,25 @@ static int flood_mailbox(domus_stack *stack, void *flooded_, const void *nothing
         error = domus_notice(stack, *to, &drop_type, NULL);
     while (error == 0);
     if (error ==
-        /* at the end of the row the flooded actor stops while another runner is in this function */
+        /* -ESTALE: at the end of the row the flooded actor stops while another runner is in this
+         * function */
         -ESTALE)
         return 0;
     stage_must(error == -ENOBUFS ? 0 : error, "drop");
     return domus_notice(stack, domus_self(stack), &more_type, NULL);
 }
 
-static int mount_flooder(domus_stack *stack, void *flooded_)
+static int begin_to_flood_at_mount(domus_stack *stack, void *flooded_)
 {
-    return flood_mailbox(stack, flooded_, NULL);
+    return flood_mailbox_until_full(stack, flooded_, NULL);
 }
 
 static const domus_behaviour flooder = {
     .name = "flooder",
     .state_size = sizeof(domus_address),
-    .on = (const domus_on[]){{.type = &more_type, .handle = flood_mailbox}, {.type = NULL}},
-    .on_mount = mount_flooder,
+    .on = (const domus_on[]){{.type = &more_type, .handle = flood_mailbox_until_full},
+                             {.type = NULL}},
+    .on_mount = begin_to_flood_at_mount,
 };
 
 static int answer_visitor(domus_stack *stack, void *self, const void *asked_ns)
@@ -74,7 +77,7 @@ static const domus_behaviour light = {
 struct visitor {
     domus_address host;
     domus_address light;
-    uint64_t visits; /* number of visits that are left */
+    uint64_t visits; /* number of visits that this visitor has still to make */
     uint64_t asked;
     uint64_t answered;
 };
@@ -90,7 +93,7 @@ static int record_latency(domus_stack *stack, void *self_, const domus_answer *a
     return domus_notice(stack, self->host, &visits_type, &self->answered);
 }
 
-/* The visitor arms its next timer first, so that asks are sent in time even if an
+/* The visitor arms its timer for the next ask first, so that asks are sent in time even if an
  * answer is late. */
 static int ask_light_actor(domus_stack *stack, void *self_, const void *nothing)
 {
@@ -103,7 +106,7 @@ static int ask_light_actor(domus_stack *stack, void *self_, const void *nothing)
     return domus_ask(stack, self->light, &asked_type, &now_ns, record_latency);
 }
 
-static int mount_visitor(domus_stack *stack, void *self)
+static int arm_first_visit_at_mount(domus_stack *stack, void *self)
 {
     (void)self;
     return domus_after(stack, MILLISECOND_NS, &visit_type, NULL, NULL);
@@ -113,12 +116,12 @@ static const domus_behaviour visitor = {
     .name = "visitor",
     .state_size = sizeof(struct visitor),
     .on = (const domus_on[]){{.type = &visit_type, .handle = ask_light_actor}, {.type = NULL}},
-    .on_mount = mount_visitor,
+    .on_mount = arm_first_visit_at_mount,
 };
 
 /* --- the host: all actors but the visitor live on its thread, or all in the pool -------------- */
 
-static int start_host(domus_stack *stack, void *self, const void *visits)
+static int start_actors_of_fair_row(domus_stack *stack, void *self, const void *visits)
 {
     const domus_spawn_options far = stage_far();
     struct visitor state = {.host = domus_self(stack), .visits = *(const uint64_t *)visits};
@@ -140,17 +143,17 @@ static int handle_count_of_visits(domus_stack *stack, void *self, const void *vi
 
 static const domus_behaviour host = {
     .name = "host",
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_host},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_actors_of_fair_row},
                              {.type = &visits_type, .handle = handle_count_of_visits},
                              {.type = NULL}},
     .on_stop = stage_left,
 };
 
-static uint64_t finish_run(uint64_t visits, uint64_t *messages)
+static uint64_t finish_row_of_fairness(uint64_t visits, uint64_t *messages)
 {
     (void)messages;
     stage_print_latencies(&latencies);
     return visits;
 }
 
-const struct stage_row row_fair = {.name = "fair", .root = &host, .finish = finish_run};
+const struct stage_row row_fair = {.name = "fair", .root = &host, .finish = finish_row_of_fairness};

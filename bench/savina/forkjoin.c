@@ -9,7 +9,7 @@
 #define WINDOW      100u
 #define ALIVE_MAX   1000u
 #define ANGLE       37.2
-#define PRODUCT_MAX 1e-9 /* the greatest error that a product may have */
+#define PRODUCT_MAX 1e-9 /* the error that a product of angles may have, at most */
 
 /* --- throughput ------------------------------------------------------------------------------- */
 
@@ -17,7 +17,7 @@ static const domus_type job_type = {.name = "job"};
 static const domus_type window_done_type = {.name = "window done"};
 static const domus_type count_type = {.name = "count", .size = sizeof(uint64_t)};
 
-static int do_job(domus_stack *stack, void *self, const void *nothing)
+static int count_job(domus_stack *stack, void *self, const void *nothing)
 {
     uint64_t *count = self;
 
@@ -37,15 +37,15 @@ static int reply_count_of_jobs(domus_stack *stack, void *self, const void *nothi
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{.type = &job_type, .handle = do_job},
+    .on = (const domus_on[]){{.type = &job_type, .handle = count_job},
                              {.type = &count_type, .handle = reply_count_of_jobs},
                              {.type = NULL}},
 };
 
 struct producer {
     domus_address workers[WORKERS];
-    uint64_t left;    /* number of jobs left for each worker */
-    uint32_t working; /* number of workers that have not finished their window */
+    uint64_t left;    /* number of jobs that the producer has still to send to each worker */
+    uint32_t working; /* number of workers that have not finished the present window */
 };
 
 static int add_counts_of_workers(domus_stack *stack, void *self, const domus_answer *answer)
@@ -60,7 +60,7 @@ static int add_counts_of_workers(domus_stack *stack, void *self, const domus_ans
     return stage_result(stack, sum);
 }
 
-static int send_window(domus_stack *stack, struct producer *self)
+static int send_window_of_jobs(domus_stack *stack, struct producer *self)
 {
     const uint64_t unused = 0;
 
@@ -83,24 +83,24 @@ static int handle_end_of_window(domus_stack *stack, void *self_, const void *not
     struct producer *self = self_;
 
     (void)nothing;
-    return --self->working == 0 ? send_window(stack, self) : 0;
+    return --self->working == 0 ? send_window_of_jobs(stack, self) : 0;
 }
 
-static int start_producer(domus_stack *stack, void *self_, const void *jobs)
+static int start_producer_and_workers(domus_stack *stack, void *self_, const void *jobs)
 {
     struct producer *self = self_;
 
     self->left = *(const uint64_t *)jobs;
     for (uint32_t i = 0; i < WORKERS; i++)
         self->workers[i] = stage_spawn(stack, &worker, NULL);
-    return send_window(stack, self);
+    return send_window_of_jobs(stack, self);
 }
 
 static const domus_behaviour producer = {
     .name = "producer",
     .state_size = sizeof(struct producer),
     .on = (const domus_on[]){{.type = &window_done_type, .handle = handle_end_of_window},
-                             {.type = &go_type, .handle = start_producer},
+                             {.type = &go_type, .handle = start_producer_and_workers},
                              {.type = NULL}},
     .on_stop = stage_left,
 };
@@ -134,7 +134,7 @@ struct collector {
     double expected;
 };
 
-static void create_actor(domus_stack *stack, struct collector *self)
+static void create_actor_for_piece(domus_stack *stack, struct collector *self)
 {
     const double angle = ANGLE;
 
@@ -142,14 +142,14 @@ static void create_actor(domus_stack *stack, struct collector *self)
     stage_send(stack, stage_spawn(stack, &piece, NULL), &angle_type, &angle);
 }
 
-static int start_collector(domus_stack *stack, void *self_, const void *size)
+static int start_collector_of_products(domus_stack *stack, void *self_, const void *size)
 {
     struct collector *self = self_;
 
     self->size = *(const uint64_t *)size;
     self->expected = sin(ANGLE) * sin(ANGLE);
     while (self->created < self->size && self->created < ALIVE_MAX)
-        create_actor(stack, self);
+        create_actor_for_piece(stack, self);
     return 0;
 }
 
@@ -161,7 +161,7 @@ static int handle_product(domus_stack *stack, void *self_, const void *product)
         stage_wrong("a product");
     self->told++;
     if (self->created < self->size)
-        create_actor(stack, self);
+        create_actor_for_piece(stack, self);
     return self->told == self->size ? stage_result(stack, self->told) : 0;
 }
 
@@ -169,7 +169,7 @@ static const domus_behaviour collector = {
     .name = "collector",
     .state_size = sizeof(struct collector),
     .on = (const domus_on[]){{.type = &product_type, .handle = handle_product},
-                             {.type = &go_type, .handle = start_collector},
+                             {.type = &go_type, .handle = start_collector_of_products},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

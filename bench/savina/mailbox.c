@@ -16,7 +16,7 @@ struct receiver {
     uint64_t count;
 };
 
-static int receive_mail(domus_stack *stack, void *self_, const void *nothing)
+static int count_received_mail(domus_stack *stack, void *self_, const void *nothing)
 {
     struct receiver *self = self_;
 
@@ -26,17 +26,17 @@ static int receive_mail(domus_stack *stack, void *self_, const void *nothing)
     return domus_notice(stack, self->office, &count_type, &self->count);
 }
 
-static int reply_receipt(domus_stack *stack, void *self, const void *nothing)
+static int reply_with_receipt(domus_stack *stack, void *self, const void *nothing)
 {
     stage_send(stack, domus_sender(stack), &receipt_type, NULL);
-    return receive_mail(stack, self, nothing);
+    return count_received_mail(stack, self, nothing);
 }
 
 static const domus_behaviour receiver = {
     .name = "receiver",
     .state_size = sizeof(struct receiver),
-    .on = (const domus_on[]){{.type = &mail_type, .handle = receive_mail},
-                             {.type = &registered_type, .handle = reply_receipt},
+    .on = (const domus_on[]){{.type = &mail_type, .handle = count_received_mail},
+                             {.type = &registered_type, .handle = reply_with_receipt},
                              {.type = NULL}},
 };
 
@@ -45,7 +45,7 @@ struct sender {
     uint64_t left;
 };
 
-static int send_window(domus_stack *stack, void *self_, const void *nothing)
+static int send_window_of_mail(domus_stack *stack, void *self_, const void *nothing)
 {
     struct sender *self = self_;
 
@@ -58,19 +58,20 @@ static int send_window(domus_stack *stack, void *self_, const void *nothing)
     return domus_notice(stack, self->to, &registered_type, NULL);
 }
 
-static int mount_sender(domus_stack *stack, void *self)
+static int start_sender_at_mount(domus_stack *stack, void *self)
 {
-    return send_window(stack, self, NULL);
+    return send_window_of_mail(stack, self, NULL);
 }
 
 static const domus_behaviour sender = {
     .name = "sender",
     .state_size = sizeof(struct sender),
-    .on = (const domus_on[]){{.type = &receipt_type, .handle = send_window}, {.type = NULL}},
-    .on_mount = mount_sender,
+    .on =
+        (const domus_on[]){{.type = &receipt_type, .handle = send_window_of_mail}, {.type = NULL}},
+    .on_mount = start_sender_at_mount,
 };
 
-static int start_office(domus_stack *stack, void *self, const void *size_)
+static int start_office_of_mail(domus_stack *stack, void *self, const void *size_)
 {
     uint64_t size = *(const uint64_t *)size_;
     struct receiver to = {.office = domus_self(stack), .expected = size};
@@ -90,7 +91,7 @@ static int add_count_of_sender(domus_stack *stack, void *self, const void *count
 
 static const domus_behaviour office = {
     .name = "office",
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_office},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_office_of_mail},
                              {.type = &count_type, .handle = add_count_of_sender},
                              {.type = NULL}},
     .on_stop = stage_left,

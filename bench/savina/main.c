@@ -19,14 +19,14 @@
 
 const domus_type go_type = {.name = "go", .size = sizeof(uint64_t)};
 
-/* The root of a round writes this, and the main thread reads it after it waited for
+/* The state of a round. Its root writes this, and the main thread reads it after it has waited for
  * the semaphores. */
 static struct {
     sem_t told;
     sem_t left;
     uint64_t result;
     uint32_t threads;
-    /* placement of a root's children; address of the pool, if there is one */
+    /* where a root's children are spawned: their placement, or the address of the pool */
     domus_spawn_options options;
 } stage;
 
@@ -85,8 +85,9 @@ static void wait_for_semaphore(sem_t *semaphore)
         continue;
 }
 
-/* The clock runs from before the first spawn until the result is known here. */
-static uint64_t run_root(domus_system *system, const domus_behaviour *root, uint64_t size)
+/* Run a round by its root. The clock runs from before the first spawn until the main thread knows
+ * the result. */
+static uint64_t run_round_of_root(domus_system *system, const domus_behaviour *root, uint64_t size)
 {
     uint64_t began_ns = measure_now_ns();
     domus_address address = stage_spawn_outside(system, 0, root, NULL);
@@ -98,8 +99,8 @@ static uint64_t run_root(domus_system *system, const domus_behaviour *root, uint
     return stage.result;
 }
 
-static void run_rounds(domus_system *system, const struct stage_row *row, uint64_t size,
-                       uint64_t rounds)
+static void run_all_rounds(domus_system *system, const struct stage_row *row, uint64_t size,
+                           uint64_t rounds)
 {
     const struct savina_row *known = savina_row_find(row->name);
     uint64_t expected = savina_result(known, size);
@@ -109,7 +110,8 @@ static void run_rounds(domus_system *system, const struct stage_row *row, uint64
     while (rounds-- > 0) {
         if (row->prepare != NULL)
             row->prepare(size);
-        result = row->run != NULL ? row->run(system, size) : run_root(system, row->root, size);
+        result =
+            row->run != NULL ? row->run(system, size) : run_round_of_root(system, row->root, size);
         if (row->finish != NULL)
             result = row->finish(result, &messages);
         if (result != expected)
@@ -119,9 +121,9 @@ static void run_rounds(domus_system *system, const struct stage_row *row, uint64
     printf("result %" PRIu64 "\n", result);
 }
 
-/* The loop of a system with a pool has nothing to do. If it handled messages, some actors were not
- * in the pool. */
-static void check_pool(const domus_system *system)
+/* With a pool, all actors are in the pool, and the system's loop has nothing to do. If it handled
+ * messages, some actors were not in the pool. */
+static void check_that_pool_did_the_work(const domus_system *system)
 {
     domus_profile profile;
 
@@ -130,7 +132,7 @@ static void check_pool(const domus_system *system)
         stage_wrong("actors that are not in the pool");
 }
 
-static const struct stage_row *find_row(const char *name)
+static const struct stage_row *find_behaviour_of_row(const char *name)
 {
     static const struct stage_row *const rows[] = {
         &row_pingpong,   &row_counting,  &row_fjthrput,  &row_fjcreate,
@@ -148,7 +150,7 @@ static const struct stage_row *find_row(const char *name)
 
 int main(int argc, char **argv)
 {
-    const struct stage_row *row = argc < 5 ? NULL : find_row(argv[1]);
+    const struct stage_row *row = argc < 5 ? NULL : find_behaviour_of_row(argv[1]);
     uint64_t size = argc < 5 ? 0 : strtoull(argv[2], NULL, 10);
     uint32_t threads = argc < 5 ? 0 : (uint32_t)strtoul(argv[3], NULL, 10);
     uint64_t rounds = argc < 5 ? 0 : strtoull(argv[4], NULL, 10);
@@ -167,9 +169,9 @@ int main(int argc, char **argv)
         system = stage_system(threads);
     else
         system = stage_system_with_pool(threads, placement, &stage.options.pool);
-    run_rounds(system, row, size, rounds);
+    run_all_rounds(system, row, size, rounds);
     if (stage.options.pool != NULL)
-        check_pool(system);
+        check_that_pool_did_the_work(system);
     domus_system_free(system);
     return 0;
 }

@@ -4,7 +4,7 @@
 static const domus_type ball_type = {.name = "ball"};
 static const domus_type over_type = {.name = "over", .size = sizeof(uint64_t)};
 
-static int return_ball(domus_stack *stack, void *self, const void *nothing)
+static int send_ball_back(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     return domus_notice(stack, domus_sender(stack), &ball_type, NULL);
@@ -12,7 +12,7 @@ static int return_ball(domus_stack *stack, void *self, const void *nothing)
 
 static const domus_behaviour pong = {
     .name = "pong",
-    .on = (const domus_on[]){{.type = &ball_type, .handle = return_ball}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &ball_type, .handle = send_ball_back}, {.type = NULL}},
 };
 
 struct ping {
@@ -22,7 +22,7 @@ struct ping {
     uint64_t returned;
 };
 
-static int start_ping(domus_stack *stack, void *self_, const void *balls)
+static int start_ping_player(domus_stack *stack, void *self_, const void *balls)
 {
     struct ping *self = self_;
 
@@ -45,11 +45,11 @@ static const domus_behaviour ping = {
     .name = "ping",
     .state_size = sizeof(struct ping),
     .on = (const domus_on[]){{.type = &ball_type, .handle = handle_returned_ball},
-                             {.type = &go_type, .handle = start_ping},
+                             {.type = &go_type, .handle = start_ping_player},
                              {.type = NULL}},
 };
 
-static int start_umpire(domus_stack *stack, void *self, const void *balls)
+static int start_umpire_and_players(domus_stack *stack, void *self, const void *balls)
 {
     struct ping state = {
         .umpire = domus_self(stack),
@@ -60,7 +60,7 @@ static int start_umpire(domus_stack *stack, void *self, const void *balls)
     return domus_notice(stack, stage_spawn(stack, &ping, &state), &go_type, balls);
 }
 
-static int end_game(domus_stack *stack, void *self, const void *returned)
+static int end_game_of_pingpong(domus_stack *stack, void *self, const void *returned)
 {
     (void)self;
     return stage_result(stack, *(const uint64_t *)returned);
@@ -68,8 +68,8 @@ static int end_game(domus_stack *stack, void *self, const void *returned)
 
 static const domus_behaviour umpire = {
     .name = "umpire",
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_umpire},
-                             {.type = &over_type, .handle = end_game},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_umpire_and_players},
+                             {.type = &over_type, .handle = end_game_of_pingpong},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

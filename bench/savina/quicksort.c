@@ -12,19 +12,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define PART_MAX 2048u /* a part of at most this many elements is sorted by one actor */
+/* one actor sorts a part of at most so many elements, and cuts a larger one */
+#define PART_MAX 2048u
 
 struct slice {
     uint32_t *values;
     size_t count;
-    uint64_t low; /* the values are in low..high - 1 */
+    uint64_t low; /* the values of this slice are in low..high - 1 */
     uint64_t high;
 };
 
 static const domus_type slice_type = {.name = "slice", .size = sizeof(struct slice)};
 static const domus_type sorted_type = {.name = "sorted", .size = sizeof(uint64_t)};
 
-/* The main thread makes and checks the input, while the clock does not run. */
+/* The input of a round. The main thread makes and checks it while the clock does not run. */
 static struct {
     uint32_t *values;
     size_t size;
@@ -32,8 +33,8 @@ static struct {
 
 struct part {
     domus_address parent;
-    uint64_t halves; /* number of halves that are sorted */
-    uint64_t actors; /* number of actors that worked on this part */
+    uint64_t halves; /* number of halves of this actor's part that are sorted */
+    uint64_t actors; /* number of actors that have worked on this part */
 };
 
 static int compare_values(const void *left_, const void *right_)
@@ -44,9 +45,9 @@ static int compare_values(const void *left_, const void *right_)
     return (left > right) - (left < right);
 }
 
-/* Move the elements below `middle` to the front. Returns their number. Each element is
- * exchanged, whether it must or not: without a branch that nobody can predict this takes a
- * third of the time. */
+/* Move the elements below `middle` to the front of the values. Returns their number. Each element
+ * is exchanged, whether it must or not: without a branch that nobody can predict this takes a third
+ * of the time. */
 static size_t partition_values(uint32_t *values, size_t count, uint64_t middle)
 {
     size_t below = 0;
@@ -60,7 +61,7 @@ static size_t partition_values(uint32_t *values, size_t count, uint64_t middle)
     return below;
 }
 
-static int tell_sorted(domus_stack *stack, const struct part *self)
+static int tell_parent_of_sorted_slice(domus_stack *stack, const struct part *self)
 {
     stage_send(stack, self->parent, &sorted_type, &self->actors);
     return domus_stop(stack, domus_self(stack));
@@ -71,47 +72,47 @@ static int handle_sorted_half(domus_stack *stack, void *self_, const void *actor
     struct part *self = self_;
 
     self->actors += *(const uint64_t *)actors;
-    return ++self->halves == 2 ? tell_sorted(stack, self) : 0;
+    return ++self->halves == 2 ? tell_parent_of_sorted_slice(stack, self) : 0;
 }
 
-static int handle_slice(domus_stack *stack, void *self_, const void *slice_);
+static int cut_or_sort_slice(domus_stack *stack, void *self_, const void *slice_);
 
 static const domus_behaviour part = {
     .name = "part",
     .state_size = sizeof(struct part),
     .on = (const domus_on[]){{.type = &sorted_type, .handle = handle_sorted_half},
-                             {.type = &slice_type, .handle = handle_slice},
+                             {.type = &slice_type, .handle = cut_or_sort_slice},
                              {.type = NULL}},
 };
 
-static void spawn_for_slice(domus_stack *stack, struct slice slice)
+static void spawn_actor_for_slice(domus_stack *stack, struct slice slice)
 {
     struct part state = {.parent = domus_self(stack), .actors = 1};
 
     stage_send(stack, stage_spawn(stack, &part, &state), &slice_type, &slice);
 }
 
-static int handle_slice(domus_stack *stack, void *self, const void *slice_)
+static int cut_or_sort_slice(domus_stack *stack, void *self, const void *slice_)
 {
     struct slice slice = *(const struct slice *)slice_;
 
     if (slice.count <= PART_MAX) {
         qsort(slice.values, slice.count, sizeof slice.values[0], compare_values);
-        return tell_sorted(stack, self);
+        return tell_parent_of_sorted_slice(stack, self);
     }
     uint64_t middle = slice.low + (slice.high - slice.low) / 2;
     size_t below = partition_values(slice.values, slice.count, middle);
-    spawn_for_slice(stack, (struct slice){slice.values, below, slice.low, middle});
-    spawn_for_slice(stack,
-                    (struct slice){slice.values + below, slice.count - below, middle, slice.high});
+    spawn_actor_for_slice(stack, (struct slice){slice.values, below, slice.low, middle});
+    spawn_actor_for_slice(
+        stack, (struct slice){slice.values + below, slice.count - below, middle, slice.high});
     return 0;
 }
 
-static int start_sort(domus_stack *stack, void *self, const void *size)
+static int start_sort_of_array(domus_stack *stack, void *self, const void *size)
 {
     (void)self;
     (void)size;
-    spawn_for_slice(stack, (struct slice){input.values, input.size, 0, UINT64_C(1) << 32});
+    spawn_actor_for_slice(stack, (struct slice){input.values, input.size, 0, UINT64_C(1) << 32});
     return 0;
 }
 
@@ -123,13 +124,13 @@ static int handle_sorted_array(domus_stack *stack, void *self, const void *actor
 
 static const domus_behaviour sort = {
     .name = "sort",
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_sort},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_sort_of_array},
                              {.type = &sorted_type, .handle = handle_sorted_array},
                              {.type = NULL}},
     .on_stop = stage_left,
 };
 
-static void prepare_values(uint64_t size)
+static void draw_values_to_sort(uint64_t size)
 {
     uint32_t seed = 1;
 
@@ -141,7 +142,7 @@ static void prepare_values(uint64_t size)
         input.values[i] = stage_draw(&seed);
 }
 
-static uint64_t finish_run(uint64_t actors, uint64_t *messages)
+static uint64_t check_and_sum_sorted_values(uint64_t actors, uint64_t *messages)
 {
     uint32_t sum = 0;
 
@@ -155,6 +156,6 @@ static uint64_t finish_run(uint64_t actors, uint64_t *messages)
 const struct stage_row row_quicksort = {
     .name = "quicksort",
     .root = &sort,
-    .prepare = prepare_values,
-    .finish = finish_run,
+    .prepare = draw_values_to_sort,
+    .finish = check_and_sum_sorted_values,
 };

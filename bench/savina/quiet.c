@@ -11,7 +11,7 @@
 
 static const domus_type number_type = {.name = "number", .size = sizeof(uint64_t)};
 
-static int echo_number(domus_stack *stack, void *self, const void *number)
+static int reply_with_asked_number(domus_stack *stack, void *self, const void *number)
 {
     (void)self;
     return domus_reply(stack, &number_type, number);
@@ -19,10 +19,11 @@ static int echo_number(domus_stack *stack, void *self, const void *number)
 
 static const domus_behaviour echo = {
     .name = "echo",
-    .on = (const domus_on[]){{.type = &number_type, .handle = echo_number}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &number_type, .handle = reply_with_asked_number},
+                             {.type = NULL}},
 };
 
-static bool is_answered(domus_system *system, domus_address to, uint64_t number)
+static bool is_ask_answered_with_number(domus_system *system, domus_address to, uint64_t number)
 {
     uint64_t answer;
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
@@ -31,7 +32,7 @@ static bool is_answered(domus_system *system, domus_address to, uint64_t number)
     return answer == number;
 }
 
-static uint64_t run_wake(domus_system *system, uint64_t asks)
+static uint64_t run_row_wake(domus_system *system, uint64_t asks)
 {
     static struct histogram latencies;
     uint64_t answered = 0;
@@ -41,7 +42,7 @@ static uint64_t run_wake(domus_system *system, uint64_t asks)
     for (uint64_t i = 0; i < asks; i++) {
         usleep(QUIET_US);
         uint64_t asked_ns = measure_now_ns();
-        answered += is_answered(system, to, i);
+        answered += is_ask_answered_with_number(system, to, i);
         histogram_add(&latencies, measure_now_ns() - asked_ns);
     }
     printf("round_seconds %.9f\n", (double)(measure_now_ns() - began_ns) / 1e9);
@@ -50,16 +51,17 @@ static uint64_t run_wake(domus_system *system, uint64_t asks)
     return answered;
 }
 
-const struct stage_row row_wake = {.name = "wake", .run = run_wake};
+const struct stage_row row_wake = {.name = "wake", .run = run_row_wake};
 
-static uint64_t run_idle(domus_system *system, uint64_t seconds)
+static uint64_t run_row_idle(domus_system *system, uint64_t seconds)
 {
-    domus_address sleepers[SLEEPERS]; /* in a pool, the choice of a thread has no effect */
+    /* the actors that sleep; in a pool, the choice of a thread has no effect */
+    domus_address sleepers[SLEEPERS];
     uint64_t answered = 0;
 
     for (uint32_t i = 0; i < SLEEPERS; i++) {
         sleepers[i] = stage_spawn_outside(system, i % domus_system_threads(system), &echo, NULL);
-        if (!is_answered(system, sleepers[i], i))
+        if (!is_ask_answered_with_number(system, sleepers[i], i))
             stage_wrong("an answer");
     }
     uint64_t began_cpu_ns = measure_process_cpu_ns();
@@ -69,10 +71,10 @@ static uint64_t run_idle(domus_system *system, uint64_t seconds)
     printf("round_seconds %.9f\n", (double)(measure_now_ns() - began_ns) / 1e9);
     printf("cpu_seconds %.9f\n", (double)cpu_ns / 1e9);
     for (uint32_t i = 0; i < SLEEPERS; i++) {
-        answered += is_answered(system, sleepers[i], i);
+        answered += is_ask_answered_with_number(system, sleepers[i], i);
         stage_must(domus_outside_stop(system, sleepers[i]), "stop");
     }
     return answered;
 }
 
-const struct stage_row row_idle = {.name = "idle", .run = run_idle};
+const struct stage_row row_idle = {.name = "idle", .run = run_row_idle};

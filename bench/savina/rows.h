@@ -18,13 +18,13 @@ struct stage_row {
 
     /* The main thread calls these functions while the clock does not run; each may be NULL.
      * `prepare` makes the input of the root. `finish` returns the result of the round: `told` is
-     * the value that the root gave to stage_result(); `*messages` is changed if only the row knows
-     * the number. */
+     * the value that the root gave to stage_result(); a row that alone knows the number of messages
+     * sets `*messages`. */
     void (*prepare)(uint64_t size);
     uint64_t (*finish)(uint64_t told, uint64_t *messages);
 
-    /* The whole row as a function, called instead of the three above if it is not NULL: it does the
-     * row, prints the figures and returns the result. */
+    /* The whole row as a function, called instead of the three members above if it is not NULL: it
+     * does the row, prints the figures and returns the result. */
     uint64_t (*run)(domus_system *system, uint64_t size);
 };
 
@@ -35,28 +35,31 @@ extern const struct stage_row row_pingpong, row_counting, row_fjthrput, row_fjcr
 /* A notice of this type tells a root to begin; the payload is the row's size, a uint64_t. */
 extern const domus_type go_type;
 
-/* Stop the clock and end the calling root, which calls this as `return stage_result(...)`. */
+/* Stop the clock of the round and end the calling root, which calls this as `return
+ * stage_result(...)`. */
 int stage_result(domus_stack *stack, uint64_t result);
 
-/* This function is the on_stop of every root; the root's children have ended then. */
+/* The on_stop of every root. The root's children have ended when this is called. */
 void stage_left(domus_stack *stack, void *self);
 
-/* stage_spawn() spawns a child by the placement that is measured, stage_send() sends a notice. Both
- * end the process if they fail, which the bounds of the rows exclude. */
+/* stage_spawn() spawns a child of a root by the placement that is measured, stage_send() sends a
+ * notice. Both end the process if they fail, which cannot happen within the bounds of the rows. */
 domus_address stage_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state);
 void stage_send(domus_stack *stack, domus_address to, const domus_type *type, const void *payload);
 
-/* Returns the options of a spawn on the last thread, or in the pool. */
+/* Returns the options by which an actor is spawned on the last thread, or in the pool that is
+ * measured. */
 domus_spawn_options stage_far(void);
 
-/* Print the line `latency_ns` with the percentiles 50, 99 and 99.9. */
+/* Print the line `latency_ns` with the percentiles 50, 99 and 99.9 of these latencies. */
 void stage_print_latencies(const struct histogram *latencies);
 
-/* Spawn an actor on thread `thread`, or in the pool that is measured; for rows without a root. */
+/* Spawn an actor on thread `thread`, or in the pool that is measured; for rows that have no
+ * root. */
 domus_address stage_spawn_outside(domus_system *system, uint32_t thread,
                                   const domus_behaviour *behaviour, const void *state);
 
-/* Draw a number by xorshift32, as all contenders do. */
+/* Draw a random number by xorshift32, as all contenders do. */
 static inline uint32_t stage_draw(uint32_t *seed)
 {
     *seed ^= *seed << 13;

@@ -13,7 +13,7 @@ struct node {
     uint64_t index;
 };
 
-/* The token holds the number of passes that are left. */
+/* A token, which holds the number of passes that it has left. */
 static int pass_token_on(domus_stack *stack, void *self_, const void *token)
 {
     struct node *self = self_;
@@ -25,7 +25,7 @@ static int pass_token_on(domus_stack *stack, void *self_, const void *token)
     return domus_notice(stack, self->next, &token_type, &left);
 }
 
-static int store_next_node(domus_stack *stack, void *self, const void *next)
+static int store_address_of_next_node(domus_stack *stack, void *self, const void *next)
 {
     (void)stack;
     ((struct node *)self)->next = *(const domus_address *)next;
@@ -36,13 +36,13 @@ static const domus_behaviour node = {
     .name = "node",
     .state_size = sizeof(struct node),
     .on = (const domus_on[]){{.type = &token_type, .handle = pass_token_on},
-                             {.type = &next_type, .handle = store_next_node},
+                             {.type = &next_type, .handle = store_address_of_next_node},
                              {.type = NULL}},
 };
 
-/* Spawn the nodes from the last to the first, so that all but the last know their next one from
- * the beginning. */
-static int start_maker(domus_stack *stack, void *self, const void *passes)
+/* Spawn the nodes from the last to the first, so that all but the last know from the beginning the
+ * node to which they pass the token. */
+static int start_maker_of_ring(domus_stack *stack, void *self, const void *passes)
 {
     domus_address last = {0};
     domus_address next = {0};
@@ -66,7 +66,7 @@ static int handle_end_of_token(domus_stack *stack, void *self, const void *index
 
 static const domus_behaviour maker = {
     .name = "maker",
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_maker},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_maker_of_ring},
                              {.type = &end_type, .handle = handle_end_of_token},
                              {.type = NULL}},
     .on_stop = stage_left,

@@ -8,7 +8,7 @@
 
 static const domus_type sum_type = {.name = "sum", .size = sizeof(uint64_t)};
 
-static int tell_and_stop(domus_stack *stack, domus_address parent, uint64_t sum)
+static int tell_parent_sum_and_stop(domus_stack *stack, domus_address parent, uint64_t sum)
 {
     stage_send(stack, parent, &sum_type, &sum);
     return domus_stop(stack, domus_self(stack));
@@ -29,53 +29,53 @@ struct call {
     uint64_t sum;
 };
 
-static int mount_call(domus_stack *stack, void *self_);
+static int begin_call_of_fib(domus_stack *stack, void *self_);
 
 static int add_sum_to_call(domus_stack *stack, void *self_, const void *sum)
 {
     struct call *self = self_;
 
     self->sum += *(const uint64_t *)sum;
-    return ++self->answers == 2 ? tell_and_stop(stack, self->parent, self->sum) : 0;
+    return ++self->answers == 2 ? tell_parent_sum_and_stop(stack, self->parent, self->sum) : 0;
 }
 
 static const domus_behaviour call = {
     .name = "call",
     .state_size = sizeof(struct call),
     .on = (const domus_on[]){{.type = &sum_type, .handle = add_sum_to_call}, {.type = NULL}},
-    .on_mount = mount_call,
+    .on_mount = begin_call_of_fib,
 };
 
-static void spawn_call(domus_stack *stack, uint32_t n)
+static void spawn_call_of_fib(domus_stack *stack, uint32_t n)
 {
     struct call state = {.parent = domus_self(stack), .n = n};
 
     (void)stage_spawn(stack, &call, &state);
 }
 
-static int mount_call(domus_stack *stack, void *self_)
+static int begin_call_of_fib(domus_stack *stack, void *self_)
 {
     const struct call *self = self_;
 
     if (self->n <= 2)
-        return tell_and_stop(stack, self->parent, 1);
-    spawn_call(stack, self->n - 1);
-    spawn_call(stack, self->n - 2);
+        return tell_parent_sum_and_stop(stack, self->parent, 1);
+    spawn_call_of_fib(stack, self->n - 1);
+    spawn_call_of_fib(stack, self->n - 2);
     return 0;
 }
 
-static int start_fib(domus_stack *stack, void *self, const void *n)
+static int start_tree_of_fib(domus_stack *stack, void *self, const void *n)
 {
     uint64_t number = *(const uint64_t *)n;
 
     (void)self;
-    spawn_call(stack, (uint32_t)number);
+    spawn_call_of_fib(stack, (uint32_t)number);
     return 0;
 }
 
 static const domus_behaviour fib = {
     .name = "fib",
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_fib},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_tree_of_fib},
                              {.type = &sum_type, .handle = handle_sum_of_tree},
                              {.type = NULL}},
     .on_stop = stage_left,
@@ -87,35 +87,36 @@ const struct stage_row row_fib = {.name = "fib", .root = &fib};
 
 struct branch {
     domus_address parent;
-    uint64_t first; /* the number of its first leaf */
+    uint64_t first; /* the number of the first leaf below this branch */
     uint64_t leaves;
     uint64_t answers;
     uint64_t sum;
 };
 
-static int mount_branch(domus_stack *stack, void *self_);
+static int begin_branch_of_skynet(domus_stack *stack, void *self_);
 
 static int add_sum_to_branch(domus_stack *stack, void *self_, const void *sum)
 {
     struct branch *self = self_;
 
     self->sum += *(const uint64_t *)sum;
-    return ++self->answers == BRANCHES ? tell_and_stop(stack, self->parent, self->sum) : 0;
+    return ++self->answers == BRANCHES ? tell_parent_sum_and_stop(stack, self->parent, self->sum)
+                                       : 0;
 }
 
 static const domus_behaviour branch = {
     .name = "branch",
     .state_size = sizeof(struct branch),
     .on = (const domus_on[]){{.type = &sum_type, .handle = add_sum_to_branch}, {.type = NULL}},
-    .on_mount = mount_branch,
+    .on_mount = begin_branch_of_skynet,
 };
 
-static int mount_branch(domus_stack *stack, void *self_)
+static int begin_branch_of_skynet(domus_stack *stack, void *self_)
 {
     const struct branch *self = self_;
 
     if (self->leaves == 1)
-        return tell_and_stop(stack, self->parent, self->first);
+        return tell_parent_sum_and_stop(stack, self->parent, self->first);
     for (uint32_t i = 0; i < BRANCHES; i++) {
         struct branch state = {
             .parent = domus_self(stack),
@@ -127,7 +128,7 @@ static int mount_branch(domus_stack *stack, void *self_)
     return 0;
 }
 
-static int start_skynet(domus_stack *stack, void *self, const void *leaves)
+static int start_tree_of_skynet(domus_stack *stack, void *self, const void *leaves)
 {
     struct branch state = {.parent = domus_self(stack), .leaves = *(const uint64_t *)leaves};
 
@@ -138,7 +139,7 @@ static int start_skynet(domus_stack *stack, void *self, const void *leaves)
 
 static const domus_behaviour skynet = {
     .name = "skynet",
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_skynet},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_tree_of_skynet},
                              {.type = &sum_type, .handle = handle_sum_of_tree},
                              {.type = NULL}},
     .on_stop = stage_left,

@@ -1,4 +1,5 @@
-/* This file makes systems with the settings that all rows share, and ends a program. */
+/* This file makes systems with the settings that all rows share, and ends a program with the right
+ * status. */
 #include "bench/stage/stage.h"
 
 #include "bench/support/command.h"
@@ -28,7 +29,7 @@ void stage_must(int error, const char *what)
     _Exit(EXIT_FAILURE);
 }
 
-static domus_system *start_system(uint32_t threads, const domus_pool_config *pool)
+static domus_system *start_system_of_stage(uint32_t threads, const domus_pool_config *pool)
 {
     domus_config config;
     domus_system *system;
@@ -51,14 +52,14 @@ static domus_system *start_system(uint32_t threads, const domus_pool_config *poo
 
 domus_system *stage_system(uint32_t threads)
 {
-    return start_system(threads, NULL);
+    return start_system_of_stage(threads, NULL);
 }
 
 domus_system *stage_system_with_pool(uint32_t runners, const char *policy,
                                      const domus_pool **ret_pool)
 {
     const domus_pool_config pool = {.name = "stage", .runners = runners, .policy = policy};
-    domus_system *system = start_system(1, &pool);
+    domus_system *system = start_system_of_stage(1, &pool);
 
     *ret_pool = domus_outside_pool_find(system, pool.name);
     stage_must(*ret_pool == NULL ? -ENOENT : 0, "the pool");

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns false if the text is not a number from 1 to `max`. */
+/* Read a number from 1 to `max`. Returns false if the text is no such number. */
 static bool parse_number(const char *text, uint64_t max, uint64_t *ret_number)
 {
     char *end;

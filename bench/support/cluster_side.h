@@ -41,62 +41,61 @@
 #define CLUSTER_COUNT_MAX      UINT64_C(1000000000)
 
 struct cluster_side {
-    bool responds; /* this program is the responder; false: the requester */
-    bool notices;  /* the row is `notice`; false: `ask` */
+    bool responds; /* this program is the responder; otherwise the requester */
+    bool notices;  /* the row is `notice`; otherwise `ask` */
     uint64_t count;
     uint16_t port;
-    const char *style; /* the argument STYLE; "" if none was given */
+    const char *style; /* the argument STYLE of the command line; "" if none was given */
     uint64_t began_ns;
 };
 
-/* Two words of a payload, in the byte order of the machine, because both sides run on one
- * machine. */
+/* The two words of a payload. They are in the byte order of the machine, because both sides run on
+ * one machine. */
 struct cluster_words {
     uint64_t first;
     uint64_t second;
 };
 
-/* Read the command line. Returns false if it is wrong. */
+/* Read the command line of a side. Returns false if it is wrong. */
 bool cluster_side_parse(struct cluster_side *side, int argc, char **argv);
 
-/* Read the command line as cluster_side_parse() does. If it is wrong, print the usage and exit
- * with 2. */
+/* Read the command line of a side as cluster_side_parse() does. If it is wrong, print the usage and
+ * exit with 2. */
 void cluster_side_init(struct cluster_side *side, int argc, char **argv);
 
-/* Print `ready`. */
+/* Print the line `ready`, for which the bench waits. */
 void cluster_side_ready(void);
 
-/* Print `ready`, wait for the line `go`, and read the clock. If stdin ends before that line, exit
- * with 0. */
+/* Print the line `ready`, wait for the line `go` of the bench, and read the clock. If stdin ends
+ * before that line, exit with 0. */
 void cluster_side_await_go(struct cluster_side *side);
 
-/* Print the result, then wait until stdin ends. `wrong` says what is wrong; NULL: the result is
- * right. */
+/* Print the requester's result line, then wait until stdin ends. `wrong` says what is wrong; NULL:
+ * the result is right. */
 void cluster_side_done(const struct cluster_side *side, const char *wrong);
 
-/* Wait until stdin ends. */
+/* Wait until the bench closes stdin. */
 void cluster_side_await_end(void);
 
-/* Returns the right answer to `ask`. */
+/* Returns the right answer to the payload of an ask. */
 struct cluster_words cluster_side_answer(struct cluster_words ask);
 
-/* Count a notice. The responder's two counts are how many notices came, and how many of these did
- * not have the next number. */
+/* Count a notice at the responder. Returns its new counts: how many notices came, and how many of
+ * these did not have the next number. */
 struct cluster_words cluster_side_count(struct cluster_words counts, uint64_t number);
 
 /* Returns whether `counts` is the right answer to a mark that was sent after `sent` notices. */
 bool cluster_side_mark_is_right(struct cluster_words counts, uint64_t sent);
 
-/* The asks of a requester with one thread, which knows the numbers that are under way. */
+/* The asks that a requester with one thread has under way, by their numbers. */
 struct cluster_asks {
     uint64_t count;
     uint64_t answered;
-    /* numbers under way; a number from `count` on means that the place is empty */
+    /* numbers of the asks under way; a number from `count` on means that the place is empty */
     uint64_t numbers[CLUSTER_UNDER_WAY];
 };
 
-/* Begin with the first CLUSTER_UNDER_WAY numbers under way, or with all numbers if there are
- * fewer. */
+/* Begin with the first CLUSTER_UNDER_WAY numbers, or with all numbers if there are fewer. */
 void cluster_asks_begin(struct cluster_asks *asks, uint64_t count);
 
 /* Handle an answer. The next ask takes its place, so the number of that ask is the answered number

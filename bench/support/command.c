@@ -22,11 +22,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* the most bytes of a program's output that are read; further ones are ignored */
+/* bytes of a program's output that are read; further ones are ignored */
 #define OUTPUT_MAX 16384
-#define NO_PROGRAM 127 /* the exit status of a child that found no program, as in a shell */
+#define NO_PROGRAM 127 /* exit status of a child that found no program to become, as in a shell */
 
-static bool pin_to_cpus(uint32_t cpus)
+static bool pin_to_first_cpus(uint32_t cpus)
 {
     cpu_set_t set;
     uint32_t kept = 0;
@@ -44,12 +44,13 @@ static bool pin_to_cpus(uint32_t cpus)
     return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
-static bool confine_process(const struct command *command)
+static bool limit_process_of_command(const struct command *command)
 {
-    /* no core file, which would have gigabytes if a program aborts for lack of memory */
+    /* without a core file, which could have gigabytes if a program aborts because memory is
+     * short */
     struct rlimit no_core = {0, 0};
 
-    if (setrlimit(RLIMIT_CORE, &no_core) != 0 || !pin_to_cpus(command->cpus))
+    if (setrlimit(RLIMIT_CORE, &no_core) != 0 || !pin_to_first_cpus(command->cpus))
         return false;
     if (command->memory_max_bytes == 0)
         return true;
@@ -57,19 +58,20 @@ static bool confine_process(const struct command *command)
     return setrlimit(RLIMIT_AS, &limit) == 0;
 }
 
-static _Noreturn void become_command(const struct command *command, int output, pid_t parent)
+static _Noreturn void become_program_of_command(const struct command *command, int output,
+                                                pid_t parent)
 {
     /* The child must not outlive the bench. If the bench ended before this request, the child sees
      * another parent and ends here. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(EXIT_FAILURE);
-    if (dup2(output, STDOUT_FILENO) < 0 || !confine_process(command))
+    if (dup2(output, STDOUT_FILENO) < 0 || !limit_process_of_command(command))
         _exit(EXIT_FAILURE);
     execvp(command->arguments[0], command->arguments);
     _exit(errno == ENOENT ? NO_PROGRAM : EXIT_FAILURE);
 }
 
-static int start_process(const struct command *command, pid_t *ret_pid, int *ret_output)
+static int start_process_of_command(const struct command *command, pid_t *ret_pid, int *ret_output)
 {
     int output[2];
     pid_t parent = getpid();
@@ -78,7 +80,7 @@ static int start_process(const struct command *command, pid_t *ret_pid, int *ret
         return -errno;
     pid_t pid = fork();
     if (pid == 0)
-        become_command(command, output[1], parent);
+        become_program_of_command(command, output[1], parent);
     int error = pid < 0 ? -errno : 0;
     close(output[1]);
     if (error != 0) {
@@ -90,8 +92,8 @@ static int start_process(const struct command *command, pid_t *ret_pid, int *ret
     return 0;
 }
 
-/* Read up to the end of the output. Returns false if the end has not come at `end_ns`. */
-static bool read_output(int output, uint64_t end_ns, char *text)
+/* Read the output of a program up to its end. Returns false if the end has not come at `end_ns`. */
+static bool read_output_to_its_end(int output, uint64_t end_ns, char *text)
 {
     struct pollfd readable = {.fd = output, .events = POLLIN};
     char beyond[256];
@@ -117,7 +119,8 @@ static bool read_output(int output, uint64_t end_ns, char *text)
     }
 }
 
-static void add_figure(struct command_result *result, const char *name, size_t length, double value)
+static void add_figure_of_line(struct command_result *result, const char *name, size_t length,
+                               double value)
 {
     struct command_figure *figure = &result->figures[result->count];
 
@@ -129,9 +132,9 @@ static void add_figure(struct command_result *result, const char *name, size_t l
     result->count++;
 }
 
-/* Read one line: a name and the numbers that follow it. The first word that is not a number ends
- * the numbers. */
-static void read_line(struct command_result *result, const char *line)
+/* Read one line of a program's output: a name and the numbers that follow it. The first word that
+ * is not a number ends the numbers. */
+static void read_line_of_figures(struct command_result *result, const char *line)
 {
     size_t length = strcspn(line, " ");
     const char *next = line + length;
@@ -141,7 +144,7 @@ static void read_line(struct command_result *result, const char *line)
         double value = strtod(next, &end);
         if (end == next)
             return;
-        add_figure(result, line, length, value);
+        add_figure_of_line(result, line, length, value);
         next = end;
     }
 }
@@ -166,11 +169,11 @@ int command_run(const struct command *command, struct command_result *ret_result
     int output = -1;
     int status = 0;
     uint64_t end_ns = measure_now_ns() + (uint64_t)command->seconds_max * 1000000000;
-    int error = start_process(command, &pid, &output);
+    int error = start_process_of_command(command, &pid, &output);
 
     if (error != 0)
         return error;
-    bool ended = read_output(output, end_ns, text);
+    bool ended = read_output_to_its_end(output, end_ns, text);
     if (!ended)
         kill(pid, SIGKILL);
     close(output);
@@ -182,7 +185,7 @@ int command_run(const struct command *command, struct command_result *ret_result
     if (error != 0)
         return error;
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
-        read_line(&result, line);
+        read_line_of_figures(&result, line);
     *ret_result = result;
     return 0;
 }

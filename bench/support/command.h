@@ -17,12 +17,12 @@
 #define COMMAND_WRONG 3
 
 struct command {
-    /* arguments, ended by NULL; the first one is the program: a path, or a name that is found by
-     * PATH */
+    /* the program and its arguments, ended by NULL; the program is a path, or a name that is found
+     * by PATH */
     char *const *arguments;
-    uint32_t cpus; /* number of CPUs for the program, at least 1 */
+    uint32_t cpus; /* number of CPUs that the program may use, at least 1 */
     uint32_t seconds_max;
-    uint64_t memory_max_bytes; /* the most address space of the program; 0: no limit */
+    uint64_t memory_max_bytes; /* address space that the program may use; 0: no limit */
 };
 
 struct command_result {
@@ -33,10 +33,10 @@ struct command_result {
     } figures[COMMAND_FIGURES_MAX];
 };
 
-/* Run the program. Returns 0; -EBADMSG if its result was wrong; -ETIMEDOUT if it was killed at
- * `seconds_max`; -ENOENT if there is no such program; -ECHILD if it ended otherwise, perhaps
- * because memory was short; or the negative errno of a system call. `ret_result` is filled only
- * with 0. */
+/* Run a program to its end. Returns 0; -EBADMSG if its result was wrong; -ETIMEDOUT if it was
+ * killed at `seconds_max`; -ENOENT if there is no such program; -ECHILD if it ended otherwise,
+ * perhaps because memory was short; or the negative errno of a system call. `ret_result` is filled
+ * only with 0. */
 int command_run(const struct command *command, struct command_result *ret_result);
 
 /* Write the path of `program`, which lies beside the running program, to `path` (PATH_MAX bytes).
@@ -44,11 +44,12 @@ int command_run(const struct command *command, struct command_result *ret_result
  * errno of a system call. */
 int command_beside(const char *program, char *path);
 
-/* Returns the first figure of that name; NAN if the program did not print one. */
+/* Returns the first figure with this name in a program's output; NAN if the program did not print
+ * one. */
 double command_figure(const struct command_result *result, const char *name);
 
-/* Copy all figures of that name, in the order of the lines and of the values in a line, up to
- * `room` of them. Returns how many were copied. */
+/* Copy all figures with this name, in the order of the output's lines and of the values in a line,
+ * up to `room` of them. Returns how many were copied. */
 uint32_t command_figures(const struct command_result *result, const char *name, double *ret_values,
                          uint32_t room);
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* processes that Erlang may have beyond the row's size, for those of the VM itself */
+/* processes that Erlang may have beyond the size of a row, for the VM itself */
 #define PROCESSES_SPARE 100000
 #define PROCESSES_MAX   134217727
 
@@ -22,7 +22,7 @@
 
 static const struct {
     const char *name;
-    const char *suffix; /* suffix of the program's name, which begins with the name of the suite */
+    const char *suffix; /* end of the program's name, which begins with the name of the suite */
     const char *package;
 } contenders[CONTENDERS] = {
     [CONTENDER_DOMUS] = {"domus", "_domus", "a build of domus"},
@@ -36,7 +36,7 @@ const char *contender_name(enum contender who)
     return contenders[who].name;
 }
 
-/* Returns the folder of this program; "" if it is unknown. */
+/* Returns the folder in which the running program lies; "" if it is unknown. */
 static const char *find_folder_of_program(void)
 {
     static char path[PATH_MAX];
@@ -59,8 +59,8 @@ static bool is_file(const char *suite, enum contender who, char *path, size_t si
     return length > 0 && (size_t)length < size && access(path, R_OK) == 0;
 }
 
-/* True if erl can be run: start it, and let it halt at once. */
-static bool has_erl(void)
+/* Returns whether erl can be run: it is started, and halts at once. */
+static bool can_erl_be_run(void)
 {
     char *const arguments[] = {(char[]){"erl"}, (char[]){"-noinput"}, (char[]){"-eval"},
                                (char[]){"halt()"}, NULL};
@@ -73,7 +73,8 @@ static bool has_erl(void)
 bool contender_is_there(const char *suite, enum contender who)
 {
     char path[PATH_MAX];
-    bool there = is_file(suite, who, path, sizeof path) && (who != CONTENDER_ERLANG || has_erl());
+    bool there =
+        is_file(suite, who, path, sizeof path) && (who != CONTENDER_ERLANG || can_erl_be_run());
 
     if (!there)
         fprintf(stderr, "bench: %s is left out: it needs %s\n", contenders[who].name,
@@ -81,7 +82,7 @@ bool contender_is_there(const char *suite, enum contender who)
     return there;
 }
 
-/* The words of a command line, and the memory for their texts. */
+/* The words of a contender's command line, and the memory for their texts. */
 struct words {
     size_t count;
     size_t used;
@@ -89,8 +90,8 @@ struct words {
     char text[PATH_MAX + 512];
 };
 
-__attribute__((format(printf, 2, 3))) static void add_argument(struct words *words,
-                                                               const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add_argument_to_words(struct words *words,
+                                                                        const char *format, ...)
 {
     va_list values;
     size_t room = sizeof words->text - words->used;
@@ -99,30 +100,30 @@ __attribute__((format(printf, 2, 3))) static void add_argument(struct words *wor
     int length = vsnprintf(words->text + words->used, room, format, values);
     va_end(values);
     if (length < 0 || (size_t)length >= room || words->count == ARGUMENTS_MAX - 1)
-        return; /* the argument does not fit and is left out; then the program prints its usage */
+        return; /* the argument does not fit and is left out, so the program will print its usage */
     words->arguments[words->count++] = words->text + words->used;
     words->used += (size_t)length + 1;
 }
 
-/* Add the arguments of erl. A row has as many processes as its size says, or as a tree with that
- * many leaves. */
+/* Add the arguments of erl. A row of this size has as many processes as its size says, or as a tree
+ * with that many leaves. */
 static void add_arguments_of_erl(struct words *words, const struct contest *contest,
                                  const char *directory)
 {
     uint64_t wanted = contest->size + contest->size / 4 + PROCESSES_SPARE;
 
-    add_argument(words, "erl");
-    add_argument(words, "-noshell");
-    add_argument(words, "-noinput");
-    add_argument(words, "+S");
-    add_argument(words, "%" PRIu32 ":%" PRIu32, contest->threads, contest->threads);
-    add_argument(words, "+P");
-    add_argument(words, "%" PRIu64, wanted < PROCESSES_MAX ? wanted : PROCESSES_MAX);
-    add_argument(words, "-pa");
-    add_argument(words, "%s", directory);
-    add_argument(words, "-run");
-    add_argument(words, "%s", contest->suite);
-    add_argument(words, "main");
+    add_argument_to_words(words, "erl");
+    add_argument_to_words(words, "-noshell");
+    add_argument_to_words(words, "-noinput");
+    add_argument_to_words(words, "+S");
+    add_argument_to_words(words, "%" PRIu32 ":%" PRIu32, contest->threads, contest->threads);
+    add_argument_to_words(words, "+P");
+    add_argument_to_words(words, "%" PRIu64, wanted < PROCESSES_MAX ? wanted : PROCESSES_MAX);
+    add_argument_to_words(words, "-pa");
+    add_argument_to_words(words, "%s", directory);
+    add_argument_to_words(words, "-run");
+    add_argument_to_words(words, "%s", contest->suite);
+    add_argument_to_words(words, "main");
 }
 
 int contender_run(enum contender who, const struct contest *contest,
@@ -140,18 +141,18 @@ int contender_run(enum contender who, const struct contest *contest,
     if (!is_file(contest->suite, who, path, sizeof path))
         return -ENOENT;
     if (who == CONTENDER_ERLANG) {
-        /* without this, erl would write a file of all its memory if that runs out */
+        /* without this setting, erl would write a file of all its memory if memory runs out */
         setenv("ERL_CRASH_DUMP_BYTES", "0", 1);
         add_arguments_of_erl(&words, contest, find_folder_of_program());
     } else {
-        add_argument(&words, "%s", path);
+        add_argument_to_words(&words, "%s", path);
     }
-    add_argument(&words, "%s", contest->row);
-    add_argument(&words, "%" PRIu64, contest->size);
-    add_argument(&words, "%" PRIu32, contest->threads);
+    add_argument_to_words(&words, "%s", contest->row);
+    add_argument_to_words(&words, "%" PRIu64, contest->size);
+    add_argument_to_words(&words, "%" PRIu32, contest->threads);
     if (contest->rounds != 0)
-        add_argument(&words, "%" PRIu32, contest->rounds);
+        add_argument_to_words(&words, "%" PRIu32, contest->rounds);
     if (contest->placement != NULL)
-        add_argument(&words, "%s", contest->placement);
+        add_argument_to_words(&words, "%s", contest->placement);
     return command_run(&command, ret_result);
 }

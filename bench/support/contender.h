@@ -22,23 +22,25 @@ enum contender {
 };
 
 struct contest {
-    const char *suite; /* the bench whose programs are run: "actors", "savina" */
+    const char *suite; /* name of the bench whose programs are run: "actors" or "savina" */
     const char *row;
     uint64_t size;
-    uint32_t threads; /* number of threads, each on a CPU of its own */
-    uint32_t rounds;  /* number of rounds; 0: programs of this suite take no such argument */
-    /* placement of domus' actors, or scheduler of CAF; NULL: there is no choice */
+    uint32_t threads; /* number of threads of the contender, each on a CPU of its own */
+    /* number of rounds that a program does; 0: programs of this suite take no such argument */
+    uint32_t rounds;
+    /* placement of domus' actors, or scheduler of CAF; NULL: the program has no such choice */
     const char *placement;
     uint32_t seconds_max;
-    uint64_t memory_max_bytes; /* the most address space of the program; 0: no limit */
+    uint64_t memory_max_bytes; /* address space that the program may use; 0: no limit */
 };
 
 const char *contender_name(enum contender who);
 
-/* Returns whether the contender can be run. If not, a line on stderr says what is missing. */
+/* Returns whether the program of a contender can be run. If not, a line on stderr says what is
+ * missing. */
 bool contender_is_there(const char *suite, enum contender who);
 
-/* Run a contender. Returns and fills `ret_result` as command_run() does. */
+/* Run a contender for one row. Returns and fills `ret_result` as command_run() does. */
 int contender_run(enum contender who, const struct contest *contest,
                   struct command_result *ret_result);
 

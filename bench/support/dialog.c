@@ -16,7 +16,8 @@
 #define END_NS_MAX UINT64_C(5000000000)
 #define LOOK_S     0.002 /* seconds between two looks whether the program has ended */
 
-static _Noreturn void become_program(char *const arguments[], int input, int output, pid_t parent)
+static _Noreturn void become_program_of_dialog(char *const arguments[], int input, int output,
+                                               pid_t parent)
 {
     const struct sigaction usual = {.sa_handler = SIG_DFL};
 
@@ -47,7 +48,7 @@ int dialog_start(struct dialog *dialog, char *const arguments[])
     }
     pid_t pid = fork();
     if (pid == 0)
-        become_program(arguments, input[0], output[1], parent);
+        become_program_of_dialog(arguments, input[0], output[1], parent);
     int error = pid < 0 ? -errno : 0;
     close(input[0]);
     close(output[1]);
@@ -62,7 +63,8 @@ int dialog_start(struct dialog *dialog, char *const arguments[])
     return 0;
 }
 
-/* Copy the first line of the bytes that were read. Returns false if they have no whole line. */
+/* Copy the first line of the bytes that the program has written. Returns false if they have no
+ * whole line. */
 static bool copy_first_line(struct dialog *dialog, char *ret_line)
 {
     char *end = memchr(dialog->bytes, '\n', dialog->length);

@@ -11,10 +11,10 @@
 #define DIALOG_LINE_MAX 256
 
 struct dialog {
-    pid_t pid; /* process of the program; -1: none was started */
+    pid_t pid; /* process of the program; -1: no program was started */
     int input;
     int output;
-    uint32_t length; /* length of `bytes`, which were read and not returned yet */
+    uint32_t length; /* number of bytes in `bytes`, which were read and not returned yet */
     char bytes[DIALOG_LINE_MAX];
 };
 
@@ -22,8 +22,9 @@ struct dialog {
  * errno. If there is no such program, the wait for its first line returns -ECHILD. */
 int dialog_start(struct dialog *dialog, char *const arguments[]);
 
-/* Wait for a line and write it without its end to `ret_line` (DIALOG_LINE_MAX bytes). Returns 0;
- * -ETIMEDOUT; -ECHILD if the output has ended; -EMSGSIZE if the line is too long. */
+/* Wait for a line of the program, and write it without its end to `ret_line` (DIALOG_LINE_MAX
+ * bytes). Returns 0; -ETIMEDOUT; -ECHILD if the output has ended; -EMSGSIZE if the line is too
+ * long. */
 int dialog_read(struct dialog *dialog, uint64_t patience_ns, char *ret_line);
 
 /* Write `text` to the program's stdin. Returns 0; -ECHILD if the program does not read it any more.

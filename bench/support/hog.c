@@ -1,4 +1,4 @@
-/* This file starts and ends the process of hog.h. */
+/* This file starts and ends a hog (hog.h). */
 #include "bench/support/hog.h"
 
 #include "bench/support/measure.h"
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static _Noreturn void compute_until_parent_ends(int cpu, pid_t parent)
+static _Noreturn void use_cpu_until_parent_ends(int cpu, pid_t parent)
 {
     volatile unsigned int turns = 0;
 
@@ -25,7 +25,7 @@ pid_t hog_start(int cpu)
     pid_t hog = fork();
 
     if (hog == 0)
-        compute_until_parent_ends(cpu, parent);
+        use_cpu_until_parent_ends(cpu, parent);
     return hog > 0 ? hog : -errno;
 }
 

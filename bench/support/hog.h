@@ -9,10 +9,11 @@
 
 #include <sys/types.h>
 
-/* Start a hog, which is killed if the bench dies. Returns its process, or a negative errno. */
+/* Start a hog on a CPU, which is killed if the bench dies. Returns its process, or a negative
+ * errno. */
 pid_t hog_start(int cpu);
 
-/* End the hog. `hog` may be an error of hog_start(); then nothing happens. */
+/* End a hog. If `hog` is an error of hog_start() instead of a process, nothing happens. */
 void hog_stop(pid_t hog);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Returns the time of CLOCK_MONOTONIC. */
+/* Returns the time of CLOCK_MONOTONIC in ns. */
 uint64_t measure_now_ns(void);
 
 /* These three give user and system time together: of the calling thread, of the calling process
@@ -20,13 +20,13 @@ uint64_t measure_thread_cpu_ns(void);
 uint64_t measure_process_cpu_ns(void);
 int measure_other_cpu_ns(pid_t pid, uint64_t *ret_cpu_ns);
 
-/* Returns the resident bytes of another process; 0: they cannot be read. */
+/* Returns the bytes of another process that are resident; 0: they cannot be read. */
 double measure_resident_bytes(pid_t pid);
 
 /* Sleep for `seconds`, also if signals interrupt the sleep. */
 void measure_nap(double seconds);
 
-/* Pin the calling thread. Returns 0; -EINVAL if this process may not use that CPU. */
+/* Pin the calling thread to a CPU. Returns 0; -EINVAL if this process may not use that CPU. */
 int measure_pin(int cpu);
 
 /* Returns the median of `values`, which this sorts; for an even `count` it is the mean of the two

@@ -4,16 +4,16 @@
 
 #include <stdbool.h>
 
-/* Returns whether `name` is one of the `count` names of the command line; true if none were
- * given. */
+/* Returns whether `name` is one of the `count` names that the command line gives, or the command
+ * line gives none. */
 bool options_wanted(int count, char *const *names, const char *name);
 
-/* The options of a bench that can write a page. A field whose option is not given
+/* The options of a bench that can write its results as a page. A field whose option is not given
  * keeps its value. */
 struct options_page {
     bool is_long;
-    const char *out;            /* directory to which the page is written; NULL: no page */
-    const char *gnuplot_script; /* the gnuplot script for the page's plot */
+    const char *out; /* directory to which the page is written; NULL: no page is written */
+    const char *gnuplot_script; /* path of the gnuplot script for the page's plot */
 };
 
 /* Read --long, --out DIR and --gnuplot FILE. Further arguments begin at optind. Returns false if

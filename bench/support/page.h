@@ -6,22 +6,22 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* bytes of the `text` to which page_grouped(), page_cell() and page_rate() write, and which they
- * return */
+/* bytes of the buffer `text` to which page_grouped(), page_cell() and page_rate() write; they
+ * return that buffer */
 #define PAGE_CELL_MAX 32
 
-/* Write a number with commas, such as 1,234,567. */
+/* Write a number with commas between its thousands, such as 1,234,567. */
 const char *page_grouped(uint64_t number, char *text);
 
-/* Write `value` times `scale` with three digits and the unit behind them; "-" for NAN. */
+/* Write `value` times `scale` with three digits and the unit behind them; NAN is written as "-". */
 const char *page_cell(double value, double scale, const char *unit, char *text);
 
-/* Write a number in millions, or in thousands with a "k" if all digits would be zeros in millions.
- */
+/* Write a rate in millions, or in thousands with a "k" if in millions all digits would be zeros. */
 const char *page_rate(double rate, char *text);
 
-/* Copy what a page has from the line `heading` on, which another program has written, so that it
- * can be written again. Returns a string, which the caller frees; NULL: there is no such line. */
+/* Copy the part of a page that begins with the line `heading`. Another program has written it, and
+ * it is to be kept when the page is written anew. Returns a string, which the caller frees; NULL:
+ * there is no such line. */
 char *page_rest(const char *path, const char *heading);
 
 /* Write a sentence about the machine's processor, last-level cache and memory. */

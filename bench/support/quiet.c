@@ -1,4 +1,4 @@
-/* This file reads /proc/stat (quiet.h). */
+/* This file reads from /proc/stat how busy the machine's CPUs are (quiet.h). */
 #include "bench/support/quiet.h"
 
 #include "bench/support/measure.h"
@@ -14,7 +14,8 @@ bool quiet_parse(const char *line, struct quiet *ret_quiet)
 {
     uint64_t user, nice, system, idle, wait, irq, softirq, steal;
 
-    if (strncmp(line, "cpu ", 4) != 0 || /* a line that begins with cpu0 is of one CPU only */
+    /* a line that begins with "cpu0" or the like is about one CPU only */
+    if (strncmp(line, "cpu ", 4) != 0 ||
         sscanf(line,
                "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
                " %" SCNu64 " %" SCNu64,

@@ -20,17 +20,18 @@
 
 #define START_NS_MAX UINT64_C(10000000000)
 #define STOP_NS_MAX  UINT64_C(10000000000)
-/* milliseconds between two attempts to connect to a server that does not say when it listens */
+/* ms between two attempts to connect to a server that does not say when it listens */
 #define TRY_MS 10
 
-static int fail_server(struct server *server, int error, const char *text)
+static int set_error_of_server(struct server *server, int error, const char *text)
 {
     server->error = text;
     return error;
 }
 
-/* Read one line of the server's output. The port follows the last colon or blank. */
-static void read_line(struct server *server)
+/* Read one line of a server's output. In a line `listening` the port follows the last colon or
+ * blank. */
+static void read_line_of_output(struct server *server)
 {
     const char *line = server->line;
     const char *received = strstr(line, "received ");
@@ -47,34 +48,34 @@ static void read_line(struct server *server)
     }
 }
 
-/* Cut the bytes into lines and read each line. Only the beginning of a line that is too long is
- * kept. */
-static void read_lines(struct server *server, const char *bytes, size_t length)
+/* Cut the bytes of a server's output into lines, and read each line. Only the beginning of a line
+ * that is too long is kept. */
+static void read_lines_of_output(struct server *server, const char *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         if (bytes[i] == '\n') {
             server->line[server->line_length] = '\0';
             server->line_length = 0;
-            read_line(server);
+            read_line_of_output(server);
         } else if (server->line_length < SERVER_LINE_MAX - 1) {
             server->line[server->line_length++] = bytes[i];
         }
     }
 }
 
-/* Read the bytes that have come. Returns false if no more will come. */
-static bool read_output(struct server *server)
+/* Read the bytes of a server's output that have come. Returns false if no more will come. */
+static bool read_arrived_output(struct server *server)
 {
     char bytes[4096];
     ssize_t length;
 
     while ((length = read(server->output, bytes, sizeof bytes)) > 0)
-        read_lines(server, bytes, (size_t)length);
+        read_lines_of_output(server, bytes, (size_t)length);
     return length < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* Returns whether a server listens at the port. */
-static bool is_listening(uint16_t port)
+/* Returns whether a server listens at the port, by a connection to it. */
+static bool does_server_listen_at_port(uint16_t port)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET,
@@ -89,11 +90,11 @@ static bool is_listening(uint16_t port)
     return connected;
 }
 
-/* Read until the server listens (with `for_listening`), or until it ends. If `port` is not 0, the
- * server does not say that it listens, and connections to that port are tried. Returns 0; -ECHILD
- * when it has ended; -ETIMEDOUT. */
-static int await_output(struct server *server, bool for_listening, uint16_t port,
-                        uint64_t patience_ns)
+/* Read a server's output until the server listens (with `for_listening`), or until it ends. If
+ * `port` is not 0, the server does not say that it listens, and connections to that port are tried.
+ * Returns 0; -ECHILD when it has ended; -ETIMEDOUT. */
+static int await_state_of_server(struct server *server, bool for_listening, uint16_t port,
+                                 uint64_t patience_ns)
 {
     uint64_t end_ns = measure_now_ns() + patience_ns;
     struct pollfd fds[2] = {
@@ -110,15 +111,15 @@ static int await_output(struct server *server, bool for_listening, uint16_t port
         int count = poll(fds, 2, wait_ms);
         if (count < 0 && errno != EINTR)
             return -errno;
-        if (count == 0 && port != 0 && is_listening(port))
+        if (count == 0 && port != 0 && does_server_listen_at_port(port))
             server->port = port;
         if (for_listening && server->port != 0)
             return 0;
         if (count <= 0)
             continue;
-        /* poll() has told before this read whether the server has ended, so its last lines are
-         * read, too. */
-        if (fds[1].fd >= 0 && !read_output(server))
+        /* poll() told before this read whether the server has ended, so the last lines of one that
+         * has ended are read here, too */
+        if (fds[1].fd >= 0 && !read_arrived_output(server))
             fds[1].fd = -1;
         if (for_listening && server->port != 0)
             return 0;
@@ -127,8 +128,8 @@ static int await_output(struct server *server, bool for_listening, uint16_t port
     }
 }
 
-/* Move this process to the CPUs that the server is to have. */
-static bool move_to_server_cpus(int cpu)
+/* Move this process to the CPUs that the server is to have, which inherits them. */
+static bool move_process_to_server_cpus(int cpu)
 {
     cpu_set_t both;
 
@@ -142,41 +143,43 @@ static bool move_to_server_cpus(int cpu)
     return sched_setaffinity(0, sizeof both, &both) == 0;
 }
 
-static _Noreturn void become_program(int cpu, char *const arguments[], int output, pid_t parent)
+static _Noreturn void become_program_of_server(int cpu, char *const arguments[], int output,
+                                               pid_t parent)
 {
     /* The child must not outlive the bench. If the bench ended before this request, the child sees
      * another parent and ends here. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(127);
-    if (move_to_server_cpus(cpu) && dup2(output, STDOUT_FILENO) >= 0)
+    if (move_process_to_server_cpus(cpu) && dup2(output, STDOUT_FILENO) >= 0)
         execv(arguments[0], arguments);
     _exit(127);
 }
 
-static int spawn_process(struct server *server, int cpu, char *const arguments[])
+static int spawn_process_of_server(struct server *server, int cpu, char *const arguments[])
 {
     int output[2];
     pid_t parent = getpid();
 
     *server = (struct server){.pid = -1, .watch = -1, .output = -1, .stop_signal = SIGTERM};
     if (pipe2(output, O_CLOEXEC) != 0)
-        return fail_server(server, -errno, "no pipe");
+        return set_error_of_server(server, -errno, "no pipe");
     server->pid = fork();
     if (server->pid == 0)
-        become_program(cpu, arguments, output[1], parent);
+        become_program_of_server(cpu, arguments, output[1], parent);
     close(output[1]);
     server->output = output[0];
     if (server->pid < 0)
-        return fail_server(server, -errno, "no process");
+        return set_error_of_server(server, -errno, "no process");
     server->watch = pidfd_open(server->pid, 0);
     if (server->watch < 0 || fcntl(server->output, F_SETFL, O_NONBLOCK) != 0)
-        return fail_server(server, -errno, "cannot watch it");
+        return set_error_of_server(server, -errno, "cannot watch it");
     return 0;
 }
 
-/* Collect the status of the process, which has ended or is killed first, and close
- * its descriptors. */
-static int collect_status(struct server *server, bool kill_first, struct rusage *ret_rusage)
+/* Collect the status of a server's process, which has ended or is killed first, and close its
+ * descriptors. */
+static int collect_status_of_server(struct server *server, bool kill_first,
+                                    struct rusage *ret_rusage)
 {
     int status = -1;
 
@@ -205,27 +208,27 @@ int server_start_at(struct server *server, int cpu, char *const arguments[], uin
                     int stop_signal)
 {
     struct rusage unused;
-    int error = spawn_process(server, cpu, arguments);
+    int error = spawn_process_of_server(server, cpu, arguments);
 
     server->stop_signal = stop_signal;
     if (error == 0) {
-        error = await_output(server, true, port, START_NS_MAX);
+        error = await_state_of_server(server, true, port, START_NS_MAX);
         if (error != 0)
-            fail_server(server, error,
-                        error == -ECHILD ? "it ended before it listened"
-                                         : "it did not say that it listens");
+            set_error_of_server(server, error,
+                                error == -ECHILD ? "it ended before it listened"
+                                                 : "it did not say that it listens");
     }
     if (error == 0) {
         error = measure_other_cpu_ns(server->pid, &server->listening_cpu_ns);
         if (error != 0)
-            fail_server(server, error, "its CPU time cannot be read");
+            set_error_of_server(server, error, "its CPU time cannot be read");
     }
     if (error != 0)
-        collect_status(server, true, &unused);
+        collect_status_of_server(server, true, &unused);
     return error;
 }
 
-static uint64_t timeval_ns(struct timeval time)
+static uint64_t nanoseconds_of_timeval(struct timeval time)
 {
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_usec * 1000;
 }
@@ -237,18 +240,19 @@ int server_stop(struct server *server, struct server_usage *ret_usage)
     bool had_ended = poll(&ended, 1, 0) > 0;
 
     kill(server->pid, server->stop_signal);
-    bool stopped = await_output(server, false, 0, STOP_NS_MAX) == -ECHILD;
-    int status = collect_status(server, !stopped, &rusage);
+    bool stopped = await_state_of_server(server, false, 0, STOP_NS_MAX) == -ECHILD;
+    int status = collect_status_of_server(server, !stopped, &rusage);
 
     if (had_ended)
-        return fail_server(server, -ECHILD, "it ended by itself");
+        return set_error_of_server(server, -ECHILD, "it ended by itself");
     if (!stopped)
-        return fail_server(server, -ETIMEDOUT, "it did not end when it was told to");
+        return set_error_of_server(server, -ETIMEDOUT, "it did not end when it was told to");
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return fail_server(server, -ECHILD, "it did not exit with 0 when it was told to end");
+        return set_error_of_server(server, -ECHILD,
+                                   "it did not exit with 0 when it was told to end");
     *ret_usage = (struct server_usage){
-        .cpu_ns =
-            timeval_ns(rusage.ru_utime) + timeval_ns(rusage.ru_stime) - server->listening_cpu_ns,
+        .cpu_ns = nanoseconds_of_timeval(rusage.ru_utime) +
+                  nanoseconds_of_timeval(rusage.ru_stime) - server->listening_cpu_ns,
         .has_received = server->has_received,
         .received = server->received,
     };

@@ -12,27 +12,28 @@
 #include <sys/types.h>
 
 #define SERVER_LINE_MAX 256
-#define SERVER_ANY_CPU  (-1) /* value of `cpu`: any CPU that the bench may use */
-#define SERVER_TWO_CPUS (-2) /* value of `cpu`: CPUs 0 and 1 */
+/* values of `cpu`: the server may use any CPU that the bench may use; it gets CPUs 0 and 1 */
+#define SERVER_ANY_CPU  (-1)
+#define SERVER_TWO_CPUS (-2)
 
 struct server {
     pid_t pid;
-    int watch;  /* a pidfd, which is readable when the server has ended */
-    int output; /* descriptor of the server's stdout */
+    int watch;  /* pidfd of the server, which becomes readable when the server has ended */
+    int output; /* descriptor from which the bench reads the server's stdout */
     uint16_t port;
     uint64_t listening_cpu_ns;
     bool has_received;
     uint64_t received;
     uint32_t line_length;
-    char line[SERVER_LINE_MAX]; /* start of an output line whose end has not come yet */
-    int stop_signal;            /* the signal that server_stop() sends */
-    const char *error;          /* text of the reason when a call has failed */
+    char line[SERVER_LINE_MAX]; /* beginning of an output line whose end has not come yet */
+    int stop_signal;            /* the signal by which server_stop() ends the server */
+    const char *error;          /* why a call has failed, as text */
 };
 
 struct server_usage {
-    uint64_t cpu_ns; /* user and system time of all threads of the server since it listened */
+    uint64_t cpu_ns; /* user and system time of all the server's threads since it listened */
     bool has_received;
-    uint64_t received; /* how many times the server received bytes, by its own count */
+    uint64_t received; /* how many times the server has received bytes, by its own count */
 };
 
 /* Start `arguments[0]` on `cpu` and wait until it listens (at most 10 s). The server starts pinned,

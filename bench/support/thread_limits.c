@@ -9,13 +9,14 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define SHARE_LEFT      8   /* one part of this many of each limit is left to other programs */
-#define MAPS_OF_PROGRAM 512 /* memory mappings that a process has without further threads */
+#define SHARE_LEFT 8 /* of each limit, one part of so many is left to other programs */
+/* memory mappings of a process, without those of its further threads */
+#define MAPS_OF_PROGRAM 512
 #define MAPS_OF_THREAD  2
 
-/* Read the number that a file begins with. Without a file, and if it says "max", there is no
- * limit. */
-static uint64_t read_number(const char *path)
+/* Read the number with which a file begins. If there is no such file, or if it says "max", there is
+ * no limit. */
+static uint64_t read_number_of_file(const char *path)
 {
     FILE *file = fopen(path, "re");
     uint64_t number;
@@ -33,8 +34,8 @@ static uint64_t get_smaller_limit(uint64_t one, uint64_t other)
     return one < other ? one : other;
 }
 
-/* Read pids.max of the group that /proc/self/cgroup tells in `line`, of either version. */
-static uint64_t read_group(char *line)
+/* Read pids.max of the control group (of version 1 or 2) that `line` of /proc/self/cgroup names. */
+static uint64_t read_limit_of_group(char *line)
 {
     char path[PATH_MAX];
     char *controllers = strchr(line, ':');
@@ -48,24 +49,24 @@ static uint64_t read_group(char *line)
     if (!is_second && strcmp(controllers + 1, "pids") != 0)
         return THREAD_LIMIT_NONE;
     snprintf(path, sizeof path, "/sys/fs/cgroup/%s%s/pids.max", is_second ? "" : "pids", group);
-    return read_number(path);
+    return read_number_of_file(path);
 }
 
-static uint64_t read_groups(void)
+static uint64_t read_limit_of_all_groups(void)
 {
     FILE *file = fopen("/proc/self/cgroup", "re");
     char line[PATH_MAX];
     uint64_t limit = THREAD_LIMIT_NONE;
 
     while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        limit = get_smaller_limit(limit, read_group(line));
+        limit = get_smaller_limit(limit, read_limit_of_group(line));
     if (file != NULL)
         fclose(file);
     return limit;
 }
 
-/* Read how many threads there are: the number behind the slash of /proc/loadavg. */
-static uint64_t read_used(void)
+/* Read how many threads the machine has now: the number behind the slash of /proc/loadavg. */
+static uint64_t read_number_of_threads(void)
 {
     FILE *file = fopen("/proc/loadavg", "re");
     uint64_t used = 0;
@@ -84,15 +85,15 @@ void thread_limits_read(struct thread_limits *ret_limits)
     (void)getrlimit(RLIMIT_NPROC, &user);
     *ret_limits = (struct thread_limits){
         .user = user.rlim_cur == RLIM_INFINITY ? THREAD_LIMIT_NONE : user.rlim_cur,
-        .system = get_smaller_limit(read_number("/proc/sys/kernel/threads-max"),
-                                    read_number("/proc/sys/kernel/pid_max")),
-        .group = read_groups(),
-        .maps = read_number("/proc/sys/vm/max_map_count"),
-        .used = read_used(),
+        .system = get_smaller_limit(read_number_of_file("/proc/sys/kernel/threads-max"),
+                                    read_number_of_file("/proc/sys/kernel/pid_max")),
+        .group = read_limit_of_all_groups(),
+        .maps = read_number_of_file("/proc/sys/vm/max_map_count"),
+        .used = read_number_of_threads(),
     };
 }
 
-static uint64_t get_rest_of_limit(uint64_t limit, uint64_t used)
+static uint64_t get_usable_rest_of_limit(uint64_t limit, uint64_t used)
 {
     uint64_t ours = limit - limit / SHARE_LEFT;
 
@@ -105,7 +106,7 @@ uint64_t thread_limits_bear(const struct thread_limits *limits, uint64_t most)
 
     for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
         if (threads[i] != THREAD_LIMIT_NONE)
-            most = get_smaller_limit(most, get_rest_of_limit(threads[i], limits->used));
+            most = get_smaller_limit(most, get_usable_rest_of_limit(threads[i], limits->used));
     }
     if (limits->maps == THREAD_LIMIT_NONE)
         return most;

@@ -9,14 +9,14 @@
 
 #define THREAD_LIMIT_NONE UINT64_MAX
 
-/* The limits of threads, and how much of them is used. THREAD_LIMIT_NONE: there is no such limit,
- * or it cannot be read. */
+/* The limits of the number of threads, and how much of them is used. THREAD_LIMIT_NONE: there is no
+ * such limit, or it cannot be read. */
 struct thread_limits {
-    uint64_t user;   /* `ulimit -u`: threads of the user */
+    uint64_t user;   /* `ulimit -u`: threads that the user may have */
     uint64_t system; /* the smaller one of kernel.threads-max and kernel.pid_max */
-    uint64_t group;  /* pids.max of the control group */
-    uint64_t maps;   /* vm.max_map_count: memory mappings of one process */
-    uint64_t used;   /* present number of threads of all users; 0 if it cannot be read */
+    uint64_t group;  /* pids.max of the control group of this process */
+    uint64_t maps;   /* vm.max_map_count: memory mappings that one process may have */
+    uint64_t used;   /* number of threads of all users that run now; 0 if it cannot be read */
 };
 
 void thread_limits_read(struct thread_limits *ret_limits);

@@ -38,7 +38,8 @@ static const domus_stage bytes_stage = {
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-static domus_tls_options secure; /* constant once the program has started */
+/* the options of the TLS stage; constant once the program has started */
+static domus_tls_options secure;
 static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){
         {&domus_tls_stage, &secure}, {&bytes_stage, NULL}, {NULL, NULL}}};

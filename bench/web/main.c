@@ -25,9 +25,9 @@ static const domus_http_route routes[] = {
     {0, NULL, 0},
 };
 
-/* the system that runs the service; constant once the program has started */
+/* the system that runs this service; constant once the program has started */
 static const domus_system *system_of_service;
-/* the static files; constant once the program has started */
+/* the static files of this service; constant once the program has started */
 static domus_http_files files;
 
 /* --- the directory of the files, which an actor opens ----------------------------------------- */
@@ -61,8 +61,8 @@ static int open_files(domus_system *system)
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-/* Answer with the bytes of memory that the library counts as its own. */
-static int answer_memory(domus_stack *stack)
+/* Answer a request for /memory with the bytes of memory that the library counts as its own. */
+static int answer_with_own_memory(domus_stack *stack)
 {
     domus_http_response response = {.status = 200, .media = "text/plain"};
     domus_memory memory;
@@ -101,7 +101,7 @@ static int answer_request(domus_stack *stack, void *self, const void *payload)
     if (match.route->id == SOCKET)
         return domus_websocket_accept(stack, payload, &socket_service, NULL);
     return match.route->id == HOME ? domus_reply(stack, &domus_http_text_type, &home)
-                                   : answer_memory(stack);
+                                   : answer_with_own_memory(stack);
 }
 
 static const domus_pipeline web = {
@@ -113,14 +113,15 @@ static const domus_on_peer on_peer[] = {
 static const domus_behaviour service = {
     .name = "web", .kind = DOMUS_CHANNELS, .pipeline = &web, .on_peer = on_peer};
 
-static domus_tls_options secure; /* constant once the program has started */
+/* the options of the TLS stage; constant once the program has started */
+static domus_tls_options secure;
 static const domus_pipeline secure_web = {
     .stages = (const domus_pipeline_stage[]){
         {&domus_tls_stage, &secure}, {&domus_http_stage, NULL}, {NULL, NULL}}};
 static const domus_behaviour secure_service = {
     .name = "web", .kind = DOMUS_CHANNELS, .pipeline = &secure_web, .on_peer = on_peer};
 
-static int make_secure(void)
+static int make_tls_options(void)
 {
     const domus_tls_certificate certificate = {.cert_file = getenv("WEB_KEY")};
     const domus_tls_settings settings = {
@@ -140,7 +141,7 @@ static int start_services(domus_system *system, void *argument)
 
     system_of_service = system;
     if (error == 0 && is_secure)
-        error = make_secure();
+        error = make_tls_options();
     return error != 0
                ? error
                : domus_main_serve(system, argument, is_secure ? &secure_service : &service, NULL);

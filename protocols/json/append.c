@@ -1,5 +1,5 @@
-/* Appends values as JSON. A text is gone through in runs that need no escape, so most texts are one
- * copy. */
+/* Appends values as JSON. A text is gone through in runs of bytes that need no escape, so most
+ * texts are one copy. */
 #include "protocols/json/append.h"
 
 #include "protocols/json/parse.h"
@@ -11,11 +11,11 @@
 
 #define DIGITS_MOST 20u
 
-/* Append the escape of a byte that may not stand in a text as it is. */
-static int append_escape(domus_appender *to, unsigned char byte)
+/* Append the escape of a byte that may not stand in a text of JSON as it is. */
+static int append_escape_of_byte(domus_appender *to, unsigned char byte)
 {
     static const char digits[] = "0123456789abcdef";
-    /* the short escapes of the bytes from 0x08 on; 0x0b has none */
+    /* the letters of the short escapes for the bytes from 0x08 on; 0x0b has no short escape */
     static const char shorts[] = "btnvfr";
     char text[6] = {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]};
     bool is_short = byte >= 0x08 && byte <= 0x0d && byte != 0x0b;
@@ -26,8 +26,9 @@ static int append_escape(domus_appender *to, unsigned char byte)
     return domus_append(to, text, 2);
 }
 
-/* Returns where the run of bytes that need no escape, which begins at `at`, ends. */
-static const unsigned char *find_run_end(const unsigned char *at, const unsigned char *end)
+/* Returns where the run of bytes that need no escape, which begins at `at`, ends; `end` is the end
+ * of the text. */
+static const unsigned char *find_end_of_plain_run(const unsigned char *at, const unsigned char *end)
 {
     while (at != end) {
         if (*at < 0x20 || *at == '"' || *at == '\\')
@@ -40,9 +41,9 @@ static const unsigned char *find_run_end(const unsigned char *at, const unsigned
     return at;
 }
 
-/* Copy a text with its quotes, if no byte of it is odd (is escaped or not ASCII), which is the
- * usual case. Returns true if this was so, or if the appender has failed. */
-static bool append_plain(domus_appender *to, const char *text, size_t size)
+/* Copy a text with its quotes, if none of its bytes needs an escape or is not ASCII, which is the
+ * usual case. Returns true if it was copied, or if the appender has failed. */
+static bool append_plain_text(domus_appender *to, const char *text, size_t size)
 {
     char *room = domus_append_room(to, size + 2);
     unsigned char odd = 0;
@@ -53,7 +54,7 @@ static bool append_plain(domus_appender *to, const char *text, size_t size)
     for (size_t i = 0; i < size; i++) {
         unsigned char byte = (unsigned char)text[i];
         room[i + 1] = text[i];
-        /* the highest bit is set for a byte below 0x20 or above 0x7f */
+        /* the highest bit is set here for a byte below 0x20 or above 0x7f */
         odd |= (unsigned char)((byte - 0x20) | byte) & 0x80;
         odd |= (unsigned char)(byte == '"') | (unsigned char)(byte == '\\');
     }
@@ -69,18 +70,18 @@ int domi_json_append_text(domus_appender *to, const char *text, size_t size, boo
     const unsigned char *at = (const unsigned char *)text;
     const unsigned char *end = at + size;
 
-    if (append_plain(to, text, size))
+    if (append_plain_text(to, text, size))
         return to->error;
     (void)domus_append(to, "\"", 1);
     while (at != end && to->error == 0) {
-        const unsigned char *stop = find_run_end(at, end);
+        const unsigned char *stop = find_end_of_plain_run(at, end);
         if (stop != at)
             (void)domus_append(to, at, (size_t)(stop - at));
         at = stop;
         if (at == end)
             break;
         if (*at < 0x80)
-            (void)append_escape(to, *at);
+            (void)append_escape_of_byte(to, *at);
         else if (replaces)
             (void)domus_append(to, "\xef\xbf\xbd", 3);
         else
@@ -106,7 +107,7 @@ int domi_json_append_name(domus_appender *to, const char *name, size_t size, boo
     return 0;
 }
 
-static int append_digits(domus_appender *to, uint64_t value, bool is_negative)
+static int append_digits_of_number(domus_appender *to, uint64_t value, bool is_negative)
 {
     char digits[DIGITS_MOST + 1];
     char *at = digits + sizeof digits;
@@ -121,12 +122,13 @@ static int append_digits(domus_appender *to, uint64_t value, bool is_negative)
 
 int domi_json_append_uint(domus_appender *to, uint64_t value)
 {
-    return append_digits(to, value, false);
+    return append_digits_of_number(to, value, false);
 }
 
 int domi_json_append_int(domus_appender *to, int64_t value)
 {
-    return append_digits(to, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0);
+    return append_digits_of_number(to, value < 0 ? 0 - (uint64_t)value : (uint64_t)value,
+                                   value < 0);
 }
 
 int domi_json_append_real(domus_appender *to, double value)

@@ -1,22 +1,22 @@
-/* Functions that append the texts of values, without commas and keys. A failure of the appender
- * stays in the appender; these functions return all others. */
+/* Functions that append values as JSON, without the commas and keys before them. A failure of the
+ * appender is kept in the appender; these functions return all other errors. */
 #ifndef DOMI_PROTOCOLS_JSON_APPEND_H
 #define DOMI_PROTOCOLS_JSON_APPEND_H
 
 #include <domus/slice.h>
 
-/* Append a text with its quotes and escapes. Returns -EILSEQ for a text that is not UTF-8, unless
- * `replaces` is true. */
+/* Append a text with its quotes and escapes. A text that is not UTF-8 gives -EILSEQ, or, if
+ * `replaces` is true, has U+FFFD for its wrong bytes. */
 int domi_json_append_text(domus_appender *to, const char *text, size_t size, bool replaces);
 
-/* Append the name of a field, which needs no escape, with its colon, and with a comma before it if
- * `comma` is true. */
+/* Append the name of a field, which needs no escape, in quotes and with its colon. A comma comes
+ * before it unless `is_first` is true. */
 int domi_json_append_name(domus_appender *to, const char *name, size_t size, bool is_first);
 
 int domi_json_append_uint(domus_appender *to, uint64_t value);
 int domi_json_append_int(domus_appender *to, int64_t value);
 
-/* Append a double. Returns -ERANGE if it is not finite. */
+/* Append a double as a number of JSON. Returns -ERANGE if it is not finite. */
 int domi_json_append_real(domus_appender *to, double value);
 
 #endif

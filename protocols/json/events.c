@@ -15,7 +15,7 @@ static size_t offset_in_text(const domi_json_reader *reader, const char *text)
 
 /* Returns whether a decoded text has a lone low surrogate, which RapidJSON writes as three bytes.
  * The text was checked before and had no such bytes, so only an escape can have made them. */
-static bool has_surrogate(const char *text, uint32_t size)
+static bool has_lone_low_surrogate(const char *text, uint32_t size)
 {
     const char *end = text + size;
 
@@ -30,7 +30,7 @@ static bool has_surrogate(const char *text, uint32_t size)
  * searched: the decoded bytes were written just now, and reading them would wait for the write. */
 static bool refuse_lone_surrogate(domi_json_reader *reader, const char *text, uint32_t size)
 {
-    if (!has_surrogate(text, size))
+    if (!has_lone_low_surrogate(text, size))
         return true;
     return domi_json_refuse(reader, offset_in_text(reader, text) - 1, -EBADMSG,
                             "one half of a surrogate pair");
@@ -38,8 +38,8 @@ static bool refuse_lone_surrogate(domi_json_reader *reader, const char *text, ui
 
 /* --- ends of values --------------------------------------------------------------------------- */
 
-/* Record in the frame that a value which belongs to it has ended. */
-static inline void end_value(domi_json_reader *reader)
+/* Record in the top frame that a value which belongs to it has ended. */
+static inline void record_end_of_value(domi_json_reader *reader)
 {
     domi_json_frame *frame = reader->top;
 
@@ -54,8 +54,9 @@ static inline void end_value(domi_json_reader *reader)
     frame->field = NULL;
 }
 
-/* End a skipped value, whose last byte is before `end`, and store its text if it is kept. */
-static bool end_skipped(domi_json_reader *reader, size_t end)
+/* End the value that is being skipped, whose last byte is before `end`, and store its text if it is
+ * to be kept. */
+static bool end_skipped_value(domi_json_reader *reader, size_t end)
 {
     reader->skips = false;
     if (reader->raw != NULL) {
@@ -65,12 +66,12 @@ static bool end_skipped(domi_json_reader *reader, size_t end)
                                  end - reader->raw_from))
             return false;
     }
-    end_value(reader);
+    record_end_of_value(reader);
     return true;
 }
 
-/* Returns the offset behind a text that begins, with its quote, at `from`. */
-static size_t find_text_end(const domi_json_reader *reader, size_t from)
+/* Returns the offset behind the text of JSON whose first quote is at `from`. */
+static size_t find_end_of_text(const domi_json_reader *reader, size_t from)
 {
     size_t at = from + 1;
 
@@ -81,8 +82,9 @@ static size_t find_text_end(const domi_json_reader *reader, size_t from)
 
 /* --- places of values ------------------------------------------------------------------------- */
 
-/* Enlarge the memory of an array that is a pointer if it has no room for another element. */
-static bool grow_array(domi_json_reader *reader, domi_json_frame *frame, size_t offset)
+/* Enlarge the memory of an array that the struct points to, if it has no room for another
+ * element. */
+static bool enlarge_array_if_full(domi_json_reader *reader, domi_json_frame *frame, size_t offset)
 {
     const domus_json_field *field = frame->field;
     uint32_t room = frame->room == 0 ? 4 : 2 * frame->room;
@@ -99,8 +101,10 @@ static bool grow_array(domi_json_reader *reader, domi_json_frame *frame, size_t 
     return true;
 }
 
-/* Find the place of the next element, and zero it. Returns NULL if the element is refused. */
-static char *place_element(domi_json_reader *reader, domi_json_frame *frame, size_t offset)
+/* Find the place in the struct for the next element of an array, and zero it. Returns NULL if the
+ * element is refused. */
+static char *find_place_of_next_element(domi_json_reader *reader, domi_json_frame *frame,
+                                        size_t offset)
 {
     const domus_json_field *field = frame->field;
 
@@ -109,23 +113,23 @@ static char *place_element(domi_json_reader *reader, domi_json_frame *frame, siz
                                field->count_max);
         return NULL;
     }
-    if (frame->next == frame->room && !grow_array(reader, frame, offset))
+    if (frame->next == frame->room && !enlarge_array_if_full(reader, frame, offset))
         return NULL;
     char *at = frame->at + (size_t)frame->next * field->size;
     memset(at, 0, field->size);
     return at;
 }
 
-/* Find the place of a value that is no array. Returns NULL if the value is refused. `ret_field`
- * gets the row of its field. */
-static inline char *place_value(domi_json_reader *reader, size_t offset,
-                                const domus_json_field **ret_field)
+/* Find the place in the struct for a value that is no array. Returns NULL if the value is refused.
+ * `ret_field` gets the row of its field. */
+static inline char *find_place_of_value(domi_json_reader *reader, size_t offset,
+                                        const domus_json_field **ret_field)
 {
     domi_json_frame *frame = reader->top;
 
     *ret_field = frame->field;
     if (frame->table == NULL)
-        return place_element(reader, frame, offset);
+        return find_place_of_next_element(reader, frame, offset);
     if (frame->field->shape != DOMUS_JSON_ONE) {
         (void)domi_json_refuse_kind(reader, frame->field, false, offset);
         return NULL;
@@ -133,8 +137,8 @@ static inline char *place_value(domi_json_reader *reader, size_t offset,
     return frame->at + frame->field->offset;
 }
 
-/* Begin to skip a value. Its text is stored in `raw`, unless that is NULL. */
-static void begin_skip(domi_json_reader *reader, domus_json_raw *raw, size_t offset)
+/* Begin to skip a value. When it ends, its text is stored in `raw`, unless that is NULL. */
+static void begin_to_skip_value(domi_json_reader *reader, domus_json_raw *raw, size_t offset)
 {
     reader->skips = true;
     reader->skipped = 0;
@@ -142,27 +146,28 @@ static void begin_skip(domi_json_reader *reader, domus_json_raw *raw, size_t off
     reader->raw_from = offset;
 }
 
-/* Begin to skip the current value, which is kept as text. Returns false if it is refused. */
-static bool begin_kept_text(domi_json_reader *reader, size_t offset)
+/* Begin to skip the current value, whose field keeps it as text. Returns false if the value is
+ * refused. */
+static bool begin_to_keep_value_as_text(domi_json_reader *reader, size_t offset)
 {
     const domus_json_field *field;
-    char *at = place_value(reader, offset, &field);
+    char *at = find_place_of_value(reader, offset, &field);
 
     if (at == NULL)
         return false;
-    begin_skip(reader, (domus_json_raw *)(void *)at, offset);
+    begin_to_skip_value(reader, (domus_json_raw *)(void *)at, offset);
     return true;
 }
 
-/* Returns whether the current value is kept as text. */
-static inline bool is_kept_as_text(const domi_json_reader *reader)
+/* Returns whether the field of the current value keeps it as text. */
+static inline bool is_value_kept_as_text(const domi_json_reader *reader)
 {
     return !reader->skips && reader->top->field->kind == DOMUS_JSON_KIND_RAW;
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-static inline uint64_t load_word(const char *at)
+static inline uint64_t load_word_of_bytes(const char *at)
 {
     uint64_t word;
 
@@ -170,11 +175,11 @@ static inline uint64_t load_word(const char *at)
     return word;
 }
 
-/* Copy at most 16 bytes. */
-static inline void copy_few(char *to, const char *from, uint32_t size)
+/* Copy at most 16 bytes, without a call of memcpy(). */
+static inline void copy_at_most_16_bytes(char *to, const char *from, uint32_t size)
 {
     if (size >= 8) {
-        uint64_t first = load_word(from), last = load_word(from + size - 8);
+        uint64_t first = load_word_of_bytes(from), last = load_word_of_bytes(from + size - 8);
         memcpy(to, &first, sizeof first);
         memcpy(to + size - 8, &last, sizeof last);
     } else if (size >= 4) {
@@ -191,28 +196,29 @@ static inline void copy_few(char *to, const char *from, uint32_t size)
     }
 }
 
-static __attribute__((noinline)) bool store_text(domi_json_reader *reader, char *text,
-                                                 uint32_t size)
+static __attribute__((noinline)) bool store_text_in_member(domi_json_reader *reader, char *text,
+                                                           uint32_t size)
 {
     const domus_json_field *field;
     size_t offset = offset_in_text(reader, text) - 1;
 
     if (reader->has_odd_escape && !refuse_lone_surrogate(reader, text, size))
         return false;
-    if (is_kept_as_text(reader) && !begin_kept_text(reader, offset))
+    if (is_value_kept_as_text(reader) && !begin_to_keep_value_as_text(reader, offset))
         return false;
     if (reader->skips)
         return reader->skipped != 0 ||
-               end_skipped(reader, reader->raw != NULL ? find_text_end(reader, offset) : offset);
-    char *at = place_value(reader, offset, &field);
+               end_skipped_value(reader,
+                                 reader->raw != NULL ? find_end_of_text(reader, offset) : offset);
+    char *at = find_place_of_value(reader, offset, &field);
     if (at == NULL || !domi_json_store_text(reader, field, at, text, size))
         return false;
-    end_value(reader);
+    record_end_of_value(reader);
     return true;
 }
 
-/* Most texts are short and belong to a struct. Their path calls no function, so it saves no
- * registers. */
+/* Most texts are short and belong to a struct. Their path through this function calls no other
+ * function, so it saves no registers. */
 bool domi_json_on_text(domi_json_reader *reader, char *text, uint32_t size)
 {
     const domi_json_frame *frame = reader->top;
@@ -221,11 +227,11 @@ bool domi_json_on_text(domi_json_reader *reader, char *text, uint32_t size)
     if (reader->has_odd_escape || reader->skips || frame->table == NULL || size > 16 ||
         field->kind != DOMUS_JSON_KIND_TEXT || field->shape != DOMUS_JSON_ONE ||
         size >= field->size)
-        return store_text(reader, text, size);
+        return store_text_in_member(reader, text, size);
     char *at = frame->at + field->offset;
-    copy_few(at, text, size);
+    copy_at_most_16_bytes(at, text, size);
     at[size] = '\0';
-    end_value(reader);
+    record_end_of_value(reader);
     return true;
 }
 
@@ -234,14 +240,14 @@ bool domi_json_on_number(domi_json_reader *reader, char *text, uint32_t size)
     const domus_json_field *field;
     size_t offset = offset_in_text(reader, text);
 
-    if (is_kept_as_text(reader) && !begin_kept_text(reader, offset))
+    if (is_value_kept_as_text(reader) && !begin_to_keep_value_as_text(reader, offset))
         return false;
     if (reader->skips)
-        return reader->skipped != 0 || end_skipped(reader, offset + size);
-    char *at = place_value(reader, offset, &field);
+        return reader->skipped != 0 || end_skipped_value(reader, offset + size);
+    char *at = find_place_of_value(reader, offset, &field);
     if (at == NULL || !domi_json_store_number(reader, field, at, text, size))
         return false;
-    end_value(reader);
+    record_end_of_value(reader);
     return true;
 }
 
@@ -249,21 +255,21 @@ bool domi_json_on_bool(domi_json_reader *reader, bool value, size_t offset)
 {
     const domus_json_field *field;
 
-    if (is_kept_as_text(reader) && !begin_kept_text(reader, offset))
+    if (is_value_kept_as_text(reader) && !begin_to_keep_value_as_text(reader, offset))
         return false;
     if (reader->skips)
-        return reader->skipped != 0 || end_skipped(reader, offset + (value ? 4 : 5));
-    char *at = place_value(reader, offset, &field);
+        return reader->skipped != 0 || end_skipped_value(reader, offset + (value ? 4 : 5));
+    char *at = find_place_of_value(reader, offset, &field);
     if (at == NULL)
         return false;
     if (field->kind != DOMUS_JSON_KIND_BOOL)
         return domi_json_refuse_kind(reader, field, true, offset);
     memcpy(at, &value, sizeof value);
-    end_value(reader);
+    record_end_of_value(reader);
     return true;
 }
 
-/* A null for a field that may be null leaves the field as if it were absent. */
+/* A null for a field that may be absent or null leaves the field as if it were absent. */
 bool domi_json_on_null(domi_json_reader *reader, size_t offset)
 {
     const domus_json_field *field;
@@ -275,23 +281,23 @@ bool domi_json_on_null(domi_json_reader *reader, size_t offset)
             return true;
         }
     }
-    if (is_kept_as_text(reader) && !begin_kept_text(reader, offset))
+    if (is_value_kept_as_text(reader) && !begin_to_keep_value_as_text(reader, offset))
         return false;
     if (reader->skips)
-        return reader->skipped != 0 || end_skipped(reader, offset + 4);
-    if (place_value(reader, offset, &field) == NULL)
+        return reader->skipped != 0 || end_skipped_value(reader, offset + 4);
+    if (find_place_of_value(reader, offset, &field) == NULL)
         return false;
     return domi_json_refuse_kind(reader, field, true, offset);
 }
 
 /* --- objects and arrays ----------------------------------------------------------------------- */
 
-/* Returns whether a key of at most 16 bytes is the name of a row; false also for a key that may be
- * the name but is not compared. The key is read from the given text, not from the copy, where the
+/* Returns whether a key of at most 16 bytes is the name of a row. The answer is false also for a
+ * key that is not compared. The key is read from the given text, and not from the copy, where the
  * zero behind the key was written just now and a load over it would wait. A name has no backslash,
  * so a key with the same bytes has no escape. */
-static inline bool is_short_name(const domi_json_reader *reader, const domus_json_field *field,
-                                 const char *key, uint32_t size)
+static inline bool is_key_name_of_row(const domi_json_reader *reader, const domus_json_field *field,
+                                      const char *key, uint32_t size)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     size_t offset = offset_in_text(reader, key);
@@ -300,18 +306,20 @@ static inline bool is_short_name(const domi_json_reader *reader, const domus_jso
     if (field->name_size != size)
         return false;
     if (size - 1 < 8 && reader->size - offset >= 8)
-        return (load_word(text) ^ load_word(field->name)) << (64 - 8 * size) == 0;
+        return (load_word_of_bytes(text) ^ load_word_of_bytes(field->name)) << (64 - 8 * size) == 0;
     return size - 1 < 16 && reader->size - offset >= 16 &&
-           ((load_word(text) ^ load_word(field->name)) |
-            (load_word(text + size - 8) ^ load_word(field->name + size - 8))) == 0;
+           ((load_word_of_bytes(text) ^ load_word_of_bytes(field->name)) |
+            (load_word_of_bytes(text + size - 8) ^ load_word_of_bytes(field->name + size - 8))) ==
+               0;
 #else
     return false;
 #endif
 }
 
-/* Find the row of a name. Returns NULL if no row has it. */
-static const domus_json_field *find_row(const domus_json_table *table, uint32_t expected,
-                                        const char *key, uint32_t size)
+/* Find the row of a table that has this name; the expected row is tried first. Returns NULL if
+ * there is none. */
+static const domus_json_field *find_row_by_name(const domus_json_table *table, uint32_t expected,
+                                                const char *key, uint32_t size)
 {
     for (uint32_t i = 0; i < table->count; i++) {
         uint32_t row = expected + i < table->count ? expected + i : expected + i - table->count;
@@ -321,8 +329,8 @@ static const domus_json_field *find_row(const domus_json_table *table, uint32_t 
     return NULL;
 }
 
-static __attribute__((noinline, cold)) bool refuse_unknown(domi_json_reader *reader,
-                                                           const char *name, uint32_t size)
+static __attribute__((noinline, cold)) bool refuse_unknown_key(domi_json_reader *reader,
+                                                               const char *name, uint32_t size)
 {
     char shown[DOMI_JSON_SHOWN_MAX + 4];
 
@@ -330,9 +338,10 @@ static __attribute__((noinline, cold)) bool refuse_unknown(domi_json_reader *rea
                             "\"%s\" is no field of it", domi_json_shown(name, size, shown));
 }
 
-/* Record in the frame that the value of a row comes next. */
-static inline bool expect_value(domi_json_reader *reader, domi_json_frame *frame, uint32_t row,
-                                const domus_json_field *field, const char *key)
+/* Record in an object's frame that the value of this row comes next. Returns false if the object
+ * has had the key before. */
+static inline bool expect_value_of_row(domi_json_reader *reader, domi_json_frame *frame,
+                                       uint32_t row, const domus_json_field *field, const char *key)
 {
     frame->field = field;
     if ((frame->seen >> row & 1) != 0)
@@ -342,9 +351,10 @@ static inline bool expect_value(domi_json_reader *reader, domi_json_frame *frame
     return true;
 }
 
-/* Find the row of a key that is long, or is not the expected one, and expect its value. */
-static __attribute__((noinline)) bool find_row_of_key(domi_json_reader *reader, char *text,
-                                                      uint32_t size)
+/* Find the row of a key that is long, or is not the expected one, and record that its value comes
+ * next. */
+static __attribute__((noinline)) bool find_row_of_key_and_expect_value(domi_json_reader *reader,
+                                                                       char *text, uint32_t size)
 {
     domi_json_frame *frame = reader->top;
 
@@ -353,17 +363,18 @@ static __attribute__((noinline)) bool find_row_of_key(domi_json_reader *reader, 
     if (reader->skips)
         return true;
     const domus_json_table *table = frame->table;
-    const domus_json_field *field = find_row(table, frame->next, text, size);
+    const domus_json_field *field = find_row_by_name(table, frame->next, text, size);
     if (field == NULL && !table->skips_unknown)
-        return refuse_unknown(reader, text, size);
+        return refuse_unknown_key(reader, text, size);
     if (field == NULL) {
-        begin_skip(reader, NULL, 0);
+        begin_to_skip_value(reader, NULL, 0);
         return true;
     }
-    return expect_value(reader, frame, (uint32_t)(field - table->fields), field, text);
+    return expect_value_of_row(reader, frame, (uint32_t)(field - table->fields), field, text);
 }
 
-/* Most keys are the expected ones. Their path calls no function, so it saves no registers. */
+/* Most keys are the expected ones. Their path through this function calls no other function, so it
+ * saves no registers. */
 bool domi_json_on_key(domi_json_reader *reader, char *text, uint32_t size)
 {
     domi_json_frame *frame = reader->top;
@@ -371,20 +382,21 @@ bool domi_json_on_key(domi_json_reader *reader, char *text, uint32_t size)
     if (!reader->has_odd_escape && !reader->skips) {
         uint32_t row = frame->next;
         const domus_json_field *field = &frame->table->fields[row];
-        if (row != frame->table->count && is_short_name(reader, field, text, size))
-            return expect_value(reader, frame, row, field, text);
+        if (row != frame->table->count && is_key_name_of_row(reader, field, text, size))
+            return expect_value_of_row(reader, frame, row, field, text);
     }
-    return find_row_of_key(reader, text, size);
+    return find_row_of_key_and_expect_value(reader, text, size);
 }
 
-static void open_object(domi_json_reader *reader, const domus_json_table *table, char *at)
+static void open_frame_of_object(domi_json_reader *reader, const domus_json_table *table, char *at)
 {
     if (table->preset != NULL)
         memcpy(at, table->preset, table->size);
     *++reader->top = (domi_json_frame){.table = table, .at = at};
 }
 
-static void open_array(domi_json_reader *reader, const domus_json_field *field, char *value)
+static void open_frame_of_array(domi_json_reader *reader, const domus_json_field *field,
+                                char *value)
 {
     bool is_pointed = field->shape == DOMUS_JSON_POINTED;
 
@@ -405,25 +417,25 @@ bool domi_json_on_open(domi_json_reader *reader, bool is_array, size_t offset)
                                 reader->depth_max);
     if (!reader->skips && is_array && frame->table != NULL &&
         frame->field->shape != DOMUS_JSON_ONE) {
-        open_array(reader, frame->field, frame->at);
+        open_frame_of_array(reader, frame->field, frame->at);
         return true;
     }
-    if (is_kept_as_text(reader) && !begin_kept_text(reader, offset))
+    if (is_value_kept_as_text(reader) && !begin_to_keep_value_as_text(reader, offset))
         return false;
     if (reader->skips) {
         reader->skipped++;
         return true;
     }
-    char *at = place_value(reader, offset, &field);
+    char *at = find_place_of_value(reader, offset, &field);
     if (at == NULL)
         return false;
     if (is_array || field->kind != DOMUS_JSON_KIND_OBJECT)
         return domi_json_refuse_kind(reader, field, true, offset);
-    open_object(reader, field->table, at);
+    open_frame_of_object(reader, field->table, at);
     return true;
 }
 
-static bool close_object(domi_json_reader *reader, domi_json_frame *frame, size_t offset)
+static bool close_frame_of_object(domi_json_reader *reader, domi_json_frame *frame, size_t offset)
 {
     const domus_json_table *table = frame->table;
     uint64_t all = UINT64_MAX >> (64 - table->count);
@@ -439,9 +451,9 @@ static bool close_object(domi_json_reader *reader, domi_json_frame *frame, size_
     return true;
 }
 
-/* Store the number of elements, and the address of an array that is a pointer, in the struct that
- * the frame below fills. */
-static void close_array(domi_json_reader *reader, const domi_json_frame *frame)
+/* Store the number of elements of an array that has ended, and the address of an array that the
+ * struct points to, in the struct that the next outer frame fills. */
+static void close_frame_of_array(domi_json_reader *reader, const domi_json_frame *frame)
 {
     const domus_json_field *field = frame->field;
     char *value = (--reader->top)->at;
@@ -454,14 +466,14 @@ static void close_array(domi_json_reader *reader, const domi_json_frame *frame)
 bool domi_json_on_close(domi_json_reader *reader, size_t offset)
 {
     if (reader->skips)
-        return --reader->skipped != 0 || end_skipped(reader, offset + 1);
+        return --reader->skipped != 0 || end_skipped_value(reader, offset + 1);
     domi_json_frame *frame = reader->top;
     if (frame->table != NULL) {
-        if (!close_object(reader, frame, offset))
+        if (!close_frame_of_object(reader, frame, offset))
             return false;
     } else {
-        close_array(reader, frame);
+        close_frame_of_array(reader, frame);
     }
-    end_value(reader);
+    record_end_of_value(reader);
     return true;
 }

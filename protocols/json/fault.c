@@ -1,4 +1,4 @@
-/* Tells which field of a text is wrong, how, and where. */
+/* Tells the user which field of a text is wrong, how, and where. */
 #include "protocols/json/fault.h"
 
 #include <errno.h>
@@ -16,9 +16,9 @@ void domi_json_fault_say(domi_json_fault *fault, int error, const char *format, 
         fault->words[0] = '\0';
 }
 
-/* Put bytes before the path. The first three bytes of the buffer stay free for the "..." of a path
- * that is cut. */
-static void put_bytes_before_path(domi_json_fault *fault, const char *bytes, size_t size)
+/* Put bytes before the path of a fault. The first three bytes of the buffer stay free for the "..."
+ * of a path that is cut. */
+static void put_bytes_before_path_of_fault(domi_json_fault *fault, const char *bytes, size_t size)
 {
     if (fault->is_cut || fault->from < size + 3) {
         fault->is_cut = true;
@@ -28,12 +28,13 @@ static void put_bytes_before_path(domi_json_fault *fault, const char *bytes, siz
     memcpy(fault->path + fault->from, bytes, size);
 }
 
-/* Put the name before the path, with a dot between them unless an index follows. */
+/* Put the name of a field before the path of a fault, with a dot between them unless an index
+ * follows. */
 void domi_json_fault_name(domi_json_fault *fault, const char *name)
 {
     if (fault->from != DOMUS_JSON_PATH_MAX && fault->path[fault->from] != '[')
-        put_bytes_before_path(fault, ".", 1);
-    put_bytes_before_path(fault, name, strlen(name));
+        put_bytes_before_path_of_fault(fault, ".", 1);
+    put_bytes_before_path_of_fault(fault, name, strlen(name));
 }
 
 void domi_json_fault_element(domi_json_fault *fault, uint64_t index)
@@ -42,8 +43,8 @@ void domi_json_fault_element(domi_json_fault *fault, uint64_t index)
     int size = snprintf(text, sizeof text, "[%llu]", (unsigned long long)index);
 
     if (fault->from != DOMUS_JSON_PATH_MAX && fault->path[fault->from] != '[')
-        put_bytes_before_path(fault, ".", 1);
-    put_bytes_before_path(fault, text, size > 0 ? (size_t)size : 0);
+        put_bytes_before_path_of_fault(fault, ".", 1);
+    put_bytes_before_path_of_fault(fault, text, size > 0 ? (size_t)size : 0);
 }
 
 int domi_json_fault_tell(const domi_json_fault *fault, domus_json_error *ret_error)

@@ -9,32 +9,34 @@
 
 #include <stdarg.h>
 
-#define DOMI_JSON_SHOWN_MAX 24u /* bytes of a stranger's text that an error shows */
+#define DOMI_JSON_SHOWN_MAX 24u /* bytes of a stranger's text that an error's words may show */
 
 typedef struct domi_json_fault {
-    int error;     /* negative errno; 0: there is no fault, and the other members mean nothing */
+    /* negative errno of the fault; 0: there is none, and the other members mean nothing */
+    int error;
     uint32_t from; /* index in `path` at which the path begins */
-    bool is_cut;   /* the outer part of the path did not fit */
+    bool is_cut;   /* the outer part of the path did not fit into `path` */
     size_t offset;
-    char path[DOMUS_JSON_PATH_MAX]; /* the path, with no zero at its end */
+    /* the path to the wrong value, without a zero byte at its end */
+    char path[DOMUS_JSON_PATH_MAX];
     char words[DOMUS_JSON_WORDS_MAX + 1];
 } domi_json_fault;
 
-/* Record what is wrong, unless a fault is recorded already. */
+/* Record what is wrong with a text or struct, unless a fault was recorded before. */
 void domi_json_fault_say(domi_json_fault *fault, int error, const char *format, va_list list)
     __attribute__((format(printf, 3, 0), cold));
 
-/* Put the name of a field, or the index of an element, before the path. */
+/* Put the name of a field, or the index of an element, before the path of a fault. */
 void domi_json_fault_name(domi_json_fault *fault, const char *name) __attribute__((cold));
 void domi_json_fault_element(domi_json_fault *fault, uint64_t index) __attribute__((cold));
 
-/* Fill in the user's error from the fault, without line and column. `ret_error` may be NULL.
- * Returns the errno. */
+/* Fill in the user's error from a fault, without line and column. `ret_error` may be NULL. Returns
+ * the errno of the fault. */
 int domi_json_fault_tell(const domi_json_fault *fault, domus_json_error *ret_error)
     __attribute__((cold));
 
-/* Add line and column of the fault, which is `offset` bytes into `text`. If the line of `ret_error`
- * is not 0, `text` begins at that line and column. */
+/* Add to the user's error the line and column of the fault, which is `offset` bytes into `text`. If
+ * the line of `ret_error` is not 0, `text` begins at that line and column. */
 void domi_json_fault_place(domus_json_error *ret_error, const char *text, size_t offset)
     __attribute__((cold));
 

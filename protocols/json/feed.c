@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes for the name of the array, each byte written as an escape. */
+/* Bytes for the name of the array in the text, where each byte may be written as an escape. */
 #define KEY_ROOM (6u * DOMUS_JSON_NAME_MAX + 2u + DOMI_JSON_PADDING)
 
 typedef enum domi_json_phase {
@@ -30,20 +30,21 @@ struct domus_json_feed {
     domus_json_feed_options options;
     domi_json_phase phase;
     int error;
-    uint64_t count; /* elements that were read so far */
+    uint64_t count; /* elements of the array that were read so far */
 
-    const char *piece; /* the current piece of the text, of which `at` bytes were read */
+    const char *piece; /* the current piece of the text; `at` of its bytes were read */
     size_t size;
     size_t at;
-    uint64_t left;          /* bytes of text that may still come */
-    bool is_over;           /* more bytes came than were allowed, and were ignored */
-    domus_json_error place; /* line and column of the byte at `at`; its other members are unused */
+    uint64_t left; /* bytes of further pieces that the limit of the whole text allows */
+    bool is_over;  /* more bytes came than the limit of the text allows, and were ignored */
+    /* line, column and offset of the byte at `at`; the other members are unused */
+    domus_json_error place;
 
-    bool in_value;  /* a value is being read, which has begun at `place` */
-    bool is_array;  /* the last key that was read is the name of the array */
-    bool had_array; /* the array has been found already */
+    bool in_value;  /* a value is being read that has begun at `place`, maybe in an earlier piece */
+    bool is_array;  /* the last key that was read is the name of the wanted array */
+    bool had_array; /* the array was found before, so it may not come again */
     domi_json_scan scan;
-    char *held; /* bytes of the current value from earlier pieces */
+    char *held; /* bytes of the current value that have come in earlier pieces */
     size_t held_size;
     size_t held_room;
 };
@@ -99,8 +100,8 @@ int domus_json_feed_put(domus_json_feed *feed, const void *bytes, size_t size)
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
-/* Report a fault that is `offset` bytes of `text` behind the place. With `is_within` the path
- * continues inside the array. */
+/* Report a fault that is `offset` bytes of `text` behind the feed's place. With `is_within` the
+ * fault is in an element of the array, and its path begins with the array's name and the index. */
 static int report_fault(domus_json_feed *feed, domi_json_fault *fault, const char *text,
                         bool is_within, domus_json_error *ret_error)
 {
@@ -121,12 +122,11 @@ static int report_fault(domus_json_feed *feed, domi_json_fault *fault, const cha
     return feed->error;
 }
 
-/* Report what is wrong at the current place. `name` is the member that is wrong; NULL if the fault
- * belongs to no member. */
-static __attribute__((format(printf, 5, 6), cold)) int refuse(domus_json_feed *feed,
-                                                              const char *name,
-                                                              domus_json_error *ret_error,
-                                                              int error, const char *format, ...)
+/* Report what is wrong at the feed's current place. `name` is the member that is wrong; NULL if the
+ * fault belongs to no member. */
+static __attribute__((format(printf, 5, 6), cold)) int
+refuse_at_current_place(domus_json_feed *feed, const char *name, domus_json_error *ret_error,
+                        int error, const char *format, ...)
 {
     domi_json_fault fault = {.error = 0};
     va_list list;
@@ -139,43 +139,45 @@ static __attribute__((format(printf, 5, 6), cold)) int refuse(domus_json_feed *f
     return report_fault(feed, &fault, "", false, ret_error);
 }
 
-/* Returns whether the current value is an element, whose errors have its index in their path. */
-static bool is_element(const domus_json_feed *feed)
+/* Returns whether the current value is an element of the array, so that the path of an error has
+ * its index. */
+static bool is_value_element_of_array(const domus_json_feed *feed)
 {
     return feed->phase == FIRST_ELEMENT || feed->phase == NEXT_ELEMENT;
 }
 
-static int refuse_value(domus_json_feed *feed, domus_json_error *ret_error, int error,
-                        const char *words)
+static int refuse_value_of_feed(domus_json_feed *feed, domus_json_error *ret_error, int error,
+                                const char *words)
 {
     domi_json_fault fault = {.error = error, .from = DOMUS_JSON_PATH_MAX};
 
     memcpy(fault.words, words, strlen(words) + 1);
-    return report_fault(feed, &fault, "", is_element(feed), ret_error);
+    return report_fault(feed, &fault, "", is_value_element_of_array(feed), ret_error);
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-static void advance_place(domus_json_feed *feed, const char *bytes, size_t size)
+static void advance_line_and_column(domus_json_feed *feed, const char *bytes, size_t size)
 {
     domi_json_fault_place(&feed->place, bytes, size);
 }
 
-/* Keep the bytes of the piece that belong to the current value, for when its rest comes. */
+/* Keep the bytes of the current piece that belong to the current value, until the rest of the value
+ * comes. */
 static int keep_bytes_of_value(domus_json_feed *feed, const char *bytes, size_t size,
                                domus_json_error *ret_error)
 {
     size_t wanted = feed->held_size + size;
 
     if (wanted > feed->options.element_max)
-        return refuse_value(feed, ret_error, -EMSGSIZE, "longer than an element may be");
+        return refuse_value_of_feed(feed, ret_error, -EMSGSIZE, "longer than an element may be");
     if (wanted > feed->held_room) {
         size_t room = 2 * feed->held_room > wanted ? 2 * feed->held_room : 2 * wanted;
         if (room > feed->options.element_max)
             room = feed->options.element_max;
         char *held = realloc(feed->held, room);
         if (held == NULL)
-            return refuse_value(feed, ret_error, -ENOMEM, "no memory");
+            return refuse_value_of_feed(feed, ret_error, -ENOMEM, "no memory");
         feed->held = held;
         feed->held_room = room;
     }
@@ -184,14 +186,15 @@ static int keep_bytes_of_value(domus_json_feed *feed, const char *bytes, size_t 
     return 0;
 }
 
-/* A value whose bytes were found. */
+/* The bytes of a whole value, in the current piece or in `held`. */
 typedef struct domi_json_found {
-    const char *bytes; /* bytes of the value; NULL: more pieces are needed */
+    /* the first byte of the value; NULL: it is not whole, and more pieces are needed */
+    const char *bytes;
     size_t size;
 } domi_json_found;
 
-static int find_value(domus_json_feed *feed, domi_json_found *ret_found,
-                      domus_json_error *ret_error)
+static int find_bytes_of_value(domus_json_feed *feed, domi_json_found *ret_found,
+                               domus_json_error *ret_error)
 {
     const char *from = feed->piece + feed->at;
     bool has_ended;
@@ -201,7 +204,8 @@ static int find_value(domus_json_feed *feed, domi_json_found *ret_found,
     *ret_found = (domi_json_found){NULL, 0};
     if (has_ended && feed->held_size == 0) {
         if (size > feed->options.element_max)
-            return refuse_value(feed, ret_error, -EMSGSIZE, "longer than an element may be");
+            return refuse_value_of_feed(feed, ret_error, -EMSGSIZE,
+                                        "longer than an element may be");
         *ret_found = (domi_json_found){from, size};
         return 0;
     }
@@ -211,22 +215,23 @@ static int find_value(domus_json_feed *feed, domi_json_found *ret_found,
     return error;
 }
 
-static void begin_value(domus_json_feed *feed)
+static void begin_value_in_piece(domus_json_feed *feed)
 {
     feed->in_value = true;
     feed->scan = (domi_json_scan){0};
     feed->held_size = 0;
 }
 
-static void end_value(domus_json_feed *feed, domi_json_found found, domi_json_phase next)
+static void end_value_and_advance_place(domus_json_feed *feed, domi_json_found found,
+                                        domi_json_phase next)
 {
-    advance_place(feed, found.bytes, found.size);
+    advance_line_and_column(feed, found.bytes, found.size);
     feed->in_value = false;
     feed->phase = next;
 }
 
-static void set_up_reader(const domus_json_feed *feed, domi_json_reader *reader,
-                          const domus_json_table *table, void *value)
+static void set_up_reader_for_value(const domus_json_feed *feed, domi_json_reader *reader,
+                                    const domus_json_table *table, void *value)
 {
     reader->table = table;
     reader->value = value;
@@ -235,15 +240,16 @@ static void set_up_reader(const domus_json_feed *feed, domi_json_reader *reader,
     reader->may_own = false;
 }
 
-/* Read a key. A zero would end the decoded key early, so a key with a zero in it is never the
- * array's name. */
-static int read_key(domus_json_feed *feed, domi_json_found found, domus_json_error *ret_error)
+/* Read a key. A key with a zero byte in it is never the array's name, because the zero would end
+ * the decoded key early. */
+static int read_key_of_object(domus_json_feed *feed, domi_json_found found,
+                              domus_json_error *ret_error)
 {
     domi_json_reader reader;
     char copy[KEY_ROOM];
     bool fits = found.size <= sizeof copy - DOMI_JSON_PADDING;
 
-    set_up_reader(feed, &reader, NULL, NULL);
+    set_up_reader_for_value(feed, &reader, NULL, NULL);
     int error = fits ? domi_json_read_text(&reader, found.bytes, found.size, copy)
                      : domi_json_read_bytes(&reader, found.bytes, found.size);
     if (error != 0)
@@ -251,33 +257,35 @@ static int read_key(domus_json_feed *feed, domi_json_found found, domus_json_err
     feed->is_array = fits && strcmp(copy + 1, feed->options.member) == 0 &&
                      memmem(found.bytes, found.size, "\\u0000", 6) == NULL;
     if (feed->is_array && feed->had_array)
-        return refuse(feed, feed->options.member, ret_error, -EPROTO, "is there twice");
+        return refuse_at_current_place(feed, feed->options.member, ret_error, -EPROTO,
+                                       "is there twice");
     feed->had_array = feed->had_array || feed->is_array;
-    end_value(feed, found, COLON);
+    end_value_and_advance_place(feed, found, COLON);
     return 0;
 }
 
-static int skip_member(domus_json_feed *feed, domi_json_found found, domus_json_error *ret_error)
+static int skip_value_of_member(domus_json_feed *feed, domi_json_found found,
+                                domus_json_error *ret_error)
 {
     domi_json_reader reader;
 
-    set_up_reader(feed, &reader, NULL, NULL);
+    set_up_reader_for_value(feed, &reader, NULL, NULL);
     if (domi_json_read_bytes(&reader, found.bytes, found.size) != 0)
         return report_fault(feed, &reader.fault, found.bytes, false, ret_error);
-    end_value(feed, found, AFTER_MEMBER);
+    end_value_and_advance_place(feed, found, AFTER_MEMBER);
     return 0;
 }
 
-static int read_element(domus_json_feed *feed, domi_json_found found, void *ret_value,
-                        domus_json_memory *ret_memory, domus_json_error *ret_error)
+static int read_element_of_array(domus_json_feed *feed, domi_json_found found, void *ret_value,
+                                 domus_json_memory *ret_memory, domus_json_error *ret_error)
 {
     domi_json_reader reader;
 
-    set_up_reader(feed, &reader, feed->options.table, ret_value);
+    set_up_reader_for_value(feed, &reader, feed->options.table, ret_value);
     reader.may_own = ret_memory != NULL;
     if (domi_json_read_bytes(&reader, found.bytes, found.size) != 0)
         return report_fault(feed, &reader.fault, found.bytes, true, ret_error);
-    end_value(feed, found, AFTER_ELEMENT);
+    end_value_and_advance_place(feed, found, AFTER_ELEMENT);
     feed->count++;
     if (ret_memory != NULL)
         *ret_memory = reader.arena.memory;
@@ -286,7 +294,7 @@ static int read_element(domus_json_feed *feed, domi_json_found found, void *ret_
 
 /* --- bytes between values --------------------------------------------------------------------- */
 
-static int refuse_byte(domus_json_feed *feed, domus_json_error *ret_error)
+static int refuse_current_byte(domus_json_feed *feed, domus_json_error *ret_error)
 {
     static const char *const words[] = {
         [FIRST_KEY] = "a name in quotes is missing",
@@ -300,79 +308,81 @@ static int refuse_byte(domus_json_feed *feed, domus_json_error *ret_error)
         [END] = "there is more behind the value",
     };
 
-    return refuse_value(feed, ret_error, -EBADMSG, words[feed->phase]);
+    return refuse_value_of_feed(feed, ret_error, -EBADMSG, words[feed->phase]);
 }
 
-static int begin_element(domus_json_feed *feed, char byte, domus_json_error *ret_error)
+static int begin_element_of_array(domus_json_feed *feed, char byte, domus_json_error *ret_error)
 {
     if (byte == ',' || byte == ']' || byte == '}' || byte == ':')
-        return refuse_byte(feed, ret_error);
+        return refuse_current_byte(feed, ret_error);
     if (feed->options.elements_max != 0 && feed->count == feed->options.elements_max)
-        return refuse_value(feed, ret_error, -EMSGSIZE, "more elements than there may be");
-    begin_value(feed);
+        return refuse_value_of_feed(feed, ret_error, -EMSGSIZE, "more elements than there may be");
+    begin_value_in_piece(feed);
     return 0;
 }
 
-/* Use the current byte, and change to the phase `next`. */
+/* Use the current byte of the piece, and change to the phase `next`. */
 static int use_byte_and_change_phase(domus_json_feed *feed, domi_json_phase next)
 {
-    advance_place(feed, feed->piece + feed->at++, 1);
+    advance_line_and_column(feed, feed->piece + feed->at++, 1);
     feed->phase = next;
     return 0;
 }
 
-static int handle_byte(domus_json_feed *feed, char byte, domus_json_error *ret_error)
+static int handle_current_byte(domus_json_feed *feed, char byte, domus_json_error *ret_error)
 {
     bool has_member = feed->options.member != NULL;
 
     switch (feed->phase) {
     case BEGIN:
         if (byte != (has_member ? '{' : '['))
-            return refuse(feed, NULL, ret_error, -EPROTO,
-                          has_member ? "not an object" : "not an array");
+            return refuse_at_current_place(feed, NULL, ret_error, -EPROTO,
+                                           has_member ? "not an object" : "not an array");
         return use_byte_and_change_phase(feed, has_member ? FIRST_KEY : FIRST_ELEMENT);
     case FIRST_KEY:
     case NEXT_KEY:
         if (byte == '}' && feed->phase == FIRST_KEY)
             return use_byte_and_change_phase(feed, END);
         if (byte != '"')
-            return refuse_byte(feed, ret_error);
-        begin_value(feed);
+            return refuse_current_byte(feed, ret_error);
+        begin_value_in_piece(feed);
         return 0;
     case COLON:
-        return byte == ':' ? use_byte_and_change_phase(feed, MEMBER) : refuse_byte(feed, ret_error);
+        return byte == ':' ? use_byte_and_change_phase(feed, MEMBER)
+                           : refuse_current_byte(feed, ret_error);
     case MEMBER:
         if (feed->is_array && byte != '[')
-            return refuse(feed, feed->options.member, ret_error, -EPROTO, "not an array");
+            return refuse_at_current_place(feed, feed->options.member, ret_error, -EPROTO,
+                                           "not an array");
         if (feed->is_array)
             return use_byte_and_change_phase(feed, FIRST_ELEMENT);
         if (byte == ',' || byte == '}' || byte == ']' || byte == ':')
-            return refuse_byte(feed, ret_error);
-        begin_value(feed);
+            return refuse_current_byte(feed, ret_error);
+        begin_value_in_piece(feed);
         return 0;
     case FIRST_ELEMENT:
         if (byte == ']')
             return use_byte_and_change_phase(feed, has_member ? AFTER_MEMBER : END);
-        return begin_element(feed, byte, ret_error);
+        return begin_element_of_array(feed, byte, ret_error);
     case NEXT_ELEMENT:
-        return begin_element(feed, byte, ret_error);
+        return begin_element_of_array(feed, byte, ret_error);
     case AFTER_MEMBER:
         if (byte == ',' || byte == '}')
             return use_byte_and_change_phase(feed, byte == ',' ? NEXT_KEY : END);
-        return refuse_byte(feed, ret_error);
+        return refuse_current_byte(feed, ret_error);
     case AFTER_ELEMENT:
         if (byte == ',')
             return use_byte_and_change_phase(feed, NEXT_ELEMENT);
         if (byte == ']')
             return use_byte_and_change_phase(feed, has_member ? AFTER_MEMBER : END);
-        return refuse_byte(feed, ret_error);
+        return refuse_current_byte(feed, ret_error);
     case END:
-        return refuse_byte(feed, ret_error);
+        return refuse_current_byte(feed, ret_error);
     }
     return -EINVAL;
 }
 
-/* Skip blanks and line ends. Returns whether the piece has another byte. */
+/* Skip blanks and line ends in the piece. Returns whether the piece has another byte. */
 static bool skip_spaces(domus_json_feed *feed)
 {
     size_t from = feed->at;
@@ -380,7 +390,7 @@ static bool skip_spaces(domus_json_feed *feed)
     while (feed->at != feed->size && domi_json_is_space(feed->piece[feed->at]))
         feed->at++;
     if (feed->at != from)
-        advance_place(feed, feed->piece + from, feed->at - from);
+        advance_line_and_column(feed, feed->piece + from, feed->at - from);
     return feed->at != feed->size;
 }
 
@@ -392,19 +402,19 @@ int domus_json_feed_next(domus_json_feed *feed, void *ret_value, domus_json_memo
 
     while (error == 0 && (feed->in_value ? feed->at != feed->size : skip_spaces(feed))) {
         if (!feed->in_value) {
-            error = handle_byte(feed, feed->piece[feed->at], ret_error);
+            error = handle_current_byte(feed, feed->piece[feed->at], ret_error);
             continue;
         }
-        error = find_value(feed, &found, ret_error);
+        error = find_bytes_of_value(feed, &found, ret_error);
         if (error != 0 || found.bytes == NULL)
             continue;
-        if (is_element(feed))
-            return read_element(feed, found, ret_value, ret_memory, ret_error);
-        error = feed->phase == MEMBER ? skip_member(feed, found, ret_error)
-                                      : read_key(feed, found, ret_error);
+        if (is_value_element_of_array(feed))
+            return read_element_of_array(feed, found, ret_value, ret_memory, ret_error);
+        error = feed->phase == MEMBER ? skip_value_of_member(feed, found, ret_error)
+                                      : read_key_of_object(feed, found, ret_error);
     }
     if (error == 0 && feed->is_over)
-        return refuse_value(feed, ret_error, -EFBIG, "the text is too large");
+        return refuse_value_of_feed(feed, ret_error, -EFBIG, "the text is too large");
     return error;
 }
 
@@ -415,8 +425,9 @@ int domus_json_feed_end(domus_json_feed *feed, domus_json_error *ret_error)
     if (feed->at != feed->size)
         return -EBUSY;
     if (feed->phase != END)
-        return refuse_value(feed, ret_error, -EBADMSG, "the text is cut off");
+        return refuse_value_of_feed(feed, ret_error, -EBADMSG, "the text is cut off");
     if (feed->options.member != NULL && !feed->had_array)
-        return refuse(feed, feed->options.member, ret_error, -EPROTO, "is missing");
+        return refuse_at_current_place(feed, feed->options.member, ret_error, -EPROTO,
+                                       "is missing");
     return 0;
 }

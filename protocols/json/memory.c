@@ -1,5 +1,5 @@
-/* Takes memory for the texts and arrays of a struct, and frees it. The bound counts whole blocks,
- * so it holds for what malloc() gives, however small the pieces are. */
+/* Takes memory for the texts and arrays that a struct points to, and frees it. The limit counts
+ * whole blocks, so it holds for what malloc() gives, however small the pieces are. */
 #include "protocols/json/memory.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 
 typedef struct domi_json_block {
     struct domi_json_block *next;
-    uint64_t size; /* bytes that `bytes` has */
+    uint64_t size; /* how many bytes `bytes` has */
     uint64_t used;
     max_align_t bytes[];
 } domi_json_block;
@@ -21,8 +21,9 @@ typedef struct domi_json_block {
 static_assert(sizeof(domi_json_block) == DOMUS_JSON_MEMORY_BLOCK, "as the header tells");
 static_assert(DOMUS_JSON_MEMORY_STEP % _Alignof(max_align_t) == 0, "what is taken is aligned");
 
-/* Add a block of at least `least` bytes. A last block is only as large as the bound allows. */
-static int add_block(domi_json_arena *arena, uint64_t least)
+/* Add a block of at least `least` bytes to the list. The last block is only as large as the limit
+ * allows. */
+static int add_block_of_memory(domi_json_arena *arena, uint64_t least)
 {
     const domi_json_block *before = arena->memory.blocks;
     uint64_t size = before == NULL              ? BLOCK_LEAST
@@ -51,7 +52,7 @@ int domi_json_take(domi_json_arena *arena, uint64_t size, void **ret_bytes)
 
     rounded *= DOMUS_JSON_MEMORY_STEP;
     if (block == NULL || block->size - block->used < rounded) {
-        int error = add_block(arena, rounded);
+        int error = add_block_of_memory(arena, rounded);
         if (error != 0)
             return error;
         block = arena->memory.blocks;

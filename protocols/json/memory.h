@@ -7,11 +7,11 @@
 
 typedef struct domi_json_arena {
     domus_json_memory memory;
-    uint64_t left; /* bytes that further blocks may have in sum */
+    uint64_t left; /* bytes that further blocks may have together */
 } domi_json_arena;
 
-/* Allocate memory, aligned for any type. Returns 0; -EMSGSIZE when the bound is reached;
- * -ENOMEM. */
+/* Allocate memory for the struct, aligned for any type. Returns 0; -EMSGSIZE when the limit is
+ * reached; -ENOMEM. */
 int domi_json_take(domi_json_arena *arena, uint64_t size, void **ret_bytes);
 
 #endif

@@ -29,7 +29,7 @@ int domi_json_read_integer(const char *text, size_t size, bool *ret_negative, ui
     return 0;
 }
 
-static double read_by_strtod(char *text, size_t size)
+static double read_double_by_strtod(char *text, size_t size)
 {
     locale_t points = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     locale_t before = points != (locale_t)0 ? uselocale(points) : (locale_t)0;
@@ -45,14 +45,15 @@ static double read_by_strtod(char *text, size_t size)
     return value;
 }
 
-/* The digits of a number as an integer, and the power of ten that it is multiplied by. */
+/* The digits of a number as one integer, and the power of ten by which it is multiplied. */
 typedef struct decimal {
     uint64_t digits;
     int power;
 } decimal;
 
-/* Returns whether the number has so few digits that a double holds them exactly. */
-static bool read_decimal(const char *at, const char *end, decimal *ret_decimal)
+/* Read the digits and the power of a number. Returns false unless the digits are so few, and the
+ * power so small, that a double holds both exactly. */
+static bool read_decimal_if_exact(const char *at, const char *end, decimal *ret_decimal)
 {
     decimal got = {0, 0};
     bool is_behind = false;
@@ -91,9 +92,10 @@ double domi_json_read_real(char *text, size_t size)
     bool is_negative = text[0] == '-';
     decimal got;
 
-    if (FLT_EVAL_METHOD != 0 || !read_decimal(text + (is_negative ? 1 : 0), text + size, &got) ||
+    if (FLT_EVAL_METHOD != 0 ||
+        !read_decimal_if_exact(text + (is_negative ? 1 : 0), text + size, &got) ||
         got.power < -22 || got.power > 22)
-        return read_by_strtod(text, size);
+        return read_double_by_strtod(text, size);
     double value = (double)got.digits;
     value = got.power < 0 ? value / powers[-got.power] : value * powers[got.power];
     return is_negative ? -value : value;

@@ -10,17 +10,17 @@
 
 #define JSON     "application/json"
 #define PROBLEM  "application/problem+json"
-#define NAME_MAX DOMUS_JSON_NAME_MAX /* bytes of the name of a segment, at most */
+#define NAME_MAX DOMUS_JSON_NAME_MAX /* bytes of the name of a path's segment, at most */
 
-/* The answer for errors, which every operation may give. */
+/* The answer for failures, which every operation may give. */
 static const char failure[] =
     "{\"description\":\"A failure\",\"content\":{\"" PROBLEM "\":{\"schema\":{\"type\":\"object\","
     "\"properties\":{\"type\":{\"type\":\"string\"},\"title\":{\"type\":\"string\"},"
     "\"status\":{\"type\":\"integer\"},\"detail\":{\"type\":\"string\"},"
     "\"instance\":{\"type\":\"string\"}}}}}}";
 
-/* The methods that OpenAPI knows. HEAD and OPTIONS are described only if a row has them, because a
- * router answers them by itself. */
+/* The methods of HTTP that OpenAPI knows. HEAD and OPTIONS are described only if a row has them,
+ * because a router answers them by itself. */
 static const struct method {
     uint8_t method;
     const char *name;
@@ -30,7 +30,7 @@ static const struct method {
     {DOMUS_HTTP_OPTIONS, "options"}, {DOMUS_HTTP_TRACE, "trace"},
 };
 
-static void put_pair(domus_json_writer *writer, const char *key, const char *text)
+static void put_key_and_text(domus_json_writer *writer, const char *key, const char *text)
 {
     domus_json_put_key(writer, key);
     domus_json_put_text(writer, text);
@@ -38,7 +38,7 @@ static void put_pair(domus_json_writer *writer, const char *key, const char *tex
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-/* Find the next segment in braces. Returns the text behind it; NULL if there is none. */
+/* Find the next segment in braces in a path. Returns the text behind it; NULL if there is none. */
 static const char *find_next_segment(const char *path, const char **ret_name, size_t *ret_size)
 {
     const char *name = strchr(path, '{');
@@ -51,9 +51,9 @@ static const char *find_next_segment(const char *path, const char **ret_name, si
     return name + size;
 }
 
-/* Returns whether all braces are around segments. A router takes other braces as plain characters,
- * but OpenAPI does not. */
-static bool has_right_braces(const char *path)
+/* Returns whether all braces in a path are around whole segments. A router takes other braces as
+ * plain characters, but OpenAPI does not. */
+static bool has_path_right_braces(const char *path)
 {
     for (const char *at = path; (at = strchr(at, '{')) != NULL;) {
         size_t size = strcspn(at, "}/");
@@ -66,8 +66,8 @@ static bool has_right_braces(const char *path)
     return true;
 }
 
-/* Write a path as a key, without the '*' at its end. */
-static int put_path(domus_json_writer *writer, const char *path)
+/* Write the path of a row as a key of the description, without the '*' in its last segment. */
+static int put_path_as_key(domus_json_writer *writer, const char *path)
 {
     domus_appender bytes = {0};
     const char *star = strstr(path, "*}");
@@ -87,7 +87,7 @@ static int put_path(domus_json_writer *writer, const char *path)
 }
 
 /* Returns whether two paths are the same except for the names of their segments. */
-static bool is_same_shape(const char *left, const char *right)
+static bool have_paths_same_shape(const char *left, const char *right)
 {
     while (*left == *right && *left != '\0') {
         if (*left == '{') {
@@ -107,15 +107,15 @@ static void begin_parameter(domus_json_writer *writer, const char *name, const c
                             bool required)
 {
     domus_json_put_object(writer);
-    put_pair(writer, "name", name);
-    put_pair(writer, "in", place);
+    put_key_and_text(writer, "name", name);
+    put_key_and_text(writer, "in", place);
     domus_json_put_key(writer, "required");
     domus_json_put_bool(writer, required);
     domus_json_put_key(writer, "schema");
 }
 
-static const domus_json_field *find_field(const domus_json_table *table, const char *name,
-                                          size_t size)
+static const domus_json_field *find_field_by_name(const domus_json_table *table, const char *name,
+                                                  size_t size)
 {
     for (uint32_t i = 0; table != NULL && i < table->count; i++) {
         if (table->fields[i].name_size == size && memcmp(table->fields[i].name, name, size) == 0)
@@ -124,16 +124,17 @@ static const domus_json_field *find_field(const domus_json_table *table, const c
     return NULL;
 }
 
-/* Write the segments of a path as parameters. Returns 0; -EINVAL when the note describes a segment
- * that the path has not, or a name is too long. */
-static int put_segments(domus_json_writer *writer, const char *path, const domus_openapi_note *note)
+/* Write the segments in braces of a path as parameters. Returns 0; -EINVAL when the note describes
+ * a segment that the path does not have, or a name is too long. */
+static int put_segments_of_path(domus_json_writer *writer, const char *path,
+                                const domus_openapi_note *note)
 {
     uint32_t left = note->path != NULL ? note->path->count : 0;
     const char *name;
     size_t size;
 
     while ((path = find_next_segment(path, &name, &size)) != NULL) {
-        const domus_json_field *field = find_field(note->path, name, size);
+        const domus_json_field *field = find_field_by_name(note->path, name, size);
         char text[NAME_MAX + 1];
 
         if (size > NAME_MAX)
@@ -150,12 +151,12 @@ static int put_segments(domus_json_writer *writer, const char *path, const domus
     return left == 0 ? 0 : -EINVAL;
 }
 
-static int put_parameters(domus_json_writer *writer, const char *path,
-                          const domus_openapi_note *note)
+static int put_parameters_of_operation(domus_json_writer *writer, const char *path,
+                                       const domus_openapi_note *note)
 {
     domus_json_put_key(writer, "parameters");
     domus_json_put_array(writer);
-    int error = put_segments(writer, path, note);
+    int error = put_segments_of_path(writer, path, note);
     for (uint32_t i = 0; note->query != NULL && i < note->query->count; i++) {
         const domus_json_field *field = &note->query->fields[i];
 
@@ -169,9 +170,10 @@ static int put_parameters(domus_json_writer *writer, const char *path,
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-/* Write the content of a body: JSON described by a table, or only a media type. */
-static void write_content(domus_json_writer *writer, const domus_json_table *table,
-                          const char *media)
+/* Write the content of a request's or answer's body: JSON that a table describes, or only a media
+ * type. */
+static void write_content_of_body(domus_json_writer *writer, const domus_json_table *table,
+                                  const char *media)
 {
     if (table == NULL && media == NULL)
         return;
@@ -187,7 +189,7 @@ static void write_content(domus_json_writer *writer, const domus_json_table *tab
     domus_json_put_end(writer);
 }
 
-static void put_answers(domus_json_writer *writer, const domus_openapi_note *note)
+static void put_answers_of_operation(domus_json_writer *writer, const domus_openapi_note *note)
 {
     char status[8];
 
@@ -196,56 +198,56 @@ static void put_answers(domus_json_writer *writer, const domus_openapi_note *not
     domus_json_put_object(writer);
     domus_json_put_key(writer, status);
     domus_json_put_object(writer);
-    put_pair(writer, "description", "No failure");
-    write_content(writer, note->answer, note->answer_media);
+    put_key_and_text(writer, "description", "No failure");
+    write_content_of_body(writer, note->answer, note->answer_media);
     domus_json_put_end(writer);
     domus_json_put_key(writer, "default");
     domus_json_put_raw(writer, failure, sizeof failure - 1);
     domus_json_put_end(writer);
 }
 
-static int put_operation(domus_json_writer *writer, const char *path,
-                         const domus_openapi_note *note)
+static int put_operation_of_row(domus_json_writer *writer, const char *path,
+                                const domus_openapi_note *note)
 {
     if (note->status != 0 && (note->status < 200 || note->status > 399))
         return -EINVAL;
     domus_json_put_object(writer);
     if (note->summary != NULL)
-        put_pair(writer, "summary", note->summary);
-    int error = put_parameters(writer, path, note);
+        put_key_and_text(writer, "summary", note->summary);
+    int error = put_parameters_of_operation(writer, path, note);
     if (note->body != NULL || note->body_media != NULL) {
         domus_json_put_key(writer, "requestBody");
         domus_json_put_object(writer);
         domus_json_put_key(writer, "required");
         domus_json_put_bool(writer, true);
-        write_content(writer, note->body, note->body_media);
+        write_content_of_body(writer, note->body, note->body_media);
         domus_json_put_end(writer);
     }
-    put_answers(writer, note);
+    put_answers_of_operation(writer, note);
     domus_json_put_end(writer);
     return error;
 }
 
 /* --- description of the service --------------------------------------------------------------- */
 
-static const domus_openapi_note *find_note(const domus_openapi_note *notes,
-                                           domus_http_handler *handle)
+static const domus_openapi_note *find_note_of_handler(const domus_openapi_note *notes,
+                                                      domus_http_handler *handle)
 {
     while (notes->handle != NULL && notes->handle != handle)
         notes++;
     return notes->handle != NULL ? notes : NULL;
 }
 
-/* Write the operations of a path. If two rows have the same method, the first counts, as it does
- * for a router. */
-static int put_operations(domus_json_writer *writer, const char *path, const domus_http_row *rows,
-                          const domus_openapi_note *notes)
+/* Write the operations of a path. If two rows have the same method, the first one counts, as it
+ * does for a router. */
+static int put_operations_of_path(domus_json_writer *writer, const char *path,
+                                  const domus_http_row *rows, const domus_openapi_note *notes)
 {
     uint32_t done = 0;
     int error = 0;
 
     for (const domus_http_row *row = rows; row->on.path != NULL && error == 0; row++) {
-        const domus_openapi_note *note = find_note(notes, row->handle);
+        const domus_openapi_note *note = find_note_of_handler(notes, row->handle);
 
         if (strcmp(row->on.path, path) != 0)
             continue;
@@ -254,44 +256,46 @@ static int put_operations(domus_json_writer *writer, const char *path, const dom
             if ((row->on.methods & ~done & bit) == 0 || note == NULL)
                 continue;
             domus_json_put_key(writer, methods[i].name);
-            error = put_operation(writer, path, note);
+            error = put_operation_of_row(writer, path, note);
         }
         done |= row->on.methods;
     }
     return error;
 }
 
-/* Returns 1 if an earlier row has the same path; -EINVAL if an earlier path differs from it only in
- * the names of segments; 0 otherwise. */
+/* Returns 1 if an earlier row has the same path, so that it was written; -EINVAL if an earlier path
+ * differs only in the names of segments; 0 otherwise. */
 static int check_if_path_was_written(const domus_http_row *rows, const domus_http_row *row,
                                      const domus_openapi_note *notes)
 {
     for (; rows != row; rows++) {
-        if (find_note(notes, rows->handle) == NULL || !is_same_shape(rows->on.path, row->on.path))
+        if (find_note_of_handler(notes, rows->handle) == NULL ||
+            !have_paths_same_shape(rows->on.path, row->on.path))
             continue;
         return strcmp(rows->on.path, row->on.path) == 0 ? 1 : -EINVAL;
     }
     return 0;
 }
 
-static int put_paths(domus_json_writer *writer, const domus_http_row *rows,
-                     const domus_openapi_note *notes)
+static int put_paths_of_service(domus_json_writer *writer, const domus_http_row *rows,
+                                const domus_openapi_note *notes)
 {
     domus_json_put_key(writer, "paths");
     domus_json_put_object(writer);
     for (const domus_http_row *row = rows; row->on.path != NULL; row++) {
-        if (find_note(notes, row->handle) == NULL)
+        if (find_note_of_handler(notes, row->handle) == NULL)
             continue;
-        int error =
-            has_right_braces(row->on.path) ? check_if_path_was_written(rows, row, notes) : -EINVAL;
+        int error = has_path_right_braces(row->on.path)
+                        ? check_if_path_was_written(rows, row, notes)
+                        : -EINVAL;
         if (error < 0)
             return error;
         if (error != 0)
             continue;
-        if ((error = put_path(writer, row->on.path)) != 0)
+        if ((error = put_path_as_key(writer, row->on.path)) != 0)
             return error;
         domus_json_put_object(writer);
-        if ((error = put_operations(writer, row->on.path, rows, notes)) != 0)
+        if ((error = put_operations_of_path(writer, row->on.path, rows, notes)) != 0)
             return error;
         domus_json_put_end(writer);
     }
@@ -307,15 +311,15 @@ int domus_openapi_write(const domus_openapi_info *info, const domus_http_row *ro
     if (info->title == NULL || info->version == NULL)
         return -EINVAL;
     domus_json_put_object(&writer);
-    put_pair(&writer, "openapi", "3.1.0");
+    put_key_and_text(&writer, "openapi", "3.1.0");
     domus_json_put_key(&writer, "info");
     domus_json_put_object(&writer);
-    put_pair(&writer, "title", info->title);
-    put_pair(&writer, "version", info->version);
+    put_key_and_text(&writer, "title", info->title);
+    put_key_and_text(&writer, "version", info->version);
     if (info->description != NULL)
-        put_pair(&writer, "description", info->description);
+        put_key_and_text(&writer, "description", info->description);
     domus_json_put_end(&writer);
-    int error = put_paths(&writer, rows, notes);
+    int error = put_paths_of_service(&writer, rows, notes);
     if (error != 0)
         return error;
     domus_json_put_end(&writer);

@@ -15,8 +15,9 @@
 extern "C" {
 #endif
 
-#define DOMI_JSON_PADDING   16u /* bytes that a text has behind it, of which the first is zero */
-#define DOMI_JSON_REAL_ROOM 32u /* bytes of any double as text, at most */
+/* bytes that must follow a text in its buffer, of which the first is zero */
+#define DOMI_JSON_PADDING   16u
+#define DOMI_JSON_REAL_ROOM 32u /* bytes of the text of any double, at most */
 
 typedef struct domi_json_reader domi_json_reader;
 
@@ -28,12 +29,14 @@ bool domi_json_on_null(domi_json_reader *reader, size_t offset);
 bool domi_json_on_open(domi_json_reader *reader, bool is_array, size_t offset);
 bool domi_json_on_close(domi_json_reader *reader, size_t offset);
 
-/* Parse a text in its place: `size` bytes, none of which is zero, and the padding behind them.
- * Returns NULL if the whole text is one value, or a function has stopped the parse; otherwise an
- * error text, and `ret_offset` gets the offset of the error. */
+/* Parse a text in its place. The text has `size` bytes, none of which is zero, and
+ * DOMI_JSON_PADDING behind them. Returns NULL if the whole text is one value, or if a called
+ * function has stopped the parse; otherwise an error text, and `ret_offset` gets the offset of the
+ * error. */
 const char *domi_json_parse(domi_json_reader *reader, char *text, size_t size, size_t *ret_offset);
 
-/* Write a finite double so that it reads back equal. Returns the number of bytes. */
+/* Write a finite double as the text from which the same double is read. Returns the number of
+ * bytes. */
 size_t domi_json_real_text(double value, char text[DOMI_JSON_REAL_ROOM]);
 
 #ifdef __cplusplus

@@ -10,9 +10,9 @@
 
 #define STACK_ROOM 4096u
 
-/* Returns whether a text has an escape of a zero, or of a low surrogate, which may be a lone
- * one. */
-static bool has_odd_escape(const char *text, size_t size)
+/* Returns whether a text has an escape of a zero byte, or of a low surrogate, which may have no
+ * high one before it. */
+static bool has_escape_of_zero_or_surrogate(const char *text, size_t size)
 {
     const char *end = text + size;
 
@@ -26,8 +26,8 @@ static bool has_odd_escape(const char *text, size_t size)
     return false;
 }
 
-/* Refuse the text at the first byte that domi_json_copy() did not copy. */
-static void refuse_byte(domi_json_reader *reader, size_t offset)
+/* Refuse the text for the byte at an offset, at which domi_json_copy() has stopped. */
+static void refuse_text_at_byte(domi_json_reader *reader, size_t offset)
 {
     unsigned char byte = (unsigned char)reader->text[offset];
 
@@ -58,10 +58,10 @@ int domi_json_read_text(domi_json_reader *reader, const char *text, size_t size,
     reader->fault.error = 0;
     size_t good = domi_json_copy(copy, text, size);
     memset(copy + good, 0, DOMI_JSON_PADDING);
-    reader->has_odd_escape = has_odd_escape(text, good);
+    reader->has_odd_escape = has_escape_of_zero_or_surrogate(text, good);
     const char *words = domi_json_parse(reader, copy, good, &offset);
     if (reader->fault.error == 0 && good != size && (words == NULL || offset >= good))
-        refuse_byte(reader, good);
+        refuse_text_at_byte(reader, good);
     else if (words != NULL)
         (void)domi_json_refuse(reader, offset, -EBADMSG, "%s", words);
     if (reader->fault.error != 0)
@@ -71,8 +71,8 @@ int domi_json_read_text(domi_json_reader *reader, const char *text, size_t size,
 
 /* --- the bounds ------------------------------------------------------------------------------- */
 
-/* Return an error that has no line and column. */
-static int fail_without_place(domus_json_error *ret_error, int error, const char *words)
+/* Return an error to the user that has no line and column. */
+static int fail_without_line_and_column(domus_json_error *ret_error, int error, const char *words)
 {
     if (ret_error != NULL) {
         *ret_error = (domus_json_error){.error = error};
@@ -101,18 +101,19 @@ int domi_json_read_bytes(domi_json_reader *reader, const char *bytes, size_t siz
     return error;
 }
 
-/* Read a text within the bounds of `options`. The reader has its table and value already. */
-static int read_bounded(domi_json_reader *reader, const domus_json_options *options,
-                        const char *bytes, size_t size, domus_json_error *ret_error)
+/* Read a text within the limits of `options`. The caller has set the reader's table and value. */
+static int read_text_within_limits(domi_json_reader *reader, const domus_json_options *options,
+                                   const char *bytes, size_t size, domus_json_error *ret_error)
 {
     domus_json_options bounds = {0};
 
     if (options != NULL)
         bounds = *options;
     if (bounds.bytes_max > DOMUS_JSON_BYTES_MAX || bounds.depth_max > DOMUS_JSON_DEPTH_MAX)
-        return fail_without_place(ret_error, -EINVAL, "the options are out of their range");
+        return fail_without_line_and_column(ret_error, -EINVAL,
+                                            "the options are out of their range");
     if (size > (bounds.bytes_max != 0 ? bounds.bytes_max : DOMUS_JSON_BYTES_PRESET))
-        return fail_without_place(ret_error, -EFBIG, "the text is too large");
+        return fail_without_line_and_column(ret_error, -EFBIG, "the text is too large");
     reader->depth_max = bounds.depth_max != 0 ? bounds.depth_max : DOMUS_JSON_DEPTH_MAX;
     reader->arena.left = bounds.memory_max != 0 ? bounds.memory_max : DOMUS_JSON_MEMORY_PRESET;
     int error = domi_json_read_bytes(reader, bytes, size);
@@ -123,9 +124,10 @@ static int read_bounded(domi_json_reader *reader, const domus_json_options *opti
     return error;
 }
 
-/* Set up a reader. Its stack of frames is not zeroed, because a frame is written when it is
- * opened. */
-static void set_up_reader(domi_json_reader *reader, const domus_json_table *table, void *value)
+/* Set up a reader for a table and a struct. Its stack of frames is not zeroed, because a frame is
+ * written when it is opened. */
+static void set_up_reader_of_struct(domi_json_reader *reader, const domus_json_table *table,
+                                    void *value)
 {
     reader->table = table;
     reader->value = value;
@@ -138,9 +140,9 @@ int domus_json_read(const domus_json_table *table, const domus_json_options *opt
 {
     domi_json_reader reader;
 
-    set_up_reader(&reader, table, ret_value);
+    set_up_reader_of_struct(&reader, table, ret_value);
     reader.may_own = ret_memory != NULL;
-    int error = read_bounded(&reader, options, bytes, size, ret_error);
+    int error = read_text_within_limits(&reader, options, bytes, size, ret_error);
     if (error == 0 && ret_memory != NULL)
         *ret_memory = reader.arena.memory;
     return error;
@@ -159,7 +161,7 @@ int domus_json_check(const domus_json_options *options, const void *bytes, size_
 {
     domi_json_reader reader;
 
-    set_up_reader(&reader, NULL, NULL);
+    set_up_reader_of_struct(&reader, NULL, NULL);
     reader.may_own = false;
-    return read_bounded(&reader, options, bytes, size, ret_error);
+    return read_text_within_limits(&reader, options, bytes, size, ret_error);
 }

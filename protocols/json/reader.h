@@ -13,73 +13,76 @@
 
 #include <domus/json.h>
 
-/* An object or an array that is open. */
+/* An object or array of the text that is open while it is read. */
 typedef struct domi_json_frame {
-    const domus_json_table *table; /* the table of an object; NULL: the frame is an array */
-    /* row of the object's value that is being read, NULL: none is; or the row of the array */
+    const domus_json_table *table; /* the table of the object; NULL: this frame is an array */
+    /* for an object, the row whose value is being read, or NULL; for an array, its row */
     const domus_json_field *field;
-    char *at;      /* the struct of the object, or the first element of the array */
-    uint64_t seen; /* a bit for each row of the object that was found */
-    /* row that is expected next in the object, or elements of the array that were read */
+    char *at;      /* for an object, its struct; for an array, its first element */
+    uint64_t seen; /* for an object, a bit for each row whose key was found */
+    /* for an object, the row that is expected next; for an array, the number of elements read */
     uint32_t next;
-    uint32_t room; /* elements of the array that `at` has room for */
+    uint32_t room; /* for an array, the elements for which `at` has room */
 } domi_json_frame;
 
 struct domi_json_reader {
-    /* the table of the whole struct; NULL: the text is only checked */
+    /* the table of the whole struct; NULL: the text is only checked and not stored */
     const domus_json_table *table;
     void *value;
-    const char *text; /* the text as it was given */
+    const char *text; /* the text as the caller gave it */
     size_t size;
-    char *copy; /* the copy of `text`, which the parse changes */
-    /* the text has an escape of a zero, or of a low surrogate that may be a lone one */
+    char *copy; /* a copy of `text`, which the parse changes */
+    /* the text has an escape of a zero byte, or of a low surrogate that may have no high one */
     bool has_odd_escape;
 
-    domi_json_frame *top; /* the innermost frame */
+    domi_json_frame *top; /* the frame of the innermost object or array that is open */
     uint32_t depth_max;
-    bool skips;          /* the current value is skipped and not stored */
-    uint32_t skipped;    /* objects and arrays that are open within the skipped value */
-    domus_json_raw *raw; /* where the text of the skipped value is stored; NULL: nowhere */
+    bool skips;          /* the current value is being skipped, and is not stored */
+    uint32_t skipped;    /* objects and arrays that are open within the value that is skipped */
+    domus_json_raw *raw; /* where the text of the skipped value is to be stored; NULL: nowhere */
     size_t raw_from;
 
     domi_json_arena arena;
-    bool may_own; /* the caller accepts memory that the struct owns */
+    bool may_own; /* the caller allows that the struct points to memory that it owns */
     domi_json_fault fault;
-    domus_json_field whole; /* the row of the first frame, which stands for the whole struct */
+    domus_json_field whole; /* the row of the first frame, whose only value is the whole struct */
     domi_json_frame frames[DOMUS_JSON_DEPTH_MAX + 1];
 };
 
-/* Read `size` bytes by `reader`, whose members table, value, depth_max, arena and may_own are set.
- * Returns as domus_json_read(); after an error `fault` tells what is wrong, and the memory is
- * freed. `copy` has room for `size` bytes and the padding. */
+/* Read `size` bytes by a reader, of which the caller has set table, value, depth_max, arena and
+ * may_own. Returns as domus_json_read(); after an error `fault` tells what is wrong, and the memory
+ * is freed. `copy` has room for `size` bytes and the padding. */
 int domi_json_read_text(domi_json_reader *reader, const char *text, size_t size, char *copy);
 
-/* Read as domi_json_read_text() does, into a copy that this function makes. */
+/* Read a text as domi_json_read_text() does, into a copy that this function makes. */
 int domi_json_read_bytes(domi_json_reader *reader, const char *text, size_t size);
 
-/* Refuse the text: record what is wrong at an offset. Returns false. */
+/* Refuse the text: record what is wrong at an offset, with the path of the open frames. Returns
+ * false. */
 bool domi_json_refuse(domi_json_reader *reader, size_t offset, int error, const char *format, ...)
     __attribute__((format(printf, 4, 5), cold));
 
-/* Allocate memory that the struct will point to, or refuse the text. */
+/* Allocate memory that the struct will point to. Returns false after refusing the text if this
+ * fails. */
 bool domi_json_take_for(domi_json_reader *reader, size_t offset, uint64_t size, void **ret_bytes);
 
-/* Store a text or a number in a member, as the row of its field says. Both functions return false
- * after domi_json_refuse(). */
+/* Store a text or a number in a member of the struct, as the row of its field says. Both functions
+ * return false after domi_json_refuse(). */
 bool domi_json_store_text(domi_json_reader *reader, const domus_json_field *field, void *at,
                           const char *text, uint32_t size);
 bool domi_json_store_number(domi_json_reader *reader, const domus_json_field *field, void *at,
                             char *text, uint32_t size);
 
-/* Store a copy of the value that has `size` bytes at an offset of the given text. */
+/* Store a copy of the value that has `size` bytes at `offset` in the given text. Returns false
+ * after refusing the text. */
 bool domi_json_store_raw(domi_json_reader *reader, const domus_json_field *field,
                          domus_json_raw *raw, size_t offset, size_t size);
 
-/* Refuse a value whose kind is not that of its row. */
+/* Refuse a value whose kind is not the one that its row demands. Returns false. */
 bool domi_json_refuse_kind(domi_json_reader *reader, const domus_json_field *field, bool is_element,
                            size_t offset);
 
-/* Returns the greatest unsigned number of `size` (1, 2, 4 or 8) bytes. */
+/* Returns the greatest unsigned number that fits into `size` (1, 2, 4 or 8) bytes. */
 static inline uint64_t domi_json_greatest(uint32_t size)
 {
     return UINT64_MAX >> (64 - 8 * size);

@@ -1,4 +1,5 @@
-/* Refuses a text: the path of the fault is built from the frames that are open. */
+/* Refuses a text: records what is wrong, and builds the path of the fault from the frames that are
+ * open. */
 #include "protocols/json/reader.h"
 
 bool domi_json_refuse(domi_json_reader *reader, size_t offset, int error, const char *format, ...)

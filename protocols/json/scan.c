@@ -1,10 +1,11 @@
-/* Finds the end of a value, byte by byte. */
+/* Finds the end of a value of JSON, byte by byte (scan.h). */
 #include "protocols/json/scan.h"
 
 #include <string.h>
 
-/* Scan on within a text. Returns how many bytes belong to the text. */
-static size_t scan_text(domi_json_scan *scan, const char *bytes, size_t size)
+/* Go on within a text of JSON, up to its closing quote. Returns how many bytes belong to the
+ * text. */
+static size_t scan_rest_of_text(domi_json_scan *scan, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         if (scan->is_escaped) {
@@ -19,13 +20,14 @@ static size_t scan_text(domi_json_scan *scan, const char *bytes, size_t size)
     return size;
 }
 
-static bool is_between_values(char byte)
+static bool is_byte_between_values(char byte)
 {
     return domi_json_is_space(byte) || (byte != '\0' && strchr(",:]}[{\"", byte) != NULL);
 }
 
-/* Scan a byte outside of texts. Returns whether it is the last byte of the value. */
-static bool scan_byte(domi_json_scan *scan, char byte)
+/* Look at one byte of a value that is not within a text. Returns whether it is the last byte of the
+ * value. */
+static bool scan_byte_outside_text(domi_json_scan *scan, char byte)
 {
     if (byte == '"') {
         scan->in_text = true;
@@ -45,15 +47,15 @@ size_t domi_json_scan_value(domi_json_scan *scan, const char *bytes, size_t size
     *ret_ended = true;
     while (i < size) {
         if (scan->in_text) {
-            i += scan_text(scan, bytes + i, size - i);
+            i += scan_rest_of_text(scan, bytes + i, size - i);
             if (!scan->in_text && scan->depth == 0)
                 return i;
             continue;
         }
-        if (scan->has_begun && scan->depth == 0 && is_between_values(bytes[i]))
+        if (scan->has_begun && scan->depth == 0 && is_byte_between_values(bytes[i]))
             return i;
         scan->has_begun = true;
-        if (scan_byte(scan, bytes[i++]))
+        if (scan_byte_outside_text(scan, bytes[i++]))
             return i;
     }
     *ret_ended = false;

@@ -5,28 +5,28 @@
 #include <string.h>
 
 /* The tables that enclose the current one. A table that is nested in itself by a list is described
- * there as any object. */
+ * at the inner place as any object. */
 typedef struct trail {
     const struct trail *before;
     const domus_json_table *table;
 } trail;
 
-static void put_object(domus_json_writer *writer, const domus_json_table *table,
-                       const trail *before);
+static void put_schema_of_table(domus_json_writer *writer, const domus_json_table *table,
+                                const trail *before);
 
-static void put_type(domus_json_writer *writer, const char *type)
+static void put_type_of_schema(domus_json_writer *writer, const char *type)
 {
     domus_json_put_key(writer, "type");
     domus_json_put_text(writer, type);
 }
 
-static void put_key_uint(domus_json_writer *writer, const char *name, uint64_t value)
+static void put_key_and_uint(domus_json_writer *writer, const char *name, uint64_t value)
 {
     domus_json_put_key(writer, name);
     domus_json_put_uint(writer, value);
 }
 
-static void put_range(domus_json_writer *writer, const domus_json_field *field)
+static void put_range_of_number(domus_json_writer *writer, const domus_json_field *field)
 {
     domus_json_put_key(writer, "minimum");
     if (field->kind == DOMUS_JSON_KIND_REAL)
@@ -44,29 +44,30 @@ static void put_range(domus_json_writer *writer, const domus_json_field *field)
         domus_json_put_uint(writer, field->high);
 }
 
-/* Write the members of the schema for one value of a field. */
-static void put_value(domus_json_writer *writer, const domus_json_field *field, const trail *here)
+/* Write the members of the JSON Schema for one value of a field. */
+static void put_schema_of_value(domus_json_writer *writer, const domus_json_field *field,
+                                const trail *here)
 {
     switch ((domus_json_kind)field->kind) {
     case DOMUS_JSON_KIND_BOOL:
-        put_type(writer, "boolean");
+        put_type_of_schema(writer, "boolean");
         break;
     case DOMUS_JSON_KIND_INT:
     case DOMUS_JSON_KIND_UINT:
-        put_type(writer, "integer");
-        put_range(writer, field);
+        put_type_of_schema(writer, "integer");
+        put_range_of_number(writer, field);
         break;
     case DOMUS_JSON_KIND_REAL:
-        put_type(writer, "number");
-        put_range(writer, field);
+        put_type_of_schema(writer, "number");
+        put_range_of_number(writer, field);
         break;
     case DOMUS_JSON_KIND_TEXT:
-        put_type(writer, "string");
-        put_key_uint(writer, "maxLength", field->size - 1);
+        put_type_of_schema(writer, "string");
+        put_key_and_uint(writer, "maxLength", field->size - 1);
         break;
     case DOMUS_JSON_KIND_STRING:
-        put_type(writer, "string");
-        put_key_uint(writer, "maxLength", field->bytes_max);
+        put_type_of_schema(writer, "string");
+        put_key_and_uint(writer, "maxLength", field->bytes_max);
         break;
     case DOMUS_JSON_KIND_WORD:
         domus_json_put_key(writer, "enum");
@@ -76,25 +77,26 @@ static void put_value(domus_json_writer *writer, const domus_json_field *field, 
         domus_json_put_end(writer);
         break;
     case DOMUS_JSON_KIND_OBJECT:
-        put_object(writer, field->table, here);
+        put_schema_of_table(writer, field->table, here);
         break;
     case DOMUS_JSON_KIND_RAW:
         break;
     }
 }
 
-static void put_elements(domus_json_writer *writer, const domus_json_field *field,
-                         const trail *here)
+static void put_schema_of_elements(domus_json_writer *writer, const domus_json_field *field,
+                                   const trail *here)
 {
-    put_type(writer, "array");
-    put_key_uint(writer, "maxItems", field->count_max);
+    put_type_of_schema(writer, "array");
+    put_key_and_uint(writer, "maxItems", field->count_max);
     domus_json_put_key(writer, "items");
     domus_json_put_object(writer);
-    put_value(writer, field, here);
+    put_schema_of_value(writer, field, here);
     domus_json_put_end(writer);
 }
 
-static void put_field(domus_json_writer *writer, const domus_json_field *field, const trail *here)
+static void put_schema_of_field(domus_json_writer *writer, const domus_json_field *field,
+                                const trail *here)
 {
     bool may_be_null = field->has || field->nullable;
 
@@ -106,9 +108,9 @@ static void put_field(domus_json_writer *writer, const domus_json_field *field, 
         domus_json_put_object(writer);
     }
     if (field->shape == DOMUS_JSON_ONE)
-        put_value(writer, field, here);
+        put_schema_of_value(writer, field, here);
     else
-        put_elements(writer, field, here);
+        put_schema_of_elements(writer, field, here);
     if (may_be_null) {
         domus_json_put_end(writer);
         domus_json_put_end(writer);
@@ -116,7 +118,7 @@ static void put_field(domus_json_writer *writer, const domus_json_field *field, 
     domus_json_put_end(writer);
 }
 
-static void put_required(domus_json_writer *writer, const domus_json_table *table)
+static void put_list_of_required_fields(domus_json_writer *writer, const domus_json_table *table)
 {
     bool has_some = false;
 
@@ -134,12 +136,12 @@ static void put_required(domus_json_writer *writer, const domus_json_table *tabl
         domus_json_put_end(writer);
 }
 
-static void put_object(domus_json_writer *writer, const domus_json_table *table,
-                       const trail *before)
+static void put_schema_of_table(domus_json_writer *writer, const domus_json_table *table,
+                                const trail *before)
 {
     trail here = {before, table};
 
-    put_type(writer, "object");
+    put_type_of_schema(writer, "object");
     for (const trail *at = before; at != NULL; at = at->before) {
         if (at->table == table)
             return;
@@ -150,10 +152,10 @@ static void put_object(domus_json_writer *writer, const domus_json_table *table,
     domus_json_put_object(writer);
     for (uint32_t i = 0; i < table->count; i++) {
         domus_json_put_key(writer, table->fields[i].name);
-        put_field(writer, &table->fields[i], &here);
+        put_schema_of_field(writer, &table->fields[i], &here);
     }
     domus_json_put_end(writer);
-    put_required(writer, table);
+    put_list_of_required_fields(writer, table);
     if (!table->skips_unknown) {
         domus_json_put_key(writer, "additionalProperties");
         domus_json_put_bool(writer, false);
@@ -162,14 +164,14 @@ static void put_object(domus_json_writer *writer, const domus_json_table *table,
 
 int domi_json_put_field_schema(domus_json_writer *writer, const domus_json_field *field)
 {
-    put_field(writer, field, NULL);
+    put_schema_of_field(writer, field, NULL);
     return writer->error;
 }
 
 int domus_json_put_schema(domus_json_writer *writer, const domus_json_table *table)
 {
     domus_json_put_object(writer);
-    put_object(writer, table, NULL);
+    put_schema_of_table(writer, table, NULL);
     return domus_json_put_end(writer);
 }
 

@@ -1,4 +1,5 @@
-/* Stores texts and numbers in the members that rows describe, or reports why they do not fit. */
+/* Stores texts and numbers in the members of a struct that rows describe, or reports why they do
+ * not fit. */
 #include "protocols/json/number.h"
 #include "protocols/json/reader.h"
 
@@ -27,8 +28,8 @@ bool domi_json_refuse_kind(domi_json_reader *reader, const domus_json_field *fie
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
-static bool store_word(domi_json_reader *reader, const domus_json_field *field, void *at,
-                       const char *text, uint32_t size)
+static bool store_word_of_enum(domi_json_reader *reader, const domus_json_field *field, void *at,
+                               const char *text, uint32_t size)
 {
     char shown[DOMI_JSON_SHOWN_MAX + 4];
 
@@ -62,7 +63,7 @@ bool domi_json_store_text(domi_json_reader *reader, const domus_json_field *fiel
     void *copy = at;
 
     if (field->kind == DOMUS_JSON_KIND_WORD)
-        return store_word(reader, field, at, text, size);
+        return store_word_of_enum(reader, field, at, text, size);
     if (field->kind != DOMUS_JSON_KIND_TEXT && field->kind != DOMUS_JSON_KIND_STRING)
         return domi_json_refuse_kind(reader, field, true, offset);
     if (size > most)
@@ -97,8 +98,8 @@ bool domi_json_store_raw(domi_json_reader *reader, const domus_json_field *field
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-static bool store_real(domi_json_reader *reader, const domus_json_field *field, void *at,
-                       char *text, uint32_t size)
+static bool store_real_in_member(domi_json_reader *reader, const domus_json_field *field, void *at,
+                                 char *text, uint32_t size)
 {
     char shown[DOMI_JSON_SHOWN_MAX + 4];
     double value = domi_json_read_real(text, size);
@@ -111,8 +112,8 @@ static bool store_real(domi_json_reader *reader, const domus_json_field *field, 
     return true;
 }
 
-static bool refuse_integer(domi_json_reader *reader, const domus_json_field *field,
-                           const char *text, uint32_t size)
+static bool refuse_integer_out_of_range(domi_json_reader *reader, const domus_json_field *field,
+                                        const char *text, uint32_t size)
 {
     char shown[DOMI_JSON_SHOWN_MAX + 4];
     size_t offset = offset_in_text(reader, text);
@@ -132,26 +133,26 @@ bool domi_json_store_number(domi_json_reader *reader, const domus_json_field *fi
     uint64_t value;
 
     if (field->kind == DOMUS_JSON_KIND_REAL)
-        return store_real(reader, field, at, text, size);
+        return store_real_in_member(reader, field, at, text, size);
     if (field->kind != DOMUS_JSON_KIND_INT && field->kind != DOMUS_JSON_KIND_UINT)
         return domi_json_refuse_kind(reader, field, true, offset_in_text(reader, text));
     switch (domi_json_read_integer(text, size, &is_negative, &value)) {
     case 0:
         break;
     case -ERANGE:
-        return refuse_integer(reader, field, text, size);
+        return refuse_integer_out_of_range(reader, field, text, size);
     default:
         return domi_json_refuse_kind(reader, field, true, offset_in_text(reader, text));
     }
     if (field->kind == DOMUS_JSON_KIND_UINT) {
         if (is_negative || value < field->low || value > field->high ||
             value > domi_json_greatest(field->size))
-            return refuse_integer(reader, field, text, size);
+            return refuse_integer_out_of_range(reader, field, text, size);
     } else {
         uint64_t most = (domi_json_greatest(field->size) >> 1) + (is_negative ? 1 : 0);
         int64_t number = (int64_t)(is_negative ? 0 - value : value);
         if (value > most || number < (int64_t)field->low || number > (int64_t)field->high)
-            return refuse_integer(reader, field, text, size);
+            return refuse_integer_out_of_range(reader, field, text, size);
         value = (uint64_t)number;
     }
     domi_json_put_number(at, field->size, value);

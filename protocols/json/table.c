@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The buffer for an error text, and the table and row that it is about. */
+/* The caller's buffer for an error text, and the row of the table that the error is about. */
 typedef struct complaint {
     char *error;
     size_t size;
-    const char *name; /* name of the row; NULL: the error is about the table */
+    const char *name; /* name of the row; NULL: the error is about the whole table */
 } complaint;
 
 static __attribute__((format(printf, 2, 3))) int report_complaint(const complaint *about,
@@ -36,7 +36,7 @@ static bool is_number_size(uint32_t size)
     return size == 1 || size == 2 || size == 4 || size == 8;
 }
 
-static int check_number(const domus_json_field *field, const complaint *about)
+static int check_number_of_row(const domus_json_field *field, const complaint *about)
 {
     uint64_t most = domi_json_greatest(field->size);
 
@@ -56,7 +56,7 @@ static int check_number(const domus_json_field *field, const complaint *about)
     return 0;
 }
 
-static int check_words(const domus_json_field *field, const complaint *about)
+static int check_words_of_enum(const domus_json_field *field, const complaint *about)
 {
     uint64_t count = 0;
 
@@ -73,7 +73,7 @@ static int check_words(const domus_json_field *field, const complaint *about)
     return 0;
 }
 
-static int check_kind(const domus_json_field *field, const complaint *about)
+static int check_kind_of_row(const domus_json_field *field, const complaint *about)
 {
     switch ((domus_json_kind)field->kind) {
     case DOMUS_JSON_KIND_BOOL:
@@ -81,11 +81,11 @@ static int check_kind(const domus_json_field *field, const complaint *about)
     case DOMUS_JSON_KIND_INT:
     case DOMUS_JSON_KIND_UINT:
         return is_number_size(field->size)
-                   ? check_number(field, about)
+                   ? check_number_of_row(field, about)
                    : report_complaint(about, "a number of %u bytes", field->size);
     case DOMUS_JSON_KIND_WORD:
         return is_number_size(field->size)
-                   ? check_words(field, about)
+                   ? check_words_of_enum(field, about)
                    : report_complaint(about, "a number of %u bytes", field->size);
     case DOMUS_JSON_KIND_REAL:
         if (field->size != sizeof(double))
@@ -108,13 +108,13 @@ static int check_kind(const domus_json_field *field, const complaint *about)
     return report_complaint(about, "has no kind");
 }
 
-/* Returns the offset at which a row's members begin in the struct. */
-static uint64_t begin_of(const domus_json_field *field)
+/* Returns the offset in the struct at which the members of a row begin. */
+static uint64_t begin_of_row_in_struct(const domus_json_field *field)
 {
     return field->offset;
 }
 
-static uint64_t end_of(const domus_json_field *field)
+static uint64_t end_of_row_in_struct(const domus_json_field *field)
 {
     uint64_t bytes = field->shape == DOMUS_JSON_ONE       ? field->size
                      : field->shape == DOMUS_JSON_COUNTED ? (uint64_t)field->size * field->count_max
@@ -123,10 +123,10 @@ static uint64_t end_of(const domus_json_field *field)
     return field->offset + bytes;
 }
 
-static int check_shape(const domus_json_table *table, const domus_json_field *field,
-                       const complaint *about)
+static int check_shape_of_row(const domus_json_table *table, const domus_json_field *field,
+                              const complaint *about)
 {
-    if (end_of(field) > table->size)
+    if (end_of_row_in_struct(field) > table->size)
         return report_complaint(about, "reaches beyond the struct");
     if (field->has && field->has_offset + sizeof(bool) > table->size)
         return report_complaint(about, "its bool is beyond the struct");
@@ -142,7 +142,7 @@ static int check_shape(const domus_json_table *table, const domus_json_field *fi
     return 0;
 }
 
-static int check_name(const domus_json_field *field, const complaint *about)
+static int check_name_of_row(const domus_json_field *field, const complaint *about)
 {
     if (field->name_size == 0 || field->name_size != strnlen(field->name, sizeof field->name) ||
         field->name_size > DOMUS_JSON_NAME_MAX)
@@ -163,7 +163,8 @@ static int check_against_rows_before(const domus_json_table *table, uint32_t row
         const domus_json_field *other = &table->fields[i];
         if (strcmp(field->name, other->name) == 0)
             return report_complaint(about, "the name is there twice");
-        if (begin_of(field) < end_of(other) && begin_of(other) < end_of(field))
+        if (begin_of_row_in_struct(field) < end_of_row_in_struct(other) &&
+            begin_of_row_in_struct(other) < end_of_row_in_struct(field))
             return report_complaint(about, "shares bytes with %s", other->name);
     }
     return 0;
@@ -195,11 +196,11 @@ static int check_nested_table(const domus_json_table *table, const trail *before
     for (uint32_t i = 0; i < table->count; i++) {
         const domus_json_field *field = &table->fields[i];
         about.name = field->name;
-        int bad = check_name(field, &about);
+        int bad = check_name_of_row(field, &about);
         if (bad == 0)
-            bad = check_kind(field, &about);
+            bad = check_kind_of_row(field, &about);
         if (bad == 0)
-            bad = check_shape(table, field, &about);
+            bad = check_shape_of_row(table, field, &about);
         if (bad == 0)
             bad = check_against_rows_before(table, i, &about);
         if (bad == 0 && field->kind == DOMUS_JSON_KIND_OBJECT)

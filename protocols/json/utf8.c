@@ -9,23 +9,25 @@
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Returns 0 if all eight bytes are in 0x20..0x7f: then no byte has its highest bit set, and none
- * borrows when 0x20 is subtracted. A borrow may spoil the next byte, but the result is not 0 then
- * anyway. */
-static uint64_t odd_bits(uint64_t word)
+/* Returns 0 if all eight bytes of a word are in 0x20..0x7f: then no byte has its highest bit set,
+ * and no byte borrows when 0x20 is subtracted. A borrow may spoil the next byte, but then the
+ * result is not 0 anyway. */
+static uint64_t bits_of_bytes_not_plain(uint64_t word)
 {
     return (word | (word - EACH(0x20))) & EACH(0x80);
 }
 
-/* Copy the plain bytes at the begin, in steps of whole words. Returns how many were copied. */
-static size_t copy_plain(char *to, const unsigned char *from, size_t size)
+/* Copy the printable ASCII at the beginning of a text, in steps of whole words. Returns how many
+ * bytes were copied. */
+static size_t copy_plain_words(char *to, const unsigned char *from, size_t size)
 {
     uint64_t word;
     size_t done = 0;
 
 #if defined(__SSE2__)
     const __m128i space = _mm_set1_epi8(0x20);
-    for (; size - done >= 32; done += 32) { /* as signed numbers, bytes from 0x80 on are negative */
+    /* the comparison is signed, so bytes from 0x80 on are negative, and less than a space */
+    for (; size - done >= 32; done += 32) {
         __m128i left = _mm_loadu_si128((const __m128i *)(const void *)(from + done));
         __m128i right = _mm_loadu_si128((const __m128i *)(const void *)(from + done + 16));
         __m128i odd = _mm_or_si128(_mm_cmplt_epi8(left, space), _mm_cmplt_epi8(right, space));
@@ -37,7 +39,7 @@ static size_t copy_plain(char *to, const unsigned char *from, size_t size)
 #endif
     for (; size - done >= sizeof word; done += sizeof word) {
         memcpy(&word, from + done, sizeof word);
-        if (odd_bits(word) != 0)
+        if (bits_of_bytes_not_plain(word) != 0)
             break;
         memcpy(to + done, &word, sizeof word);
     }
@@ -50,9 +52,9 @@ size_t domi_json_copy(char *to, const char *from, size_t size)
     const unsigned char *end = begin + size;
 
     for (const unsigned char *at = begin; at != end;) {
-        size_t plain = copy_plain(to + (at - begin), at, (size_t)(end - at));
+        size_t plain = copy_plain_words(to + (at - begin), at, (size_t)(end - at));
         at += plain;
-        /* end of the word that has a byte which is not plain, or of the text */
+        /* the end of the word that has a byte which is not plain, or the end of the text */
         const unsigned char *stop = end - at >= 8 ? at + 8 : end;
         while (at < stop) {
             size_t length = domi_json_character(at, end);

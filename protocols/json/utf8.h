@@ -1,12 +1,13 @@
-/* UTF-8 by the rules of RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
+/* Characters of UTF-8 by the rules of RFC 3629: no overlong forms, no surrogates, nothing above
+ * U+10FFFF. */
 #ifndef DOMI_PROTOCOLS_JSON_UTF8_H
 #define DOMI_PROTOCOLS_JSON_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns how many bytes the character at `at`, which must end before `end`, has; 0 if it is no
- * valid character. */
+/* Returns how many bytes the character at `at` has, which must end before `end`; 0 if it is no
+ * valid character of UTF-8. */
 static inline size_t domi_json_character(const unsigned char *at, const unsigned char *end)
 {
     size_t left = (size_t)(end - at);
@@ -27,8 +28,9 @@ static inline size_t domi_json_character(const unsigned char *at, const unsigned
     return left >= 4 && (at[3] & 0xc0) == 0x80 ? 4 : 0;
 }
 
-/* Copy a text up to the first byte that JSON cannot have: it must be UTF-8, without control
- * characters except those between values. Returns how many bytes were copied. */
+/* Copy a text up to the first byte that a text of JSON cannot have: it must be UTF-8, without
+ * control characters except those that may stand between values. Returns how many bytes were
+ * copied. */
 size_t domi_json_copy(char *to, const char *from, size_t size);
 
 #endif

@@ -10,14 +10,14 @@
 typedef struct domi_json_writing {
     domus_appender *to;
     domi_json_fault fault;
-    uint32_t depth; /* objects and arrays that are open */
+    uint32_t depth; /* objects and arrays that are open while the struct is written */
 } domi_json_writing;
 
-static int write_object(domi_json_writing *writing, const domus_json_table *table,
-                        const char *value);
+static int write_struct_as_object(domi_json_writing *writing, const domus_json_table *table,
+                                  const char *value);
 
 static __attribute__((format(printf, 3, 4), cold)) int
-record_fault(domi_json_writing *writing, int error, const char *format, ...)
+record_fault_of_writing(domi_json_writing *writing, int error, const char *format, ...)
 {
     va_list list;
 
@@ -27,78 +27,88 @@ record_fault(domi_json_writing *writing, int error, const char *format, ...)
     return error;
 }
 
-/* Record the fault for `error`, which appending has returned. Returns the errno. */
+/* Record a fault for `error`, which a function of append.h has returned, unless it is 0. Returns
+ * the errno. */
 static int record_append_error(domi_json_writing *writing, int error)
 {
     if (error == 0)
         return 0;
     if (error == -EILSEQ)
-        return record_fault(writing, error, "no UTF-8");
+        return record_fault_of_writing(writing, error, "no UTF-8");
     if (error == -ERANGE)
-        return record_fault(writing, error, "not a finite number");
-    return record_fault(writing, error, error == -ENOMEM ? "no memory" : "the text gets too large");
+        return record_fault_of_writing(writing, error, "not a finite number");
+    return record_fault_of_writing(writing, error,
+                                   error == -ENOMEM ? "no memory" : "the text gets too large");
 }
 
 static int enter_nested_value(domi_json_writing *writing)
 {
     if (writing->depth == DOMUS_JSON_DEPTH_MAX)
-        return record_fault(writing, -EINVAL, "nested deeper than %u", DOMUS_JSON_DEPTH_MAX);
+        return record_fault_of_writing(writing, -EINVAL, "nested deeper than %u",
+                                       DOMUS_JSON_DEPTH_MAX);
     writing->depth++;
     return 0;
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-static int write_int(domi_json_writing *writing, const domus_json_field *field, const char *at)
+static int write_int_member(domi_json_writing *writing, const domus_json_field *field,
+                            const char *at)
 {
     uint64_t bits = domi_json_get_number(at, field->size);
     uint32_t unused = 64 - 8 * field->size;
     int64_t value = (int64_t)(bits << unused) >> unused;
 
     if (value < (int64_t)field->low || value > (int64_t)field->high)
-        return record_fault(writing, -ERANGE, "%lld is not in %lld..%lld", (long long)value,
-                            (long long)field->low, (long long)field->high);
+        return record_fault_of_writing(writing, -ERANGE, "%lld is not in %lld..%lld",
+                                       (long long)value, (long long)field->low,
+                                       (long long)field->high);
     return record_append_error(writing, domi_json_append_int(writing->to, value));
 }
 
-static int write_uint(domi_json_writing *writing, const domus_json_field *field, const char *at)
+static int write_uint_member(domi_json_writing *writing, const domus_json_field *field,
+                             const char *at)
 {
     uint64_t value = domi_json_get_number(at, field->size);
 
     if (value < field->low || value > field->high)
-        return record_fault(writing, -ERANGE, "%llu is not in %llu..%llu",
-                            (unsigned long long)value, (unsigned long long)field->low,
-                            (unsigned long long)field->high);
+        return record_fault_of_writing(writing, -ERANGE, "%llu is not in %llu..%llu",
+                                       (unsigned long long)value, (unsigned long long)field->low,
+                                       (unsigned long long)field->high);
     return record_append_error(writing, domi_json_append_uint(writing->to, value));
 }
 
-static int write_real(domi_json_writing *writing, const domus_json_field *field, const char *at)
+static int write_real_member(domi_json_writing *writing, const domus_json_field *field,
+                             const char *at)
 {
     double value;
 
     memcpy(&value, at, sizeof value);
     if (value < field->real_low || value > field->real_high)
-        return record_fault(writing, -ERANGE, "%.9g is not in %.9g..%.9g", value, field->real_low,
-                            field->real_high);
+        return record_fault_of_writing(writing, -ERANGE, "%.9g is not in %.9g..%.9g", value,
+                                       field->real_low, field->real_high);
     return record_append_error(writing, domi_json_append_real(writing->to, value));
 }
 
-static int write_text(domi_json_writing *writing, const domus_json_field *field, const char *text)
+static int write_text_member(domi_json_writing *writing, const domus_json_field *field,
+                             const char *text)
 {
     bool is_inside = field->kind == DOMUS_JSON_KIND_TEXT;
     size_t most = is_inside ? field->size - 1 : field->bytes_max;
 
     if (text == NULL)
-        return record_fault(writing, -EINVAL, "is missing");
+        return record_fault_of_writing(writing, -EINVAL, "is missing");
     size_t size = strnlen(text, most + 1);
     if (size > most && is_inside)
-        return record_fault(writing, -EINVAL, "has no zero");
+        return record_fault_of_writing(writing, -EINVAL, "has no zero");
     if (size > most)
-        return record_fault(writing, -EMSGSIZE, "longer than %u bytes", field->bytes_max);
+        return record_fault_of_writing(writing, -EMSGSIZE, "longer than %u bytes",
+                                       field->bytes_max);
     return record_append_error(writing, domi_json_append_text(writing->to, text, size, false));
 }
 
-static int write_word(domi_json_writing *writing, const domus_json_field *field, const char *at)
+static int write_word_of_enum(domi_json_writing *writing, const domus_json_field *field,
+                              const char *at)
 {
     uint64_t value = domi_json_get_number(at, field->size);
     uint64_t i = 0;
@@ -107,28 +117,31 @@ static int write_word(domi_json_writing *writing, const domus_json_field *field,
         i++;
     const char *word = field->words[i];
     if (word == NULL)
-        return record_fault(writing, -ERANGE, "%llu is none of its words",
-                            (unsigned long long)value);
+        return record_fault_of_writing(writing, -ERANGE, "%llu is none of its words",
+                                       (unsigned long long)value);
     return record_append_error(writing,
                                domi_json_append_text(writing->to, word, strlen(word), false));
 }
 
-static int write_raw(domi_json_writing *writing, const domus_json_field *field, const char *at)
+static int write_raw_member(domi_json_writing *writing, const domus_json_field *field,
+                            const char *at)
 {
     domus_json_options options = {.bytes_max = DOMUS_JSON_BYTES_MAX};
     domus_json_raw raw;
 
     memcpy(&raw, at, sizeof raw);
     if (raw.text == NULL)
-        return record_fault(writing, -EINVAL, "is missing");
+        return record_fault_of_writing(writing, -EINVAL, "is missing");
     if (raw.size > field->bytes_max)
-        return record_fault(writing, -EMSGSIZE, "longer than %u bytes", field->bytes_max);
+        return record_fault_of_writing(writing, -EMSGSIZE, "longer than %u bytes",
+                                       field->bytes_max);
     if (domus_json_check(&options, raw.text, raw.size, NULL) != 0)
-        return record_fault(writing, -EINVAL, "not JSON");
+        return record_fault_of_writing(writing, -EINVAL, "not JSON");
     return record_append_error(writing, domus_append(writing->to, raw.text, raw.size));
 }
 
-static int write_value(domi_json_writing *writing, const domus_json_field *field, const char *at)
+static int write_value_of_field(domi_json_writing *writing, const domus_json_field *field,
+                                const char *at)
 {
     const char *text = at;
     bool is_true;
@@ -139,28 +152,28 @@ static int write_value(domi_json_writing *writing, const domus_json_field *field
         return record_append_error(writing, is_true ? domus_append(writing->to, "true", 4)
                                                     : domus_append(writing->to, "false", 5));
     case DOMUS_JSON_KIND_INT:
-        return write_int(writing, field, at);
+        return write_int_member(writing, field, at);
     case DOMUS_JSON_KIND_UINT:
-        return write_uint(writing, field, at);
+        return write_uint_member(writing, field, at);
     case DOMUS_JSON_KIND_REAL:
-        return write_real(writing, field, at);
+        return write_real_member(writing, field, at);
     case DOMUS_JSON_KIND_STRING:
         memcpy(&text, at, sizeof text);
-        return write_text(writing, field, text);
+        return write_text_member(writing, field, text);
     case DOMUS_JSON_KIND_TEXT:
-        return write_text(writing, field, text);
+        return write_text_member(writing, field, text);
     case DOMUS_JSON_KIND_WORD:
-        return write_word(writing, field, at);
+        return write_word_of_enum(writing, field, at);
     case DOMUS_JSON_KIND_OBJECT:
-        return write_object(writing, field->table, at);
+        return write_struct_as_object(writing, field->table, at);
     case DOMUS_JSON_KIND_RAW:
-        return write_raw(writing, field, at);
+        return write_raw_member(writing, field, at);
     }
-    return record_fault(writing, -EINVAL, "has no kind");
+    return record_fault_of_writing(writing, -EINVAL, "has no kind");
 }
 
-static int write_elements(domi_json_writing *writing, const domus_json_field *field,
-                          const char *value)
+static int write_elements_of_array(domi_json_writing *writing, const domus_json_field *field,
+                                   const char *value)
 {
     uint64_t count = domi_json_get_number(value + field->count_offset, field->count_size);
     const char *at = value + field->offset;
@@ -171,15 +184,15 @@ static int write_elements(domi_json_writing *writing, const domus_json_field *fi
     if (field->shape == DOMUS_JSON_POINTED)
         memcpy(&at, value + field->offset, sizeof at);
     if (count > field->count_max)
-        return record_fault(writing, -EINVAL, "%llu elements, more than %u",
-                            (unsigned long long)count, field->count_max);
+        return record_fault_of_writing(writing, -EINVAL, "%llu elements, more than %u",
+                                       (unsigned long long)count, field->count_max);
     if (count != 0 && at == NULL)
-        return record_fault(writing, -EINVAL, "is missing");
+        return record_fault_of_writing(writing, -EINVAL, "is missing");
     (void)domus_append(writing->to, "[", 1);
     for (uint64_t i = 0; i < count && error == 0; i++) {
         if (i != 0)
             (void)domus_append(writing->to, ",", 1);
-        error = write_value(writing, field, at + i * field->size);
+        error = write_value_of_field(writing, field, at + i * field->size);
         if (error != 0)
             domi_json_fault_element(&writing->fault, i);
     }
@@ -189,8 +202,8 @@ static int write_elements(domi_json_writing *writing, const domus_json_field *fi
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
-/* Returns whether the member has no value, so that its field is left out. */
-static bool is_absent(const domus_json_field *field, const char *value)
+/* Returns whether the member of a field has no value, so that its field is left out of the text. */
+static bool is_member_absent(const domus_json_field *field, const char *value)
 {
     const char *text;
     bool has;
@@ -207,17 +220,18 @@ static bool is_absent(const domus_json_field *field, const char *value)
     return text == NULL;
 }
 
-static int write_field(domi_json_writing *writing, const domus_json_field *field, const char *value,
-                       bool is_absent_one)
+static int write_field_of_struct(domi_json_writing *writing, const domus_json_field *field,
+                                 const char *value, bool is_absent_one)
 {
     if (is_absent_one)
         return record_append_error(writing, domus_append(writing->to, "null", 4));
-    return field->shape == DOMUS_JSON_ONE ? write_value(writing, field, value + field->offset)
-                                          : write_elements(writing, field, value);
+    return field->shape == DOMUS_JSON_ONE
+               ? write_value_of_field(writing, field, value + field->offset)
+               : write_elements_of_array(writing, field, value);
 }
 
-static int write_object(domi_json_writing *writing, const domus_json_table *table,
-                        const char *value)
+static int write_struct_as_object(domi_json_writing *writing, const domus_json_table *table,
+                                  const char *value)
 {
     bool is_first = true;
     int error = enter_nested_value(writing);
@@ -227,14 +241,14 @@ static int write_object(domi_json_writing *writing, const domus_json_table *tabl
     (void)domus_append(writing->to, "{", 1);
     for (uint32_t i = 0; i < table->count; i++) {
         const domus_json_field *field = &table->fields[i];
-        bool absent = is_absent(field, value);
+        bool absent = is_member_absent(field, value);
         if (absent && !field->required)
             continue;
         (void)domi_json_append_name(writing->to, field->name, field->name_size, is_first);
         is_first = false;
         error = absent && !field->has && !field->nullable
-                    ? record_fault(writing, -EINVAL, "is missing")
-                    : write_field(writing, field, value, absent);
+                    ? record_fault_of_writing(writing, -EINVAL, "is missing")
+                    : write_field_of_struct(writing, field, value, absent);
         if (error != 0) {
             domi_json_fault_name(&writing->fault, field->name);
             return error;
@@ -248,7 +262,7 @@ int domus_json_write(const domus_json_table *table, const void *value, domus_app
                      domus_json_error *ret_error)
 {
     domi_json_writing writing = {.to = to};
-    int error = write_object(&writing, table, value);
+    int error = write_struct_as_object(&writing, table, value);
 
     if (error != 0)
         (void)domi_json_fault_tell(&writing.fault, ret_error);

@@ -1,4 +1,5 @@
-/* The writer of single values: it checks which value or key may come next, and adds the commas. */
+/* The writer of single values as JSON: it checks which value or key may come next, and adds the
+ * commas. */
 #include <domus/json_writer.h>
 
 #include "protocols/json/append.h"
@@ -21,16 +22,16 @@ static uint32_t bit_of_depth(const domus_json_writer *writer)
     return UINT32_C(1) << (writer->depth - 1);
 }
 
-/* Append the comma or the like that stands before the next element or key. */
-static void put_comma(domus_json_writer *writer)
+/* Append the comma that stands before the next element or key, unless it is the first one. */
+static void put_comma_if_not_first(domus_json_writer *writer)
 {
     if ((writer->filled & bit_of_depth(writer)) != 0)
         (void)domus_append(writer->to, ",", 1);
     writer->filled |= bit_of_depth(writer);
 }
 
-/* Check whether a value may come now, and append what stands before it. */
-static int begin_value(domus_json_writer *writer)
+/* Check whether a value may come now, and append the comma that stands before it. */
+static int begin_value_of_writer(domus_json_writer *writer)
 {
     if (writer->error != 0)
         return writer->error;
@@ -40,7 +41,7 @@ static int begin_value(domus_json_writer *writer)
         return 0;
     }
     if ((writer->arrays & bit_of_depth(writer)) != 0) {
-        put_comma(writer);
+        put_comma_if_not_first(writer);
         return 0;
     }
     if (!writer->has_key)
@@ -49,8 +50,9 @@ static int begin_value(domus_json_writer *writer)
     return 0;
 }
 
-/* End a value, whose writing has returned `error`. */
-static int end_value(domus_json_writer *writer, int error)
+/* Note that a value has ended, whose writing has returned `error`. Returns the first error of the
+ * writer. */
+static int end_value_of_writer(domus_json_writer *writer, int error)
 {
     if (writer->depth == 0)
         writer->is_done = true;
@@ -59,9 +61,9 @@ static int end_value(domus_json_writer *writer, int error)
 
 /* --- objects and arrays ----------------------------------------------------------------------- */
 
-static int begin_container(domus_json_writer *writer, bool is_array)
+static int begin_object_or_array(domus_json_writer *writer, bool is_array)
 {
-    int error = begin_value(writer);
+    int error = begin_value_of_writer(writer);
 
     if (error != 0)
         return error;
@@ -76,12 +78,12 @@ static int begin_container(domus_json_writer *writer, bool is_array)
 
 int domus_json_put_object(domus_json_writer *writer)
 {
-    return begin_container(writer, false);
+    return begin_object_or_array(writer, false);
 }
 
 int domus_json_put_array(domus_json_writer *writer)
 {
-    return begin_container(writer, true);
+    return begin_object_or_array(writer, true);
 }
 
 int domus_json_put_end(domus_json_writer *writer)
@@ -92,7 +94,7 @@ int domus_json_put_end(domus_json_writer *writer)
         return keep_first_error(writer, -EINVAL);
     bool is_array = (writer->arrays & bit_of_depth(writer)) != 0;
     writer->depth--;
-    return end_value(writer, domus_append(writer->to, is_array ? "]" : "}", 1));
+    return end_value_of_writer(writer, domus_append(writer->to, is_array ? "]" : "}", 1));
 }
 
 int domus_json_put_key(domus_json_writer *writer, const char *name)
@@ -101,7 +103,7 @@ int domus_json_put_key(domus_json_writer *writer, const char *name)
         return writer->error;
     if (writer->depth == 0 || (writer->arrays & bit_of_depth(writer)) != 0 || writer->has_key)
         return keep_first_error(writer, -EINVAL);
-    put_comma(writer);
+    put_comma_if_not_first(writer);
     int error = domi_json_append_text(writer->to, name, strlen(name), writer->replaces);
     if (error != 0)
         return keep_first_error(writer, error);
@@ -118,42 +120,46 @@ int domus_json_finish(domus_json_writer *writer)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-static int put_word(domus_json_writer *writer, const char *word)
+static int append_word_as_value(domus_json_writer *writer, const char *word)
 {
-    int error = begin_value(writer);
+    int error = begin_value_of_writer(writer);
 
-    return error != 0 ? error : end_value(writer, domus_append(writer->to, word, strlen(word)));
+    return error != 0 ? error
+                      : end_value_of_writer(writer, domus_append(writer->to, word, strlen(word)));
 }
 
 int domus_json_put_null(domus_json_writer *writer)
 {
-    return put_word(writer, "null");
+    return append_word_as_value(writer, "null");
 }
 
 int domus_json_put_bool(domus_json_writer *writer, bool value)
 {
-    return put_word(writer, value ? "true" : "false");
+    return append_word_as_value(writer, value ? "true" : "false");
 }
 
 int domus_json_put_int(domus_json_writer *writer, int64_t value)
 {
-    int error = begin_value(writer);
+    int error = begin_value_of_writer(writer);
 
-    return error != 0 ? error : end_value(writer, domi_json_append_int(writer->to, value));
+    return error != 0 ? error
+                      : end_value_of_writer(writer, domi_json_append_int(writer->to, value));
 }
 
 int domus_json_put_uint(domus_json_writer *writer, uint64_t value)
 {
-    int error = begin_value(writer);
+    int error = begin_value_of_writer(writer);
 
-    return error != 0 ? error : end_value(writer, domi_json_append_uint(writer->to, value));
+    return error != 0 ? error
+                      : end_value_of_writer(writer, domi_json_append_uint(writer->to, value));
 }
 
 int domus_json_put_real(domus_json_writer *writer, double value)
 {
-    int error = begin_value(writer);
+    int error = begin_value_of_writer(writer);
 
-    return error != 0 ? error : end_value(writer, domi_json_append_real(writer->to, value));
+    return error != 0 ? error
+                      : end_value_of_writer(writer, domi_json_append_real(writer->to, value));
 }
 
 int domus_json_put_text(domus_json_writer *writer, const char *text)
@@ -164,35 +170,36 @@ int domus_json_put_text(domus_json_writer *writer, const char *text)
 
 int domus_json_put_bytes(domus_json_writer *writer, const void *bytes, size_t size)
 {
-    int error = begin_value(writer);
+    int error = begin_value_of_writer(writer);
 
     if (error != 0)
         return error;
-    return end_value(writer, domi_json_append_text(writer->to, bytes, size, writer->replaces));
+    return end_value_of_writer(writer,
+                               domi_json_append_text(writer->to, bytes, size, writer->replaces));
 }
 
 int domus_json_put_raw(domus_json_writer *writer, const void *bytes, size_t size)
 {
     domus_json_options options = {.bytes_max = DOMUS_JSON_BYTES_MAX};
-    int error = begin_value(writer);
+    int error = begin_value_of_writer(writer);
 
     if (error != 0)
         return error;
     error = domus_json_check(&options, bytes, size, NULL);
     if (error != 0)
         return keep_first_error(writer, error == -ENOMEM ? -ENOMEM : -EINVAL);
-    return end_value(writer, domus_append(writer->to, bytes, size));
+    return end_value_of_writer(writer, domus_append(writer->to, bytes, size));
 }
 
 int domus_json_put_struct(domus_json_writer *writer, const domus_json_table *table,
                           const void *value, domus_json_error *ret_error)
 {
-    int error = begin_value(writer);
+    int error = begin_value_of_writer(writer);
 
     if (error != 0) {
         if (ret_error != NULL)
             *ret_error = (domus_json_error){.error = error, .words = "it may not stand here"};
         return error;
     }
-    return end_value(writer, domus_json_write(table, value, writer->to, ret_error));
+    return end_value_of_writer(writer, domus_json_write(table, value, writer->to, ret_error));
 }

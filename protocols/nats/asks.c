@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A notice that a flush sends behind the earlier notices on their way to the channel. */
+/* The notice by which a flush waits behind earlier notices: the client sends it to itself, and it
+ * carries the kept ask. */
 struct mark {
     domus_kept kept;
     uint64_t deadline_ns;
@@ -25,7 +26,7 @@ const domus_type domi_nats_expire_type = {.name = "nats looks at asks"};
 
 /* --- slots ------------------------------------------------------------------------------------ */
 
-static int make_slots(domi_nats_client *client)
+static int add_free_slots(domi_nats_client *client)
 {
     uint32_t count = client->slots_count != 0 ? 2 * client->slots_count : SLOTS_LEAST;
 
@@ -45,7 +46,7 @@ static int make_slots(domi_nats_client *client)
     return 0;
 }
 
-static void free_slot(domi_nats_client *client, uint32_t place)
+static void free_slot_of_ask(domi_nats_client *client, uint32_t place)
 {
     domi_nats_slot *slot = &client->slots[place];
 
@@ -55,8 +56,10 @@ static void free_slot(domi_nats_client *client, uint32_t place)
     client->slots_used--;
 }
 
-/* Set the timer so that the slots are checked when the deadline of this slot has passed. */
-static void arm_timeout(domus_stack *stack, domi_nats_client *client, uint64_t deadline_ns)
+/* Set the client's timer so that the slots are checked for late asks when the given deadline has
+ * passed. */
+static void arm_timer_for_late_asks(domus_stack *stack, domi_nats_client *client,
+                                    uint64_t deadline_ns)
 {
     uint64_t now_ns = domus_now_ns(stack);
     uint64_t least_ns = now_ns + DOMI_NATS_LOOK_NS;
@@ -87,23 +90,26 @@ int domi_nats_on_expire(domus_stack *stack, void *self, const void *payload)
         if (slot->deadline_ns <= now_ns) {
             (void)domus_kept_fail(stack, slot->kept, -ETIMEDOUT);
             if (slot->ping == 0)
-                free_slot(client, i);
+                free_slot_of_ask(client, i);
             else
-                /* the slot stays, because the server answers its ping in the order of pings */
+                /* the slot of a late flush stays in use, because the server answers pings in their
+                 * order */
                 slot->deadline_ns = UINT64_MAX;
         } else if (slot->deadline_ns < next_ns) {
             next_ns = slot->deadline_ns;
         }
     }
     if (next_ns != UINT64_MAX)
-        arm_timeout(stack, client, next_ns);
+        arm_timer_for_late_asks(stack, client, next_ns);
     return 0;
 }
 
-/* Keep the current ask in a slot. Returns 0 or a negative errno. */
-static int keep_ask(domus_stack *stack, domi_nats_client *client, uint32_t *ret_place)
+/* Keep the current ask in a free slot, whose place the caller gets. Returns 0 or a negative
+ * errno. */
+static int keep_current_ask_in_slot(domus_stack *stack, domi_nats_client *client,
+                                    uint32_t *ret_place)
 {
-    int error = client->free_slot == DOMI_NATS_NONE ? make_slots(client) : 0;
+    int error = client->free_slot == DOMI_NATS_NONE ? add_free_slots(client) : 0;
 
     if (error != 0)
         return error;
@@ -121,21 +127,23 @@ static int keep_ask(domus_stack *stack, domi_nats_client *client, uint32_t *ret_
     slot->is_used = true;
     slot->ping = 0;
     slot->next = DOMI_NATS_NONE;
-    arm_timeout(stack, client, slot->deadline_ns);
+    arm_timer_for_late_asks(stack, client, slot->deadline_ns);
     *ret_place = place;
     return 0;
 }
 
 /* --- requests in the channel ------------------------------------------------------------------ */
 
-static void write_token(uint64_t token, char *text)
+static void write_token_of_slot(uint64_t token, char *text)
 {
     for (uint32_t i = DOMI_NATS_TOKEN_SIZE; i-- > 0; token >>= 4)
         text[i] = "0123456789abcdef"[token & 15];
 }
 
-/* Read the token at the end of a reply subject. Returns false if it is no token of this client. */
-static bool read_token(const domi_nats_client *client, domus_slice subject, uint64_t *ret_token)
+/* Read the token at the end of the reply subject of an answer. Returns false if it is no token of
+ * this client. */
+static bool read_token_of_reply_subject(const domi_nats_client *client, domus_slice subject,
+                                        uint64_t *ret_token)
 {
     const char *text = domus_slice_data(subject);
     uint64_t token = 0;
@@ -157,17 +165,17 @@ static bool read_token(const domi_nats_client *client, domus_slice subject, uint
     return true;
 }
 
-/* Send a request, with the token of its slot in its reply subject. */
-static int send_request(domus_stack *stack, domi_nats_client *client,
-                        const domus_nats_publish *publish, uint32_t place)
+/* Send a request to the server, with the token of its slot in its reply subject. */
+static int send_request_to_server(domus_stack *stack, domi_nats_client *client,
+                                  const domus_nats_publish *publish, uint32_t place)
 {
     char reply[DOMI_NATS_REPLY_SIZE];
     const domi_nats_inboxed inboxed = {publish, reply, sizeof reply};
     uint64_t size = domi_nats_size_of(publish);
 
     memcpy(reply, client->inbox, DOMI_NATS_INBOX_SIZE);
-    write_token((uint64_t)client->slots[place].generation << 16 | place,
-                reply + DOMI_NATS_INBOX_SIZE);
+    write_token_of_slot((uint64_t)client->slots[place].generation << 16 | place,
+                        reply + DOMI_NATS_INBOX_SIZE);
     int error = domus_channel_send(stack, client->channel, &domi_nats_inboxed_type, &inboxed);
     if (error != 0)
         return error;
@@ -188,21 +196,21 @@ int domi_nats_at_request(domus_stack *stack, void *self, const void *payload)
         return domi_nats_refuse(stack, client, -EPIPE);
     int error = domi_nats_fits(client, publish);
     if (error == 0)
-        error = keep_ask(stack, client, &place);
+        error = keep_current_ask_in_slot(stack, client, &place);
     if (error != 0)
         return domi_nats_refuse(stack, client, error);
-    error = send_request(stack, client, publish, place);
+    error = send_request_to_server(stack, client, publish, place);
     if (error != 0) {
         client->counted.refused++;
         (void)domus_kept_fail(stack, client->slots[place].kept, error);
-        free_slot(client, place);
+        free_slot_of_ask(client, place);
     }
     return 0;
 }
 
-/* Returns whether a message is the server's answer that nobody has subscribed to the request's
+/* Returns whether an answer is the server's status 503: nobody has subscribed to the request's
  * subject. */
-static bool is_without_responders(const domus_nats_message *message)
+static bool is_status_no_responders(const domus_nats_message *message)
 {
     return message->status == 503 && message->payload_size == 0;
 }
@@ -213,7 +221,7 @@ int domi_nats_answer(domus_stack *stack, domi_nats_client *client,
     domus_nats_message answer = *message;
     uint64_t token;
 
-    if (!read_token(client, domus_nats_subject(message), &token) ||
+    if (!read_token_of_reply_subject(client, domus_nats_subject(message), &token) ||
         (token & 0xffff) >= client->slots_count)
         goto unknown;
     uint32_t place = token & 0xffff;
@@ -221,10 +229,11 @@ int domi_nats_answer(domus_stack *stack, domi_nats_client *client,
     if (!slot->is_used || slot->ping != 0 || slot->generation != token >> 16)
         goto unknown;
     int error;
-    if (is_without_responders(message)) {
+    if (is_status_no_responders(message)) {
         error = domus_kept_fail(stack, slot->kept, -ECONNREFUSED);
     } else if ((error = domus_take(stack)) == 0) {
-        /* the members were copied from the message, so the answer owns the bytes */
+        /* the fields of the answer were copied from the message, so the answer now owns the
+         * bytes */
         answer.bytes = message->bytes;
         error = domus_kept_reply(stack, slot->kept, &domus_nats_message_type, &answer);
         if (error != 0)
@@ -233,7 +242,7 @@ int domi_nats_answer(domus_stack *stack, domi_nats_client *client,
         (void)domus_kept_fail(stack, slot->kept, error);
         error = 0;
     }
-    free_slot(client, place);
+    free_slot_of_ask(client, place);
     if (error == 0)
         return 0;
 unknown:
@@ -251,14 +260,14 @@ int domi_nats_at_flush(domus_stack *stack, void *self, const void *payload)
     (void)payload;
     if (!domi_nats_is_ready(client))
         return domi_nats_refuse(stack, client, -EPIPE);
-    int error = keep_ask(stack, client, &place);
+    int error = keep_current_ask_in_slot(stack, client, &place);
     if (error != 0)
         return domi_nats_refuse(stack, client, error);
     domi_nats_slot *slot = &client->slots[place];
     error = domi_nats_ping(stack, client);
     if (error != 0) {
         (void)domus_kept_fail(stack, slot->kept, error);
-        free_slot(client, place);
+        free_slot_of_ask(client, place);
         return 0;
     }
     slot->ping = client->pings;
@@ -281,7 +290,7 @@ void domi_nats_answer_flushes(domus_stack *stack, domi_nats_client *client)
         if (client->first_flush == DOMI_NATS_NONE)
             client->last_flush = DOMI_NATS_NONE;
         (void)domus_kept_reply(stack, slot->kept, &domus_nats_done_type, NULL);
-        free_slot(client, place);
+        free_slot_of_ask(client, place);
     }
 }
 
@@ -291,15 +300,16 @@ void domi_nats_fail_asks(domus_stack *stack, domi_nats_client *client)
         if (!client->slots[i].is_used)
             continue;
         (void)domus_kept_fail(stack, client->slots[i].kept, -EPIPE);
-        free_slot(client, i);
+        free_slot_of_ask(client, i);
     }
     client->first_flush = client->last_flush = DOMI_NATS_NONE;
 }
 
 /* --- asks in the client ----------------------------------------------------------------------- */
 
-/* Returns 0 if one more ask may be under way, or the negative errno with which it is refused. */
-static int check_room(const domi_nats_client *client)
+/* Returns 0 if the client may take one more request or flush, otherwise the negative errno with
+ * which the client refuses it. */
+static int check_room_for_ask(const domi_nats_client *client)
 {
     if (client->draining)
         return -ESHUTDOWN;
@@ -318,7 +328,7 @@ int domi_nats_on_request(domus_stack *stack, void *self, const void *payload)
     if (error == 0 && domi_nats_reply_of(publish).size != 0)
         error = -EINVAL;
     if (error == 0)
-        error = check_room(client);
+        error = check_room_for_ask(client);
     if (error == 0 && domi_nats_is_ready(client))
         error = domi_nats_fits(client, publish);
     if (error != 0)
@@ -340,13 +350,14 @@ int domi_nats_on_request(domus_stack *stack, void *self, const void *payload)
     return domi_nats_put_ask_aside(stack, client, kept, deadline_ns, bytes);
 }
 
-/* Notices of the asker may still wait in the mailbox although they were sent before the flush,
- * because asks are taken first. So the client sends a notice to itself, which comes behind them. */
+/* The asker's notices may still wait in the client's mailbox although they were sent before its
+ * flush, because asks are taken first. So the client sends a notice to itself, which comes behind
+ * them. */
 int domi_nats_on_flush(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     struct mark mark = {.deadline_ns = domus_deadline_ns(stack)};
-    int error = check_room(client);
+    int error = check_room_for_ask(client);
 
     (void)payload;
     if (error == 0)

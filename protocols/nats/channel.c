@@ -17,14 +17,14 @@ static const domus_nats_stage_options greeting = {
     .line_max = 1024, .payload_max = 1024, .headers_max = 1024};
 static const domus_pipeline_stage greeting_stages[] = {{&domus_nats_stage, &greeting},
                                                        {NULL, NULL}};
-/* Bytes of a line, at most. A server accepts a line of 4 KiB from a publisher by default, and adds
- * the number of the subscription. */
+/* Bytes of a line of the protocol, at most. A server accepts a line of 4 KiB from a publisher by
+ * default, and adds the number of the subscription. */
 #define LINE_MAX 32768u
 
 static const domus_pipeline greeting_pipeline = {.stages = greeting_stages};
 
-/* End the connection with an error. Returns 0. */
-static int end_connection(domus_stack *stack, domi_nats_client *client, int error)
+/* Reset the client's connection with an error, if there is a connection. Returns 0. */
+static int reset_connection_with_error(domus_stack *stack, domi_nats_client *client, int error)
 {
     if (client->channel != NULL)
         (void)domus_channel_reset(stack, client->channel, error);
@@ -46,7 +46,7 @@ int domi_nats_on_tick(domus_stack *stack, void *self, const void *payload)
         domi_nats_wake_pump(stack, client);
     if (client->unanswered >= client->options.pings_missed_max) {
         client->counted.stale++;
-        return end_connection(stack, client, -ETIMEDOUT);
+        return reset_connection_with_error(stack, client, -ETIMEDOUT);
     }
     if (domi_nats_ping(stack, client) == 0)
         client->unanswered++;
@@ -55,9 +55,9 @@ int domi_nats_on_tick(domus_stack *stack, void *self, const void *payload)
 
 /* --- the greeting of the server --------------------------------------------------------------- */
 
-/* Store what INFO says of the server. */
-static void store_info(domus_stack *stack, domi_nats_client *client,
-                       const domus_nats_server_info *info)
+/* Store in the client what the server's INFO says of the server. */
+static void store_info_of_server(domus_stack *stack, domi_nats_client *client,
+                                 const domus_nats_server_info *info)
 {
     client->max_payload = info->max_payload;
     client->has_headers = info->headers;
@@ -75,8 +75,9 @@ static void store_info(domus_stack *stack, domi_nats_client *client,
     }
 }
 
-/* Change to the pipeline of the options, with TLS if they require it. */
-static int begin_pipeline(domus_stack *stack, domi_nats_client *client)
+/* Change the channel to the pipeline of the client's options, with TLS in front if these require
+ * it. */
+static int change_pipeline_after_info(domus_stack *stack, domi_nats_client *client)
 {
     const domus_pipeline_stage *front = client->options.front;
     bool is_upgrade = front != NULL && !client->options.tls_first;
@@ -94,38 +95,40 @@ static int begin_pipeline(domus_stack *stack, domi_nats_client *client)
                                       is_upgrade ? DOMUS_PIPELINE_CLEAN : 0);
 }
 
-/* Handle the first INFO of the server, and begin the login. */
-static int greet_server(domus_stack *stack, domi_nats_client *client,
-                        const domus_nats_server_info *info)
+/* Handle the first INFO of the server: check its demands, change the pipeline, and begin the
+ * login. */
+static int begin_login_after_first_info(domus_stack *stack, domi_nats_client *client,
+                                        const domus_nats_server_info *info)
 {
     bool has_front = client->options.front != NULL;
 
     if (has_front && !client->options.tls_first && !info->tls_required && !info->tls_available)
-        return -EACCES; /* the server offers no TLS, or somebody in between has said so */
+        /* the server offers no TLS, or an attacker in between has removed that offer from INFO */
+        return -EACCES;
     if (!has_front && info->tls_required)
         return -EPROTONOSUPPORT;
     if (client->seed[0] != '\0' && info->nonce[0] == '\0')
         return -EACCES;
     client->phase = DOMI_NATS_GREETED;
-    int error = begin_pipeline(stack, client);
+    int error = change_pipeline_after_info(stack, client);
     return error != 0 ? error : domus_later(stack);
 }
 
-static int on_info(domus_stack *stack, void *self, const void *payload)
+static int on_info_of_server(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     domus_nats_server_info info;
     int error = domus_nats_info_read(payload, &info);
 
     if (error != 0)
-        return end_connection(stack, client, error);
-    store_info(stack, client, &info);
+        return reset_connection_with_error(stack, client, error);
+    store_info_of_server(stack, client, &info);
     if (client->phase == DOMI_NATS_CONNECTING)
-        error = greet_server(stack, client, &info);
-    return error != 0 ? end_connection(stack, client, error) : 0;
+        error = begin_login_after_first_info(stack, client, &info);
+    return error != 0 ? reset_connection_with_error(stack, client, error) : 0;
 }
 
-static int send_connect(domus_stack *stack, domi_nats_client *client)
+static int send_connect_and_ping(domus_stack *stack, domi_nats_client *client)
 {
     char key[DOMUS_NATS_NKEY_SIZE], signature[DOMUS_NATS_SIGNATURE_SIZE];
     domus_nats_connect connect = {
@@ -152,21 +155,21 @@ static int send_connect(domus_stack *stack, domi_nats_client *client)
     return domus_channel_send(stack, client->channel, &domus_nats_connect_type, &connect);
 }
 
-/* Send CONNECT once the pipeline was changed. */
-static int continue_after_pipeline_change(domus_stack *stack, void *self, const void *payload)
+/* Send CONNECT and a ping to log in, once the pipeline was changed. */
+static int send_connect_after_pipeline_change(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
 
     (void)payload;
     if (client->phase != DOMI_NATS_GREETED || client->channel == NULL)
         return 0;
-    int error = send_connect(stack, client);
+    int error = send_connect_and_ping(stack, client);
     if (error == -EBUSY)
         return domus_later(stack);
     if (error == 0)
         error = domi_nats_ping(stack, client);
     if (error != 0)
-        return end_connection(stack, client, error);
+        return reset_connection_with_error(stack, client, error);
     client->phase = DOMI_NATS_LOGIN;
     return 0;
 }
@@ -174,13 +177,13 @@ static int continue_after_pipeline_change(domus_stack *stack, void *self, const 
 /* --- the accepted connection ------------------------------------------------------------------ */
 
 /* Take the connection into use, because the server has accepted the login. */
-static void begin_accepted_connection(domus_stack *stack, domi_nats_client *client)
+static void begin_to_use_accepted_connection(domus_stack *stack, domi_nats_client *client)
 {
     const domus_nats_sub inbox = {.number = DOMI_NATS_INBOX, .subject = client->inbox};
 
     int error = domus_channel_send(stack, client->channel, &domus_nats_sub_type, &inbox);
     if (error != 0) {
-        (void)end_connection(stack, client, error);
+        (void)reset_connection_with_error(stack, client, error);
         return;
     }
     client->phase = DOMI_NATS_READY;
@@ -189,21 +192,23 @@ static void begin_accepted_connection(domus_stack *stack, domi_nats_client *clie
     client->counted.connects++;
     client->counted.reconnects += client->counted.connects > 1;
     client->renewed = client->draining ? client->places_used : 0;
-    /* while draining, a new connection has no subscription that must be ended */
+    /* while the client drains, a new connection has no subscriptions, so none of them must be
+     * ended */
     client->drain_place = client->renewed;
     domi_nats_report(stack, client, DOMUS_NATS_CONNECTED, 0, client->servers[client->server].text);
-    /* Asks that wait are kept by the client, so the client must send them. If this notice is
-     * refused, a tick sends them. */
+    /* Waiting asks are kept by the client's actor, so only that actor can send them. If this notice
+     * to it is refused, the next tick of the channel sends them. */
     client->is_pumping = domus_notice(stack, client->self, &domi_nats_pump_type, NULL) == 0;
 }
 
-static int on_pong(domus_stack *stack, void *self, const void *payload)
+static int on_pong_of_server(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
 
     (void)payload;
     client->unanswered = 0;
-    if (client->pongs == client->pings) /* a PONG without a ping is an error of the server */
+    /* a PONG without a ping is the server's error, and is ignored */
+    if (client->pongs == client->pings)
         return 0;
     client->pongs++;
     if (client->measured != 0 && client->pongs >= client->measured) {
@@ -212,15 +217,15 @@ static int on_pong(domus_stack *stack, void *self, const void *payload)
         client->measured = 0;
     }
     if (client->phase == DOMI_NATS_LOGIN)
-        begin_accepted_connection(stack, client);
+        begin_to_use_accepted_connection(stack, client);
     domi_nats_answer_flushes(stack, client);
     return 0;
 }
 
-/* Returns whether an error of the server says that it does not know the user, or not any more. A
- * subject in the error, which stands in double quotes, is ignored, because it may contain any
- * words. */
-static bool is_login_error(const char *text)
+/* Returns whether an error text of the server says that the server does not know the user, or not
+ * any more. A subject in the text, which stands in double quotes, is ignored, because it may
+ * contain any words. */
+static bool is_text_of_login_error(const char *text)
 {
     size_t size = strcspn(text, "\"");
     char words[DOMUS_NATS_TEXT_SIZE];
@@ -231,22 +236,22 @@ static bool is_login_error(const char *text)
            strcasestr(words, "authentication") != NULL;
 }
 
-static int on_error(domus_stack *stack, void *self, const void *payload)
+static int on_error_of_server(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_nats_error *error = payload;
-    int reason = is_login_error(error->text) ? -EACCES : 0;
+    int reason = is_text_of_login_error(error->text) ? -EACCES : 0;
 
     client->counted.errors++;
     domi_nats_report(stack, client, DOMUS_NATS_ERROR, reason, error->text);
     if (client->phase != DOMI_NATS_READY)
-        return end_connection(stack, client, reason != 0 ? reason : -ECONNREFUSED);
+        return reset_connection_with_error(stack, client, reason != 0 ? reason : -ECONNREFUSED);
     if (reason != 0)
-        return end_connection(stack, client, reason);
+        return reset_connection_with_error(stack, client, reason);
     return 0;
 }
 
-static int on_message(domus_stack *stack, void *self, const void *payload)
+static int on_message_of_server(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_nats_message *message = payload;
@@ -259,14 +264,14 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static int on_open(domus_stack *stack, void *self, const void *payload)
+static int on_open_of_channel(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_channel_event *event = payload;
 
     (void)stack;
     if (client->channel != NULL || client->phase != DOMI_NATS_CONNECTING)
-        return -EALREADY; /* cannot happen, because there is one connection at a time */
+        return -EALREADY; /* this cannot happen, because a client has one connection at a time */
     client->channel = event->channel;
     client->pings = client->pongs = client->measured = 0;
     client->unanswered = 0;
@@ -276,15 +281,15 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Handle the end of the server's bytes: the server is gone, and nothing that is sent now would be
- * read. */
-static int on_end(domus_stack *stack, void *self, const void *payload)
+/* Handle the end of the server's bytes: the server has closed the connection, so nothing that is
+ * sent now would be read. */
+static int on_end_of_channel(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    return end_connection(stack, self, -ECONNRESET);
+    return reset_connection_with_error(stack, self, -ECONNRESET);
 }
 
-static int on_close(domus_stack *stack, void *self, const void *payload)
+static int on_close_of_channel(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_channel_event *event = payload;
@@ -306,15 +311,15 @@ static const domus_on rows[] = {
     {&domus_nats_request_type, domi_nats_at_request, 0},
     {&domus_nats_flush_type, domi_nats_at_flush, 0},
     {&domi_nats_expire_type, domi_nats_on_expire, 0},
-    {&domus_later_type, continue_after_pipeline_change, 0},
+    {&domus_later_type, send_connect_after_pipeline_change, 0},
     {NULL, NULL, 0},
 };
 
 static const domus_on_peer peer_rows[] = {
-    {.type = &domus_nats_message_type, .handle = on_message},
-    {.type = &domus_nats_pong_type, .handle = on_pong},
-    {.type = &domus_nats_info_type, .handle = on_info},
-    {.type = &domus_nats_error_type, .handle = on_error},
+    {.type = &domus_nats_message_type, .handle = on_message_of_server},
+    {.type = &domus_nats_pong_type, .handle = on_pong_of_server},
+    {.type = &domus_nats_info_type, .handle = on_info_of_server},
+    {.type = &domus_nats_error_type, .handle = on_error_of_server},
     {.type = NULL},
 };
 
@@ -325,7 +330,7 @@ const domus_behaviour domi_nats_channel_behaviour = {
     .pipeline = &greeting_pipeline,
     .on = rows,
     .on_peer = peer_rows,
-    .on_open = {on_open, 0},
-    .on_end = {on_end, 0},
-    .on_close = {on_close, 0},
+    .on_open = {on_open_of_channel, 0},
+    .on_end = {on_end_of_channel, 0},
+    .on_close = {on_close_of_channel, 0},
 };

@@ -1,4 +1,5 @@
-/* The actor of the client: its rows, its life, and what it publishes. */
+/* The actor of a NATS client: the handlers of its messages, its start and end, and the publishing
+ * of messages. */
 #include "protocols/nats/state.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ static int handle_publish(domus_stack *stack, void *self, const void *payload)
         error = -ESHUTDOWN;
     else if (domi_nats_may_send(client))
         error = domi_nats_send(stack, client, publish);
-    /* there is no connection, or it accepts nothing now, or nothing any more */
+    /* -EPIPE: there is no connection, or it accepts nothing now, or nothing any more */
     if (error == -EPIPE) {
         error = domi_nats_check(publish, domi_nats_reply_of(publish));
         if (error == 0 && domi_nats_is_ready(client))
@@ -27,15 +28,15 @@ static int handle_publish(domus_stack *stack, void *self, const void *payload)
     }
     if (error != 0)
         return domi_nats_refuse(stack, client, error);
-    /* for a notice there is nobody to answer, so this does nothing */
+    /* if the message to publish came as a notice, nobody is answered, and this does nothing */
     (void)domus_reply(stack, &domus_nats_done_type, NULL);
     return 0;
 }
 
 /* --- ends of connections ---------------------------------------------------------------------- */
 
-/* Report that the connection is lost, and begin to make another one. */
-static int lose_connection(domus_stack *stack, domi_nats_client *client)
+/* Report to the user that the connection is lost, and begin to make another one. */
+static int report_lost_connection_and_reconnect(domus_stack *stack, domi_nats_client *client)
 {
     const char *server = client->servers[client->server].text;
     int error = client->error != 0 ? client->error : -ECONNRESET;
@@ -54,7 +55,7 @@ static int handle_ended_actor(domus_stack *stack, void *self, const void *payloa
     const domus_down *down = payload;
 
     if (domus_address_equals(down->who, client->connection))
-        return lose_connection(stack, client);
+        return report_lost_connection_and_reconnect(stack, client);
     domi_nats_forget_owner(stack, client, down->who);
     return 0;
 }
@@ -65,7 +66,7 @@ static int on_mount(domus_stack *stack, void *self)
 {
     domi_nats_client *client = self;
 
-    /* the actor was restarted without the state that it was spawned with */
+    /* the client's actor was restarted without the state that it was spawned with */
     if (client->servers_count == 0)
         return -EINVAL;
     client->self = domus_self(stack);

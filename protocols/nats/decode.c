@@ -6,13 +6,14 @@
 #include <errno.h>
 #include <string.h>
 
-#define WORDS_MAX  5u  /* words behind HMSG, at most */
-#define DIGITS_MAX 19u /* digits of a number, at most: all such numbers fit into 64 bits */
+#define WORDS_MAX 5u /* words behind HMSG in a line, at most */
+/* digits of a number in a line, at most: any number with so many fits into 64 bits */
+#define DIGITS_MAX 19u
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* Returns whether the first word of the bytes is `word`, in letters of any case. */
-static bool begins_with(const char *bytes, size_t size, const char *word)
+/* Returns whether the first word of a line is `word`, in upper or lower case. */
+static bool line_begins_with_word(const char *bytes, size_t size, const char *word)
 {
     size_t length = strlen(word);
 
@@ -27,7 +28,7 @@ static bool begins_with(const char *bytes, size_t size, const char *word)
 
 /* Find the end of the first line. Returns the bytes of the line with its end; 0 if the end has not
  * come; or a negative errno. */
-static int find_line(domi_nats_state *state, const char *bytes, size_t size)
+static int find_end_of_first_line(domi_nats_state *state, const char *bytes, size_t size)
 {
     bool is_info = (bytes[0] | 0x20) == 'i';
     size_t most = (is_info ? state->limits.info_max : state->limits.line_max) + 2;
@@ -42,8 +43,9 @@ static int find_line(domi_nats_state *state, const char *bytes, size_t size)
     return end != bytes && end[-1] == '\r' ? (int)(end - bytes) + 1 : -EPROTO;
 }
 
-/* Read a number. Returns false if the word has anything but digits, or too many. */
-static bool read_number(domi_nats_bytes word, uint64_t *ret_number)
+/* Read a number from a word of a line. Returns false if the word has anything but digits, or too
+ * many digits. */
+static bool read_number_of_word(domi_nats_bytes word, uint64_t *ret_number)
 {
     uint64_t number = 0;
 
@@ -59,9 +61,10 @@ static bool read_number(domi_nats_bytes word, uint64_t *ret_number)
     return true;
 }
 
-/* Split `size` bytes into words. Returns how many there are, or WORDS_MAX + 1 if there are more
- * than WORDS_MAX. */
-static uint32_t split_words(const char *bytes, size_t size, domi_nats_bytes words[WORDS_MAX])
+/* Split `size` bytes of a line into words. Returns how many words there are, or WORDS_MAX + 1 if
+ * there are more than WORDS_MAX. */
+static uint32_t split_line_into_words(const char *bytes, size_t size,
+                                      domi_nats_bytes words[WORDS_MAX])
 {
     const char *end = bytes + size;
     uint32_t count = 0;
@@ -82,23 +85,24 @@ static uint32_t split_words(const char *bytes, size_t size, domi_nats_bytes word
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* Read the line of a message, which has `size` bytes with its end and begins with the `name` bytes
- * MSG or HMSG. Returns where the subject begins in the line, or a negative errno. */
-static int read_message(const domi_nats_state *state, const char *bytes, size_t size, uint32_t name,
-                        domus_nats_message *ret_message)
+/* Read the line before a message, which begins with MSG or HMSG: a word of `name` bytes. The
+ * line has `size` bytes with its end. Returns where the subject begins in the line, or a
+ * negative errno. */
+static int read_line_of_message(const domi_nats_state *state, const char *bytes, size_t size,
+                                uint32_t name, domus_nats_message *ret_message)
 {
     domi_nats_bytes words[WORDS_MAX];
     bool has_headers = name == 4;
-    uint32_t count = split_words(bytes + name, size - name - 2, words);
+    uint32_t count = split_line_into_words(bytes + name, size - name - 2, words);
     uint32_t least = has_headers ? 4 : 3;
     uint64_t whole, headers = 0;
 
     if (count < least || count > least + 1)
         return -EPROTO;
     const domi_nats_bytes *reply = count > least ? &words[2] : NULL;
-    if (!read_number(words[1], &ret_message->subscription) ||
-        !read_number(words[count - 1], &whole) ||
-        (has_headers && !read_number(words[count - 2], &headers)) || headers > whole)
+    if (!read_number_of_word(words[1], &ret_message->subscription) ||
+        !read_number_of_word(words[count - 1], &whole) ||
+        (has_headers && !read_number_of_word(words[count - 2], &headers)) || headers > whole)
         return -EPROTO;
     if (whole > state->limits.payload_max || headers > state->limits.headers_max)
         return -EMSGSIZE;
@@ -112,9 +116,9 @@ static int read_message(const domi_nats_state *state, const char *bytes, size_t 
     return (int)(words[0].data - bytes);
 }
 
-/* Read the status in the headers of a message that has come. A server forwards a publisher's
- * headers unchecked, so a block that is invalid has no status, and is no error of the server. */
-static void read_status(domus_nats_message *message, const char *headers)
+/* Read the status from the headers of a message that has come. A server forwards a publisher's
+ * headers unchecked, so invalid headers are no error of the server: they have no status. */
+static void read_status_of_headers(domus_nats_message *message, const char *headers)
 {
     domi_nats_bytes block = {headers, message->headers_size};
 
@@ -122,8 +126,8 @@ static void read_status(domus_nats_message *message, const char *headers)
         message->status = domi_nats_status(block);
 }
 
-/* Make the message whose bytes were gathered. Returns 0, or a negative errno. */
-static int end_gathering(domus_wire *wire, domi_nats_state *state)
+/* Pass on the message whose last bytes were gathered. Returns 0, or a negative errno. */
+static int end_gathering_of_message(domus_wire *wire, domi_nats_state *state)
 {
     domus_nats_message message = state->message;
     domus_nats_message *made = domus_wire_notice(wire, &domus_nats_message_type);
@@ -134,13 +138,14 @@ static int end_gathering(domus_wire *wire, domi_nats_state *state)
     int error = domus_append_end(&state->bytes, &message.bytes);
     if (error != 0)
         return error;
-    read_status(&message, domus_slice_data(domus_nats_headers(&message)));
+    read_status_of_headers(&message, domus_slice_data(domus_nats_headers(&message)));
     *made = message;
     return 0;
 }
 
-/* Append the bytes that have come of a message that is gathered. */
-static int gather_message(domus_wire *wire, domi_nats_state *state, const char *bytes, size_t size)
+/* Append bytes that have come to the message that is being gathered. */
+static int gather_bytes_of_message(domus_wire *wire, domi_nats_state *state, const char *bytes,
+                                   size_t size)
 {
     uint32_t used = 0;
 
@@ -157,12 +162,12 @@ static int gather_message(domus_wire *wire, domi_nats_state *state, const char *
     }
     if (state->left != 0)
         return (int)used;
-    int error = end_gathering(wire, state);
+    int error = end_gathering_of_message(wire, state);
     return error != 0 ? error : (int)used;
 }
 
-/* Begin to gather a message, from its subject on, which is `at` bytes behind the start of its
- * line. */
+/* Begin to gather a message that has not come as a whole. Its bytes are kept from its subject on,
+ * which is `at` bytes behind the start of its line. */
 static int begin_to_gather(domus_wire *wire, domi_nats_state *state, const char *bytes, size_t size,
                            uint32_t at, uint32_t line)
 {
@@ -176,16 +181,16 @@ static int begin_to_gather(domus_wire *wire, domi_nats_state *state, const char 
         return error;
     if (size == line)
         return (int)line;
-    int used = gather_message(wire, state, bytes + line, size - line);
+    int used = gather_bytes_of_message(wire, state, bytes + line, size - line);
     return used < 0 ? used : (int)line + used;
 }
 
-/* Decode a message whose line, of `line` bytes, has come. */
+/* Decode a message whose line, of `line` bytes, has come as a whole. */
 static int decode_message(domus_wire *wire, domi_nats_state *state, const char *bytes, size_t size,
                           uint32_t line, uint32_t name)
 {
     domus_nats_message message = {.status = 0};
-    int at = read_message(state, bytes, line, name, &message);
+    int at = read_line_of_message(state, bytes, line, name, &message);
 
     if (at < 0)
         return at;
@@ -201,7 +206,7 @@ static int decode_message(domus_wire *wire, domi_nats_state *state, const char *
     }
     if (bytes[whole - 2] != '\r' || bytes[whole - 1] != '\n')
         return -EPROTO;
-    read_status(&message, bytes + line);
+    read_status_of_headers(&message, bytes + line);
     domus_nats_message *made = domus_wire_notice(wire, &domus_nats_message_type);
     if (made == NULL)
         return -ENOMEM;
@@ -212,8 +217,8 @@ static int decode_message(domus_wire *wire, domi_nats_state *state, const char *
 
 /* --- other lines ------------------------------------------------------------------------------ */
 
-/* Returns the rest of a line behind its first word, without spaces around it. */
-static domi_nats_bytes rest_of(const char *bytes, size_t size, size_t word)
+/* Returns the part of a line behind its first word, without spaces around it. */
+static domi_nats_bytes rest_of_line_behind_word(const char *bytes, size_t size, size_t word)
 {
     const char *end = bytes + size - 2;
 
@@ -225,7 +230,7 @@ static domi_nats_bytes rest_of(const char *bytes, size_t size, size_t word)
     return (domi_nats_bytes){bytes, (uint32_t)(end - bytes)};
 }
 
-static int make_info(domus_wire *wire, domi_nats_bytes json)
+static int pass_on_info(domus_wire *wire, domi_nats_bytes json)
 {
     if (json.size == 0)
         return -EPROTO;
@@ -236,7 +241,7 @@ static int make_info(domus_wire *wire, domi_nats_bytes json)
     return 0;
 }
 
-static int make_error(domus_wire *wire, domi_nats_bytes text)
+static int pass_on_error(domus_wire *wire, domi_nats_bytes text)
 {
     domus_nats_error *error = domus_wire_notice(wire, &domus_nats_error_type);
 
@@ -248,36 +253,37 @@ static int make_error(domus_wire *wire, domi_nats_bytes text)
     return 0;
 }
 
-/* Decode a line that is no message. Returns 0, or a negative errno. */
-static int decode_line(domus_wire *wire, const char *bytes, size_t size)
+/* Decode a line that belongs to no message, as PING, INFO or -ERR. Returns 0, or a negative
+ * errno. */
+static int decode_line_without_message(domus_wire *wire, const char *bytes, size_t size)
 {
     size_t bare = size - 2;
 
-    if (begins_with(bytes, bare, "ping"))
+    if (line_begins_with_word(bytes, bare, "ping"))
         return domus_wire_append(wire, "PONG\r\n", 6);
-    if (begins_with(bytes, bare, "pong"))
+    if (line_begins_with_word(bytes, bare, "pong"))
         return domus_wire_notice(wire, &domus_nats_pong_type) != NULL ? 0 : -ENOMEM;
-    if (begins_with(bytes, bare, "+ok"))
+    if (line_begins_with_word(bytes, bare, "+ok"))
         return 0;
-    if (begins_with(bytes, bare, "-err"))
-        return make_error(wire, rest_of(bytes, size, 4));
-    if (begins_with(bytes, bare, "info"))
-        return make_info(wire, rest_of(bytes, size, 4));
+    if (line_begins_with_word(bytes, bare, "-err"))
+        return pass_on_error(wire, rest_of_line_behind_word(bytes, size, 4));
+    if (line_begins_with_word(bytes, bare, "info"))
+        return pass_on_info(wire, rest_of_line_behind_word(bytes, size, 4));
     return -EPROTO;
 }
 
 int domi_nats_decode(domus_wire *wire, domi_nats_state *state, const char *bytes, size_t size)
 {
     if (state->gathering)
-        return gather_message(wire, state, bytes, size);
-    int line = find_line(state, bytes, size);
+        return gather_bytes_of_message(wire, state, bytes, size);
+    int line = find_end_of_first_line(state, bytes, size);
     if (line <= 0)
         return line;
     size_t bare = (size_t)line - 2;
-    if (begins_with(bytes, bare, "msg"))
+    if (line_begins_with_word(bytes, bare, "msg"))
         return decode_message(wire, state, bytes, size, (uint32_t)line, 3);
-    if (begins_with(bytes, bare, "hmsg"))
+    if (line_begins_with_word(bytes, bare, "hmsg"))
         return decode_message(wire, state, bytes, size, (uint32_t)line, 4);
-    int error = decode_line(wire, bytes, (size_t)line);
+    int error = decode_line_without_message(wire, bytes, (size_t)line);
     return error != 0 ? error : line;
 }

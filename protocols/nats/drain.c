@@ -1,20 +1,21 @@
-/* The drain of a client: what waits is sent, the server is told to end all subscriptions, and a
- * ping behind that brings all messages that are on their way; requests get their answers. Then the
- * client stops. The drain is a timer that checks repeatedly how far it is, because the connection
- * may break meanwhile and be made again. */
+/* The drain of a client: waiting messages are sent, the server is told to end all subscriptions,
+ * and a ping behind that brings all messages that are on their way; requests get their answers.
+ * Then the client stops. The drain checks repeatedly, by a timer, how far it is, because the
+ * connection may break meanwhile and be made again. */
 #include "protocols/nats/state.h"
 
 #include <domus/spawn.h>
 
 #include <errno.h>
 
-#define STEP_NS UINT64_C(5000000) /* ns between two checks of the drain */
+#define STEP_NS UINT64_C(5000000) /* ns between two checks whether the client has drained */
 
 const domus_type domi_nats_drain_mark_type = {.name = "nats drain mark"};
 const domus_type domi_nats_drain_step_type = {.name = "nats drains"};
 
-/* End the drain with an error, or with 0. */
-static int end_drain(domus_stack *stack, domi_nats_client *client, int error)
+/* End the drain of a client: answer its asker with `error`, or as done if that is 0, and stop the
+ * client. */
+static int end_drain_of_client(domus_stack *stack, domi_nats_client *client, int error)
 {
     if (client->drain_is_asked && error != 0)
         (void)domus_kept_fail(stack, client->drain, error);
@@ -24,7 +25,7 @@ static int end_drain(domus_stack *stack, domi_nats_client *client, int error)
     return 0;
 }
 
-/* Tell the server to end the subscriptions, as many as the connection accepts now. */
+/* Tell the server to end the client's subscriptions, as many as the connection accepts now. */
 static void send_unsubscribes(domus_stack *stack, domi_nats_client *client)
 {
     while (client->drain_place < client->places_used &&
@@ -35,9 +36,10 @@ static void send_unsubscribes(domus_stack *stack, domi_nats_client *client)
     }
 }
 
-/* Returns whether everything was sent and the ping behind it was answered. A new connection has no
- * subscriptions to end, but messages published on it must arrive, too. */
-static bool is_flushed(domus_stack *stack, domi_nats_client *client)
+/* Returns whether the draining client has sent everything, and the server has answered the ping
+ * behind it. A new connection has no subscriptions to end, but messages published on it must
+ * arrive, too. */
+static bool is_everything_sent_and_answered(domus_stack *stack, domi_nats_client *client)
 {
     if (!domi_nats_is_ready(client) || client->first != NULL)
         return false;
@@ -58,11 +60,11 @@ int domi_nats_on_drain_step(domus_stack *stack, void *self, const void *payload)
     domi_nats_client *client = self;
 
     (void)payload;
-    if (is_flushed(stack, client) && client->slots_used == 0)
-        return end_drain(stack, client, 0);
+    if (is_everything_sent_and_answered(stack, client) && client->slots_used == 0)
+        return end_drain_of_client(stack, client, 0);
     if (domus_now_ns(stack) >= client->drain_until_ns ||
         domus_after(stack, STEP_NS, &domi_nats_drain_step_type, NULL, NULL) != 0)
-        return end_drain(stack, client, -ETIMEDOUT);
+        return end_drain_of_client(stack, client, -ETIMEDOUT);
     return 0;
 }
 
@@ -76,8 +78,9 @@ int domi_nats_on_drain_mark(domus_stack *stack, void *self, const void *payload)
     return domi_nats_on_drain_step(stack, self, payload);
 }
 
-/* Notices of the asker may still wait in the mailbox although they were sent before the drain. So
- * the drain begins by a notice of the client to itself, which comes behind them. */
+/* The asker's notices may still wait in the client's mailbox although they were sent before the
+ * drain was asked for. So the drain begins by a notice of the client to itself, which comes behind
+ * them. */
 int domi_nats_on_drain(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;

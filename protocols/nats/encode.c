@@ -1,5 +1,5 @@
-/* Encodes the protocol of a client. A short message is written in one piece; the payload of a long
- * one is sent from where it lies. */
+/* Encodes the lines that a NATS client sends. A short payload is copied behind its line; a long one
+ * is sent from where it lies. */
 #include "protocols/nats/nats.h"
 
 #include <errno.h>
@@ -8,25 +8,26 @@
 
 #include <jansson.h>
 
-#define COPY_MAX   512u /* bytes of a payload that are copied behind their line, at most */
-#define DIGITS_MAX 20u  /* digits of a number of 64 bits, at most */
+/* bytes of a payload that are copied behind the line of its publication, at most */
+#define COPY_MAX   512u
+#define DIGITS_MAX 20u /* digits of a number of 64 bits in a line, at most */
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static char *write_bytes(char *at, const void *data, size_t size)
+static char *write_bytes_to_line(char *at, const void *data, size_t size)
 {
     if (size != 0)
         memcpy(at, data, size);
     return at + size;
 }
 
-static char *write_word(char *at, domi_nats_bytes word)
+static char *write_word_to_line(char *at, domi_nats_bytes word)
 {
     *at++ = ' ';
-    return write_bytes(at, word.data, word.size);
+    return write_bytes_to_line(at, word.data, word.size);
 }
 
-static char *write_number(char *at, uint64_t number)
+static char *write_number_to_line(char *at, uint64_t number)
 {
     char digits[DIGITS_MAX];
     char *first = digits + sizeof digits;
@@ -36,12 +37,12 @@ static char *write_number(char *at, uint64_t number)
         number /= 10;
     } while (number != 0);
     *at++ = ' ';
-    return write_bytes(at, first, (size_t)(digits + sizeof digits - first));
+    return write_bytes_to_line(at, first, (size_t)(digits + sizeof digits - first));
 }
 
-static char *write_end(char *at)
+static char *write_line_end(char *at)
 {
-    return write_bytes(at, "\r\n", 2);
+    return write_bytes_to_line(at, "\r\n", 2);
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
@@ -57,22 +58,24 @@ int domi_nats_check(const domus_nats_publish *publish, domi_nats_bytes reply)
     return domi_nats_size_of(publish) > DOMUS_SLICE_MAX ? -EMSGSIZE : 0;
 }
 
-/* Write the line of a message: PUB subject [reply] size, or HPUB subject [reply] headers all. */
-static char *write_line(char *at, const domus_nats_publish *publish, domi_nats_bytes reply)
+/* Write the line of a publication: "PUB subject [reply] size", or "HPUB subject [reply] headers
+ * all", where the last words are sizes. */
+static char *write_line_of_publish(char *at, const domus_nats_publish *publish,
+                                   domi_nats_bytes reply)
 {
     bool has_headers = publish->headers.size != 0;
 
-    at = write_bytes(at, has_headers ? "HPUB" : "PUB", has_headers ? 4 : 3);
-    at = write_word(at, domi_nats_subject_of(publish));
+    at = write_bytes_to_line(at, has_headers ? "HPUB" : "PUB", has_headers ? 4 : 3);
+    at = write_word_to_line(at, domi_nats_subject_of(publish));
     if (reply.size != 0)
-        at = write_word(at, reply);
+        at = write_word_to_line(at, reply);
     if (has_headers)
-        at = write_number(at, publish->headers.size);
-    return write_end(write_number(at, domi_nats_size_of(publish)));
+        at = write_number_to_line(at, publish->headers.size);
+    return write_line_end(write_number_to_line(at, domi_nats_size_of(publish)));
 }
 
-/* Bytes around the parts of a publication: HPUB, 2 numbers with a space before each, 2 line ends, 2
- * spaces. */
+/* Bytes of a publication's line beside its subject and reply: HPUB, 2 numbers with a space before
+ * each, 2 line ends, 2 spaces. */
 #define LINE_ROOM (4 + 2 * (DIGITS_MAX + 1) + 4 + 2)
 
 static int encode_publish(domus_wire *wire, const domus_nats_publish *publish,
@@ -90,10 +93,10 @@ static int encode_publish(domus_wire *wire, const domus_nats_publish *publish,
     char *begin = domus_wire_room(wire, room);
     if (begin == NULL)
         return -ENOMEM;
-    char *at = write_line(begin, publish, reply);
+    char *at = write_line_of_publish(begin, publish, reply);
     if (is_short) {
-        at = write_bytes(at, headers.data, headers.size);
-        at = write_end(write_bytes(at, payload.data, payload.size));
+        at = write_bytes_to_line(at, headers.data, headers.size);
+        at = write_line_end(write_bytes_to_line(at, payload.data, payload.size));
     }
     domus_wire_written(wire, (size_t)(at - begin));
     if (is_short)
@@ -109,25 +112,25 @@ static int encode_publish(domus_wire *wire, const domus_nats_publish *publish,
 
 /* --- subscriptions ---------------------------------------------------------------------------- */
 
-static domi_nats_bytes word_of(const char *text)
+static domi_nats_bytes word_of_text(const char *text)
 {
     return (domi_nats_bytes){text, (uint32_t)strnlen(text, DOMUS_NATS_SUBJECT_MAX + 1)};
 }
 
 static int encode_sub(domus_wire *wire, const domus_nats_sub *sub)
 {
-    domi_nats_bytes subject = word_of(sub->subject);
-    domi_nats_bytes queue = word_of(sub->queue != NULL ? sub->queue : "");
+    domi_nats_bytes subject = word_of_text(sub->subject);
+    domi_nats_bytes queue = word_of_text(sub->queue != NULL ? sub->queue : "");
 
     if (!domi_nats_is_subject(subject) || (sub->queue != NULL && !domi_nats_is_word(queue)))
         return -EINVAL;
     char *begin = domus_wire_room(wire, 3 + 1 + subject.size + 1 + queue.size + 1 + DIGITS_MAX + 2);
     if (begin == NULL)
         return -ENOMEM;
-    char *at = write_word(write_bytes(begin, "SUB", 3), subject);
+    char *at = write_word_to_line(write_bytes_to_line(begin, "SUB", 3), subject);
     if (queue.size != 0)
-        at = write_word(at, queue);
-    at = write_end(write_number(at, sub->number));
+        at = write_word_to_line(at, queue);
+    at = write_line_end(write_number_to_line(at, sub->number));
     domus_wire_written(wire, (size_t)(at - begin));
     return 0;
 }
@@ -138,10 +141,10 @@ static int encode_unsub(domus_wire *wire, const domus_nats_unsub *unsub)
 
     if (begin == NULL)
         return -ENOMEM;
-    char *at = write_number(write_bytes(begin, "UNSUB", 5), unsub->number);
+    char *at = write_number_to_line(write_bytes_to_line(begin, "UNSUB", 5), unsub->number);
     if (unsub->messages_max != 0)
-        at = write_number(at, unsub->messages_max);
-    at = write_end(at);
+        at = write_number_to_line(at, unsub->messages_max);
+    at = write_line_end(at);
     domus_wire_written(wire, (size_t)(at - begin));
     return 0;
 }
@@ -157,32 +160,35 @@ bool domi_nats_is_utf8(const char *text)
     return is_right;
 }
 
-/* Set a text member of an object, unless the text is NULL. Returns false if it is no UTF-8, or
- * without memory. */
-static bool set_text(json_t *object, const char *key, const char *text)
+/* Set a member of the JSON object of CONNECT to a text, unless the text is NULL. Returns false if
+ * the text is no UTF-8, or if there is no memory. */
+static bool set_text_member(json_t *object, const char *key, const char *text)
 {
     return text == NULL || json_object_set_new(object, key, json_string(text)) == 0;
 }
 
-static bool set_flag(json_t *object, const char *key, bool value)
+static bool set_flag_member(json_t *object, const char *key, bool value)
 {
     return json_object_set_new(object, key, json_boolean(value)) == 0;
 }
 
-static bool fill_connect(json_t *object, const domus_nats_connect *connect)
+static bool fill_members_of_connect(json_t *object, const domus_nats_connect *connect)
 {
-    return set_flag(object, "verbose", false) && set_flag(object, "pedantic", false) &&
-           set_flag(object, "tls_required", connect->tls) &&
-           set_flag(object, "echo", !connect->no_echo) &&
-           set_flag(object, "headers", connect->headers) &&
-           set_flag(object, "no_responders", connect->headers) && set_text(object, "lang", "c") &&
-           set_text(object, "version", "domus") &&
+    return set_flag_member(object, "verbose", false) &&
+           set_flag_member(object, "pedantic", false) &&
+           set_flag_member(object, "tls_required", connect->tls) &&
+           set_flag_member(object, "echo", !connect->no_echo) &&
+           set_flag_member(object, "headers", connect->headers) &&
+           set_flag_member(object, "no_responders", connect->headers) &&
+           set_text_member(object, "lang", "c") && set_text_member(object, "version", "domus") &&
            json_object_set_new(object, "protocol", json_integer(1)) == 0 &&
-           set_text(object, "name", connect->name) && set_text(object, "user", connect->user) &&
-           set_text(object, "pass", connect->password) &&
-           set_text(object, "auth_token", connect->token) &&
-           set_text(object, "jwt", connect->jwt) && set_text(object, "nkey", connect->nkey) &&
-           set_text(object, "sig", connect->signature);
+           set_text_member(object, "name", connect->name) &&
+           set_text_member(object, "user", connect->user) &&
+           set_text_member(object, "pass", connect->password) &&
+           set_text_member(object, "auth_token", connect->token) &&
+           set_text_member(object, "jwt", connect->jwt) &&
+           set_text_member(object, "nkey", connect->nkey) &&
+           set_text_member(object, "sig", connect->signature);
 }
 
 static int encode_connect(domus_wire *wire, const domus_nats_connect *connect)
@@ -193,7 +199,7 @@ static int encode_connect(domus_wire *wire, const domus_nats_connect *connect)
 
     if (object == NULL)
         return -ENOMEM;
-    if (fill_connect(object, connect))
+    if (fill_members_of_connect(object, connect))
         text = json_dumps(object, JSON_COMPACT);
     else
         error = -EINVAL;

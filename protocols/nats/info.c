@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-/* Get a text member, cut where it does not fit. */
-static bool get_text(const json_t *object, const char *key, char *text, size_t room)
+/* Get a text member of INFO; a text that does not fit into `room` bytes is cut. */
+static bool get_text_of_info(const json_t *object, const char *key, char *text, size_t room)
 {
     const json_t *value = json_object_get(object, key);
 
@@ -22,7 +22,7 @@ static bool get_text(const json_t *object, const char *key, char *text, size_t r
     return true;
 }
 
-static bool get_flag(const json_t *object, const char *key, bool *flag)
+static bool get_flag_of_info(const json_t *object, const char *key, bool *flag)
 {
     const json_t *value = json_object_get(object, key);
 
@@ -31,8 +31,8 @@ static bool get_flag(const json_t *object, const char *key, bool *flag)
     return value == NULL || json_is_boolean(value);
 }
 
-/* Get a number of 32 bits; a larger number becomes the largest. */
-static bool get_number(const json_t *object, const char *key, uint32_t *number)
+/* Get a number of 32 bits from INFO; a number that does not fit becomes UINT32_MAX. */
+static bool get_number_of_info(const json_t *object, const char *key, uint32_t *number)
 {
     const json_t *value = json_object_get(object, key);
 
@@ -45,7 +45,7 @@ static bool get_number(const json_t *object, const char *key, uint32_t *number)
     return true;
 }
 
-static bool get_urls(const json_t *object, domus_nats_server_info *info)
+static bool get_urls_of_servers(const json_t *object, domus_nats_server_info *info)
 {
     const json_t *list = json_object_get(object, "connect_urls");
     const json_t *url;
@@ -68,21 +68,21 @@ static bool get_urls(const json_t *object, domus_nats_server_info *info)
     return true;
 }
 
-static bool get_all_members(const json_t *object, domus_nats_server_info *info)
+static bool get_all_members_of_info(const json_t *object, domus_nats_server_info *info)
 {
     return json_is_object(object) &&
-           get_text(object, "server_id", info->server_id, sizeof info->server_id) &&
-           get_text(object, "server_name", info->server_name, sizeof info->server_name) &&
-           get_text(object, "version", info->version, sizeof info->version) &&
-           get_text(object, "nonce", info->nonce, sizeof info->nonce) &&
-           get_number(object, "max_payload", &info->max_payload) &&
-           get_number(object, "client_id", &info->client_id) &&
-           get_flag(object, "headers", &info->headers) &&
-           get_flag(object, "auth_required", &info->auth_required) &&
-           get_flag(object, "tls_required", &info->tls_required) &&
-           get_flag(object, "tls_available", &info->tls_available) &&
-           get_flag(object, "jetstream", &info->jetstream) &&
-           get_flag(object, "ldm", &info->lame_duck) && get_urls(object, info);
+           get_text_of_info(object, "server_id", info->server_id, sizeof info->server_id) &&
+           get_text_of_info(object, "server_name", info->server_name, sizeof info->server_name) &&
+           get_text_of_info(object, "version", info->version, sizeof info->version) &&
+           get_text_of_info(object, "nonce", info->nonce, sizeof info->nonce) &&
+           get_number_of_info(object, "max_payload", &info->max_payload) &&
+           get_number_of_info(object, "client_id", &info->client_id) &&
+           get_flag_of_info(object, "headers", &info->headers) &&
+           get_flag_of_info(object, "auth_required", &info->auth_required) &&
+           get_flag_of_info(object, "tls_required", &info->tls_required) &&
+           get_flag_of_info(object, "tls_available", &info->tls_available) &&
+           get_flag_of_info(object, "jetstream", &info->jetstream) &&
+           get_flag_of_info(object, "ldm", &info->lame_duck) && get_urls_of_servers(object, info);
 }
 
 int domus_nats_info_read(const domus_nats_info *info, domus_nats_server_info *ret_info)
@@ -93,7 +93,7 @@ int domus_nats_info_read(const domus_nats_info *info, domus_nats_server_info *re
     if (object == NULL)
         return json_error_code(&wrong) == json_error_out_of_memory ? -ENOMEM : -EPROTO;
     memset(ret_info, 0, sizeof *ret_info);
-    int error = get_all_members(object, ret_info) ? 0 : -EPROTO;
+    int error = get_all_members_of_info(object, ret_info) ? 0 : -EPROTO;
     json_decref(object);
     return error;
 }

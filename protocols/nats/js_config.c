@@ -1,17 +1,20 @@
-/* Writes the configuration of a stream as JSON, and reads what a server tells of a stream. */
+/* Writes the configuration of a stream as JSON, and reads the status of a stream from the server's
+ * JSON. */
 #include "protocols/nats/js.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define SECOND_NS     UINT64_C(1000000000)
-#define AGE_LEAST_NS  (SECOND_NS / 10)  /* the smallest age that a server accepts */
-#define WINDOW_NS     (120 * SECOND_NS) /* the server's default of duplicate_window */
-#define REPLICAS_MOST 5u                /* the largest number of replicas that a server accepts */
+#define SECOND_NS UINT64_C(1000000000)
+/* the smallest max_age of a stream that a server accepts, in ns */
+#define AGE_LEAST_NS (SECOND_NS / 10)
+/* the server's default of a stream's duplicate_window in ns */
+#define WINDOW_NS     (120 * SECOND_NS)
+#define REPLICAS_MOST 5u /* the largest number of a stream's replicas that a server accepts */
 
-/* Add the subjects of a text, which has "," between them, to an array. Returns 0; -EINVAL;
+/* Add the subjects of a text, which has "," between them, to a JSON array. Returns 0; -EINVAL;
  * -ENOMEM. */
-static int add_subjects(const char *text, json_t *array)
+static int add_subjects_to_array(const char *text, json_t *array)
 {
     for (;;) {
         text += strspn(text, " ");
@@ -32,7 +35,7 @@ static int add_subjects(const char *text, json_t *array)
     }
 }
 
-static bool is_config_within_limits(const domus_nats_stream_config *config)
+static bool is_stream_config_within_limits(const domus_nats_stream_config *config)
 {
     const uint64_t numbers[] = {config->messages_max, config->messages_per_subject,
                                 config->bytes_max, config->age_max_ns, config->duplicate_window_ns};
@@ -46,8 +49,8 @@ static bool is_config_within_limits(const domus_nats_stream_config *config)
            config->storage <= DOMUS_NATS_MEMORY && config->retention <= DOMUS_NATS_WORKQUEUE;
 }
 
-/* Returns a bound as the server expects it, for which -1 means "no bound". */
-static json_int_t bound_for_server(uint64_t number)
+/* Returns a bound of a stream as the server writes it: 0 becomes -1, which means "no bound". */
+static json_int_t bound_as_server_writes_it(uint64_t number)
 {
     return number != 0 ? (json_int_t)number : -1;
 }
@@ -60,8 +63,8 @@ static uint64_t choose_duplicate_window(const domus_nats_stream_config *config)
                                                                      : WINDOW_NS;
 }
 
-static int write_config(const char *name, const domus_nats_stream_config *config, json_t *subjects,
-                        domus_slice *ret_json)
+static int write_stream_config(const char *name, const domus_nats_stream_config *config,
+                               json_t *subjects, domus_slice *ret_json)
 {
     static const char *const retentions[] = {"limits", "interest", "workqueue"};
 
@@ -73,19 +76,19 @@ static int write_config(const char *name, const domus_nats_stream_config *config
         config->storage == DOMUS_NATS_FILE ? "file" : "memory", "retention",
         retentions[config->retention], "discard", config->refuses_new ? "new" : "old",
         "num_replicas", (json_int_t)(config->replicas != 0 ? config->replicas : 1), "max_consumers",
-        (json_int_t)-1, "max_msgs", bound_for_server(config->messages_max), "max_msgs_per_subject",
-        bound_for_server(config->messages_per_subject), "max_bytes",
-        bound_for_server(config->bytes_max), "max_msg_size", bound_for_server(config->message_max),
-        "max_age", (json_int_t)config->age_max_ns, "duplicate_window",
-        (json_int_t)choose_duplicate_window(config), "allow_direct", config->allow_direct,
-        "allow_rollup_hdrs", config->allow_rollup, "deny_delete", config->deny_delete, "deny_purge",
-        config->deny_purge);
+        (json_int_t)-1, "max_msgs", bound_as_server_writes_it(config->messages_max),
+        "max_msgs_per_subject", bound_as_server_writes_it(config->messages_per_subject),
+        "max_bytes", bound_as_server_writes_it(config->bytes_max), "max_msg_size",
+        bound_as_server_writes_it(config->message_max), "max_age", (json_int_t)config->age_max_ns,
+        "duplicate_window", (json_int_t)choose_duplicate_window(config), "allow_direct",
+        config->allow_direct, "allow_rollup_hdrs", config->allow_rollup, "deny_delete",
+        config->deny_delete, "deny_purge", config->deny_purge);
 }
 
 int domi_js_write_config(const char *name, const domus_nats_stream_config *config,
                          domus_slice *ret_json)
 {
-    if (config->subjects == NULL || !is_config_within_limits(config))
+    if (config->subjects == NULL || !is_stream_config_within_limits(config))
         return -EINVAL;
     if (strlen(config->subjects) >= DOMUS_NATS_SUBJECTS_SIZE ||
         (config->description != NULL && strlen(config->description) >= DOMUS_NATS_SUBJECTS_SIZE))
@@ -93,15 +96,16 @@ int domi_js_write_config(const char *name, const domus_nats_stream_config *confi
     json_t *subjects = json_array();
     if (subjects == NULL)
         return -ENOMEM;
-    int error = add_subjects(config->subjects, subjects);
+    int error = add_subjects_to_array(config->subjects, subjects);
     if (error == 0)
-        error = write_config(name, config, subjects, ret_json);
+        error = write_stream_config(name, config, subjects, ret_json);
     json_decref(subjects);
     return error;
 }
 
-/* Read numbers of the JSON into the fields of the status, by a table. */
-static int read_numbers(const json_t *state, const json_t *config, domus_nats_stream_status *status)
+/* Read numbers of the server's JSON into the fields of a stream's status, by a table. */
+static int read_numbers_of_stream(const json_t *state, const json_t *config,
+                                  domus_nats_stream_status *status)
 {
     uint64_t message_max = 0;
     uint64_t replicas = 0;
@@ -135,9 +139,10 @@ static int read_numbers(const json_t *state, const json_t *config, domus_nats_st
     return 0;
 }
 
-/* Read a word of the configuration by a list of words; an unknown word counts as the first. */
-static int read_word(const json_t *config, const char *name, const char *const *words,
-                     unsigned *ret_index)
+/* Read a text member of a stream's configuration as its index in a list of words; an unknown word
+ * counts as the first. */
+static int read_word_of_config(const json_t *config, const char *name, const char *const *words,
+                               unsigned *ret_index)
 {
     const char *text = NULL;
     size_t size = 0;
@@ -151,7 +156,7 @@ static int read_word(const json_t *config, const char *name, const char *const *
     return error;
 }
 
-static int read_status(const json_t *json, domus_nats_stream_status *status)
+static int read_stream_status_from_json(const json_t *json, domus_nats_stream_status *status)
 {
     static const char *const storages[] = {"file", "memory", NULL};
     static const char *const retentions[] = {"limits", "interest", "workqueue", NULL};
@@ -162,11 +167,11 @@ static int read_status(const json_t *json, domus_nats_stream_status *status)
 
     if (state == NULL || config == NULL)
         return -EPROTO;
-    int error = read_numbers(state, config, status);
+    int error = read_numbers_of_stream(state, config, status);
     if (error == 0)
-        error = read_word(config, "storage", storages, &storage);
+        error = read_word_of_config(config, "storage", storages, &storage);
     if (error == 0)
-        error = read_word(config, "retention", retentions, &retention);
+        error = read_word_of_config(config, "retention", retentions, &retention);
     if (error == 0)
         error = domi_js_get_flag(config, "allow_direct", &status->allow_direct);
     status->storage = (domus_nats_storage)storage;
@@ -182,7 +187,7 @@ int domi_js_read_status(const domus_answer *answer, domus_nats_stream_status *re
 
     if (error != 0)
         return error;
-    error = read_status(json, &status);
+    error = read_stream_status_from_json(json, &status);
     json_decref(json);
     if (error == 0)
         *ret_status = status;

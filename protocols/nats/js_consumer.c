@@ -1,4 +1,5 @@
-/* The actor of a consumer (domus/nats_stream.h), and acknowledgements. */
+/* The actor of a consumer (domus/nats_stream.h): its asks but for fetches, and acknowledgements of
+ * messages. */
 #include "protocols/nats/js_pull.h"
 
 #include <domus/await.h>
@@ -16,7 +17,7 @@ static const domus_slice no_bytes = {NULL, 0, 0};
 
 /* --- status and removal of the consumer ------------------------------------------------------- */
 
-static int read_status(const json_t *json, domus_nats_consumer_status *status)
+static int read_consumer_status(const json_t *json, domus_nats_consumer_status *status)
 {
     const json_t *delivered = domi_js_object(json, "delivered");
     const json_t *floor = domi_js_object(json, "ack_floor");
@@ -31,8 +32,8 @@ static int read_status(const json_t *json, domus_nats_consumer_status *status)
     return domi_js_get_number(json, "num_pending", &status->pending);
 }
 
-static int reply_status(domus_stack *stack, const domi_js_consumer *consumer,
-                        const domus_answer *answer)
+static int reply_with_consumer_status(domus_stack *stack, const domi_js_consumer *consumer,
+                                      const domus_answer *answer)
 {
     domus_nats_consumer_status status = {0};
     json_t *json = NULL;
@@ -40,7 +41,7 @@ static int reply_status(domus_stack *stack, const domi_js_consumer *consumer,
 
     if (error != 0)
         return error;
-    error = read_status(json, &status);
+    error = read_consumer_status(json, &status);
     json_decref(json);
     if (error != 0)
         return error;
@@ -54,10 +55,11 @@ DOMUS_SEQUENCE(serve_look, char)
 
     DOMUS_BEGIN;
     if (consumer->name[0] == '\0')
-        return -ENXIO; /* the consumer is made by the first fetch, so it does not exist yet */
+        /* the first fetch makes the consumer, so before that there is no consumer to tell of */
+        return -ENXIO;
     DOMUS_AWAIT(domi_js_ask(stack, consumer->client, no_bytes, then, "$JS.API.CONSUMER.INFO.%s.%s",
                             consumer->stream, consumer->name));
-    return reply_status(stack, consumer, answer);
+    return reply_with_consumer_status(stack, consumer, answer);
     DOMUS_END;
 }
 
@@ -77,8 +79,9 @@ DOMUS_SEQUENCE(serve_remove, char)
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-/* Free the messages that were not fetched, and unsubscribe from the inbox. */
-static void leave_inbox(domus_stack *stack, domi_js_consumer *consumer)
+/* Free the messages that have come and were not fetched, and unsubscribe from the consumer's
+ * inbox. */
+static void free_messages_and_leave_inbox(domus_stack *stack, domi_js_consumer *consumer)
 {
     domus_nats_unsubscribe unsubscribe = {.number = consumer->subscription};
     domus_nats_batch rest = {consumer->messages, consumer->count};
@@ -98,14 +101,14 @@ static void on_stop(domus_stack *stack, void *self)
 {
     domi_js_consumer *consumer = self;
 
-    leave_inbox(stack, consumer);
+    free_messages_and_leave_inbox(stack, consumer);
     domus_slice_free(consumer->create);
 }
 
 static int on_restart(domus_stack *stack, void *self, int error)
 {
     (void)error;
-    leave_inbox(stack, self);
+    free_messages_and_leave_inbox(stack, self);
     return 0;
 }
 
@@ -128,7 +131,7 @@ static const domus_behaviour consumer_behaviour = {
     .on_restart = on_restart,
 };
 
-static bool are_valid_options(const domus_nats_consumer_options *options)
+static bool are_valid_consumer_options(const domus_nats_consumer_options *options)
 {
     if (options->client.house == NULL || !domi_js_is_name(options->stream) ||
         (options->durable != NULL && !domi_js_is_name(options->durable)))
@@ -146,7 +149,7 @@ static bool are_valid_options(const domus_nats_consumer_options *options)
             (options->bytes_max >= BYTES_LEAST && options->bytes_max <= BYTES_MOST));
 }
 
-static int write_create(const domus_nats_consumer_options *options, domus_slice *ret_json)
+static int write_create_request(const domus_nats_consumer_options *options, domus_slice *ret_json)
 {
     static const char *const begins[] = {"all", "new", "last", "last_per_subject",
                                          "by_start_sequence"};
@@ -155,7 +158,7 @@ static int write_create(const domus_nats_consumer_options *options, domus_slice 
 
     if (inactive_ns == 0 && options->durable == NULL)
         inactive_ns = DOMUS_NATS_INACTIVE;
-    /* A field of 0 gets the server's default, if it has one. */
+    /* An option of 0 gets the server's default, if the server has one. */
     return domi_js_pack(
         ret_json, "{s:s, s:{s:s*, s:s*, s:s, s:I, s:s, s:I, s:I, s:i, s:i, s:s}}", "stream_name",
         options->stream, "config", "durable_name", options->durable, "filter_subject",
@@ -171,7 +174,7 @@ int domus_nats_consumer_open(domus_stack *stack, const domus_nats_consumer_optio
 {
     domi_js_consumer consumer = {.client = options->client, .is_shared = options->durable != NULL};
 
-    if (!are_valid_options(options))
+    if (!are_valid_consumer_options(options))
         return -EINVAL;
     consumer.bytes_max = options->bytes_max != 0 ? options->bytes_max : DOMUS_NATS_FETCH_BYTES;
     (void)snprintf(consumer.stream, sizeof consumer.stream, "%s", options->stream);
@@ -179,7 +182,7 @@ int domus_nats_consumer_open(domus_stack *stack, const domus_nats_consumer_optio
         (void)snprintf(consumer.name, sizeof consumer.name, "%s", options->durable);
     consumer.random = domi_js_seed(options->seed);
     domi_js_make_inbox(&consumer.random, consumer.inbox);
-    int error = write_create(options, &consumer.create);
+    int error = write_create_request(options, &consumer.create);
     if (error == 0)
         error = domus_spawn(stack, &consumer_behaviour, &consumer, ret_consumer);
     if (error != 0)
@@ -197,7 +200,7 @@ int domus_nats_ack_make(const domus_nats_stream_message *message, domus_nats_ack
     char to[DOMUS_NATS_SUBJECT_MAX + 1];
     char text[64];
 
-    /* a size of 0 is an invalid subject, which is refused below */
+    /* a size of 0 makes an empty subject, which domus_nats_set_subject() refuses below */
     if (message->ack_size > DOMUS_NATS_SUBJECT_MAX || kind > DOMUS_NATS_IN_PROGRESS ||
         delay_ns > INT64_MAX)
         return -EINVAL;

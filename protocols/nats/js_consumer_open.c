@@ -1,5 +1,5 @@
-/* Opens a consumer: subscribes to its inbox, and makes the consumer on the server, where it may
- * exist already. */
+/* Opens a consumer of JetStream: subscribes to its inbox, and makes the consumer on the server,
+ * where it may exist already. */
 #include "protocols/nats/js_pull.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@ int domi_js_consumer_subscribe(domus_stack *stack, const domi_js_consumer *consu
     domus_nats_subscribe subscribe;
 
     if (consumer->subscription != 0)
-        /* there is nothing to wait for, so the conversation continues at once */
+        /* the inbox is subscribed already, so the conversation waits for nothing and continues at
+         * once */
         return domus_wait_all(stack, then);
     (void)snprintf(subject, sizeof subject, "%s.*", consumer->inbox);
     int error = domus_nats_subscribe_make(subject, NULL, &subscribe);
@@ -35,7 +36,9 @@ int domi_js_consumer_subscribed(domi_js_consumer *consumer, const domus_answer *
         error = -EPROTO;
     if (error == 0)
         consumer->subscription = ((const domus_nats_subscription *)answer->payload)->number;
-    else /* the client may have subscribed nevertheless: then nothing is sent to that inbox */
+    else
+        /* the client may have subscribed all the same, so a new inbox is used, and nothing is
+         * sent to the old one */
         domi_js_make_inbox(&consumer->random, consumer->inbox);
     return error;
 }
@@ -54,8 +57,9 @@ int domi_js_consumer_make(domus_stack *stack, const domi_js_consumer *consumer, 
                        consumer->stream, consumer->name);
 }
 
-/* Store the name that the server tells, after a check, because it becomes a part of subjects. */
-static int store_name(domi_js_consumer *consumer, const json_t *json)
+/* Store the consumer's name that the server tells. It is checked first, because it becomes a part
+ * of subjects. */
+static int store_name_of_consumer(domi_js_consumer *consumer, const json_t *json)
 {
     const char *name = NULL;
     size_t size = 0;
@@ -76,7 +80,7 @@ int domi_js_consumer_made(domi_js_consumer *consumer, const domus_answer *answer
 
     if (error != 0)
         return error;
-    error = store_name(consumer, json);
+    error = store_name_of_consumer(consumer, json);
     json_decref(json);
     consumer->is_open = error == 0;
     return error;

@@ -4,38 +4,40 @@
 
 #include <errno.h>
 
-/* Errors by number, as in the server's errors.json; the comments are the server's texts. */
+/* Errors of JetStream by their numbers, as in the server's errors.json; each comment is the
+ * server's text for the error. */
 static const struct {
     uint32_t number;
     int error;
 } known[] = {
-    {10002, -ENOSPC},     /* resource limits exceeded for account */
-    {10003, -EINVAL},     /* bad request */
-    {10008, -EAGAIN},     /* JetStream system temporarily unavailable */
-    {10009, -EAGAIN},     /* JetStream cluster can not handle request */
-    {10013, -EEXIST},     /* consumer name already in use */
-    {10014, -ENXIO},      /* consumer not found */
-    {10023, -ENOSPC},     /* insufficient resources */
-    {10026, -ENOSPC},     /* maximum consumers limit reached */
-    {10027, -ENOSPC},     /* maximum number of streams reached */
-    {10028, -ENOSPC},     /* insufficient memory resources available */
-    {10037, -ENOENT},     /* no message found */
-    {10039, -EOPNOTSUPP}, /* JetStream not enabled for account */
-    {10047, -ENOSPC},     /* insufficient storage resources available */
-    {10054, -EMSGSIZE},   /* message size exceeds maximum allowed */
-    {10058, -EEXIST},     /* stream name already in use with a different configuration */
-    {10059, -ENXIO},      /* stream not found */
-    {10060, -EEXIST},     /* expected stream does not match */
-    {10065, -EINVAL},     /* subjects overlap with an existing stream */
-    {10070, -EEXIST},     /* wrong last message ID */
-    {10071, -EEXIST},     /* wrong last sequence */
-    {10074, -EOPNOTSUPP}, /* replicas > 1 not supported in non-clustered mode */
-    {10076, -EOPNOTSUPP}, /* JetStream not enabled */
-    {10077, -ENOSPC},     /* store failed: maximum messages, or bytes, exceeded */
-    {10097, -EMSGSIZE},   /* message header size exceeds maximum allowed */
-    {10148, -EEXIST},     /* consumer already exists */
-    {10158, -EEXIST},     /* a message with the same id is in process */
-    {10164, -EEXIST},     /* wrong last sequence, in a newer form */
+    {10002, -ENOSPC},     /* the server's text: resource limits exceeded for account */
+    {10003, -EINVAL},     /* the server's text: bad request */
+    {10008, -EAGAIN},     /* the server's text: JetStream system temporarily unavailable */
+    {10009, -EAGAIN},     /* the server's text: JetStream cluster can not handle request */
+    {10013, -EEXIST},     /* the server's text: consumer name already in use */
+    {10014, -ENXIO},      /* the server's text: consumer not found */
+    {10023, -ENOSPC},     /* the server's text: insufficient resources */
+    {10026, -ENOSPC},     /* the server's text: maximum consumers limit reached */
+    {10027, -ENOSPC},     /* the server's text: maximum number of streams reached */
+    {10028, -ENOSPC},     /* the server's text: insufficient memory resources available */
+    {10037, -ENOENT},     /* the server's text: no message found */
+    {10039, -EOPNOTSUPP}, /* the server's text: JetStream not enabled for account */
+    {10047, -ENOSPC},     /* the server's text: insufficient storage resources available */
+    {10054, -EMSGSIZE},   /* the server's text: message size exceeds maximum allowed */
+    /* the server's text: stream name already in use with a different configuration */
+    {10058, -EEXIST},
+    {10059, -ENXIO},      /* the server's text: stream not found */
+    {10060, -EEXIST},     /* the server's text: expected stream does not match */
+    {10065, -EINVAL},     /* the server's text: subjects overlap with an existing stream */
+    {10070, -EEXIST},     /* the server's text: wrong last message ID */
+    {10071, -EEXIST},     /* the server's text: wrong last sequence */
+    {10074, -EOPNOTSUPP}, /* the server's text: replicas > 1 not supported in non-clustered mode */
+    {10076, -EOPNOTSUPP}, /* the server's text: JetStream not enabled */
+    {10077, -ENOSPC},   /* the server's text: store failed (maximum messages, or bytes, exceeded) */
+    {10097, -EMSGSIZE}, /* the server's text: message header size exceeds maximum allowed */
+    {10148, -EEXIST},   /* the server's text: consumer already exists */
+    {10158, -EEXIST},   /* the server's text: a message with the same id is in process */
+    {10164, -EEXIST},   /* the server's text: wrong last sequence (a newer form of this error) */
 };
 
 int domi_js_error(uint64_t number, uint64_t status)

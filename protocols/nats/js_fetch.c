@@ -9,18 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much longer than the server the actor waits for the end of a fetch. */
+/* ns by which the actor waits longer for the end of a fetch than the server, which normally tells
+ * that end. */
 #define GRACE_NS UINT64_C(1000000000)
 
 /* --- messages that come ----------------------------------------------------------------------- */
 
-/* Keep a message for the batch. A message that exceeds a bound, or for which there is no memory, is
- * dropped: it is not acknowledged, so the server delivers it again. */
-static void keep_message(domi_js_consumer *consumer, const domus_nats_message *message)
+/* Keep a message of the consumer for the batch of a fetch. A message that exceeds a bound, or for
+ * which there is no memory, is dropped: it is not acknowledged, so the server delivers it again. */
+static void keep_message_for_batch(domi_js_consumer *consumer, const domus_nats_message *message)
 {
     domus_nats_stream_message read;
 
-    /* the message is invalid, so a stranger has found the inbox */
+    /* the subject for the acknowledgement is invalid: a stranger has found the inbox, and the
+     * message is dropped */
     if (domi_js_read_pushed(message, &read) != 0)
         return;
     if (consumer->count == DOMUS_NATS_FETCH_MAX ||
@@ -34,14 +36,14 @@ static void keep_message(domi_js_consumer *consumer, const domus_nats_message *m
     consumer->bytes += read.bytes.size;
 }
 
-/* Returns the negative errno for a status message of the server. */
-static int errno_of_status(domi_js_consumer *consumer, const domus_nats_message *message)
+/* Returns the negative errno for a status message by which the server ends a fetch. */
+static int errno_of_status_message(domi_js_consumer *consumer, const domus_nats_message *message)
 {
     domus_slice words = domus_nats_description(message);
 
     switch (message->status) {
-    case 404: /* 404: there are no messages */
-    case 408: /* 408: the time of the fetch is over */
+    case 404: /* 404: the server has no messages for the fetch */
+    case 408: /* 408: the time that the fetch may take is over */
         return 0;
     case 409:
         if (domus_slice_equals(words, "Message Size Exceeds MaxBytes", 29))
@@ -50,7 +52,7 @@ static int errno_of_status(domi_js_consumer *consumer, const domus_nats_message 
             consumer->is_open = false;
             return -ENXIO;
         }
-        return -EBUSY; /* 409: too many fetches wait at the server */
+        return -EBUSY; /* 409: too many fetches are waiting at the server */
     case 503:
         consumer->is_open = false;
         return -ECONNREFUSED;
@@ -59,8 +61,10 @@ static int errno_of_status(domi_js_consumer *consumer, const domus_nats_message 
     }
 }
 
-/* Returns whether the message belongs to the fetch that is under way. */
-static bool belongs_to_fetch(const domi_js_consumer *consumer, const domus_nats_message *message)
+/* Returns whether a status message is for the current fetch, by the number at the end of its
+ * subject. */
+static bool belongs_to_current_fetch(const domi_js_consumer *consumer,
+                                     const domus_nats_message *message)
 {
     char subject[DOMI_JS_INBOX_SIZE + 24];
     int size = snprintf(subject, sizeof subject, "%s.%llu", consumer->inbox,
@@ -72,12 +76,13 @@ static bool belongs_to_fetch(const domi_js_consumer *consumer, const domus_nats_
 static void handle_delivery_or_status(domi_js_consumer *consumer, const domus_nats_message *message)
 {
     if (domi_js_is_delivered(message)) {
-        keep_message(consumer, message);
+        keep_message_for_batch(consumer, message);
         return;
     }
-    if (message->status == 100 || consumer->is_ended || !belongs_to_fetch(consumer, message))
+    if (message->status == 100 || consumer->is_ended ||
+        !belongs_to_current_fetch(consumer, message))
         return;
-    consumer->error = errno_of_status(consumer, message);
+    consumer->error = errno_of_status_message(consumer, message);
     consumer->is_ended = true;
 }
 
@@ -91,12 +96,12 @@ int domi_js_take_message(domus_stack *stack, void *self, const void *payload)
 /* --- a fetch ---------------------------------------------------------------------------------- */
 
 typedef struct fetch {
-    uint64_t until_ns; /* time until which the actor waits */
+    uint64_t until_ns; /* the time until which the actor waits for messages of this fetch */
     uint64_t wait_ns;
     uint32_t wanted;
 } fetch;
 
-static int check_fetch(const domus_nats_consumer_fetch *asked)
+static int check_options_of_fetch(const domus_nats_consumer_fetch *asked)
 {
     return asked == NULL || asked->count == 0 || asked->count > DOMUS_NATS_FETCH_MAX ||
                    asked->wait_ns > DOMUS_NATS_WAIT_MAX
@@ -104,7 +109,7 @@ static int check_fetch(const domus_nats_consumer_fetch *asked)
                : 0;
 }
 
-/* Ask the server for messages, with the inbox's next token as reply subject. */
+/* Ask the server for messages, with a new last token of the inbox in the reply subject. */
 static int ask_server_for_messages(domus_stack *stack, domi_js_consumer *consumer, fetch *frame,
                                    domus_resumed *then)
 {
@@ -133,7 +138,7 @@ static int ask_server_for_messages(domus_stack *stack, domi_js_consumer *consume
     return error;
 }
 
-static int receive_message(domus_stack *stack, const fetch *frame, domus_resumed *then)
+static int receive_message_for_fetch(domus_stack *stack, const fetch *frame, domus_resumed *then)
 {
     static const domus_type *const types[] = {&domus_nats_message_type, NULL};
     static const domus_pattern messages = {.types = types};
@@ -143,8 +148,9 @@ static int receive_message(domus_stack *stack, const fetch *frame, domus_resumed
                                 frame->until_ns > now_ns ? frame->until_ns - now_ns : 0, then);
 }
 
-/* Move the first `count` messages to a batch. Returns 0; -ENOMEM. */
-static int cut_batch(domi_js_consumer *consumer, uint32_t count, domus_nats_batch *ret_batch)
+/* Move the first `count` messages that the consumer has kept to a batch. Returns 0; -ENOMEM. */
+static int move_messages_to_batch(domi_js_consumer *consumer, uint32_t count,
+                                  domus_nats_batch *ret_batch)
 {
     size_t size = count * sizeof *consumer->messages;
     domus_nats_batch batch = {.count = count};
@@ -164,14 +170,14 @@ static int cut_batch(domi_js_consumer *consumer, uint32_t count, domus_nats_batc
     return 0;
 }
 
-static int reply_batch(domus_stack *stack, domi_js_consumer *consumer, const fetch *frame)
+static int reply_with_batch(domus_stack *stack, domi_js_consumer *consumer, const fetch *frame)
 {
     uint32_t count = consumer->count < frame->wanted ? consumer->count : frame->wanted;
     domus_nats_batch batch;
 
     if (count == 0 && consumer->error != 0)
         return consumer->error;
-    int error = cut_batch(consumer, count, &batch);
+    int error = move_messages_to_batch(consumer, count, &batch);
     if (error != 0)
         return error;
     error = domus_reply(stack, &domus_nats_batch_type, &batch);
@@ -180,13 +186,14 @@ static int reply_batch(domus_stack *stack, domi_js_consumer *consumer, const fet
     return error;
 }
 
-/* Handle what a receive has brought. Returns 1 if the fetch continues; 0 if it is over; an error if
- * nobody waits for its batch any more, and then the messages stay for the next fetch. */
-static int handle_received(domus_stack *stack, domi_js_consumer *consumer, const fetch *frame,
-                           const domus_answer *answer)
+/* Handle the result of a receive. Returns 1 if the fetch continues; 0 if it is over; or an error if
+ * the asker does not wait for the batch any more, and then the messages stay for the next fetch. */
+static int handle_result_of_receive(domus_stack *stack, domi_js_consumer *consumer,
+                                    const fetch *frame, const domus_answer *answer)
 {
     if (answer->error == -ETIMEDOUT && domus_now_ns(stack) >= frame->until_ns) {
-        /* the server has sent nothing, so the next fetch checks whether the consumer exists */
+        /* the server did not end the fetch, perhaps because the consumer is gone, so the next fetch
+         * opens the consumer anew */
         consumer->is_open = false;
         return 0;
     }
@@ -196,18 +203,19 @@ static int handle_received(domus_stack *stack, domi_js_consumer *consumer, const
     return !consumer->is_ended && consumer->count < frame->wanted;
 }
 
-/* End the opening of the consumer: asks that were put aside are handled. */
-static int end_opening(domus_stack *stack, domi_js_consumer *consumer, int error)
+/* End the opening of the consumer: asks that were put aside meanwhile are handled now. Returns
+ * `error`. */
+static int end_opening_of_consumer(domus_stack *stack, domi_js_consumer *consumer, int error)
 {
     consumer->is_busy = false;
     domus_unstash(stack);
     return error;
 }
 
-/* Wait for a step of the opening, or end the opening if the step could not begin. */
+/* Wait for a step of the consumer's opening, or end the opening if the step could not begin. */
 static int wait_for_opening_step(domus_stack *stack, domi_js_consumer *consumer, int result)
 {
-    return result < 0 ? end_opening(stack, consumer, result) : result;
+    return result < 0 ? end_opening_of_consumer(stack, consumer, result) : result;
 }
 
 DOMUS_SEQUENCE(serve_fetch, fetch)
@@ -217,8 +225,8 @@ DOMUS_SEQUENCE(serve_fetch, fetch)
     DOMUS_BEGIN;
     {
         const domus_nats_consumer_fetch *asked = message;
-        int error = check_fetch(asked);
-        if (error != 0 || asked == NULL) /* in the first turn the ask is always there */
+        int error = check_options_of_fetch(asked);
+        if (error != 0 || asked == NULL) /* `asked` is not NULL in the first turn of a sequence */
             return error;
         if (consumer->is_busy)
             return domus_stash(stack);
@@ -232,12 +240,13 @@ DOMUS_SEQUENCE(serve_fetch, fetch)
         {
             int error = domi_js_consumer_subscribed(consumer, answer);
             if (error != 0)
-                return end_opening(stack, consumer, error);
+                return end_opening_of_consumer(stack, consumer, error);
         }
         DOMUS_AWAIT(
             wait_for_opening_step(stack, consumer, domi_js_consumer_make(stack, consumer, then)));
         {
-            int error = end_opening(stack, consumer, domi_js_consumer_made(consumer, answer));
+            int error =
+                end_opening_of_consumer(stack, consumer, domi_js_consumer_made(consumer, answer));
             if (error != 0)
                 return error;
         }
@@ -247,9 +256,9 @@ DOMUS_SEQUENCE(serve_fetch, fetch)
         if (answer->error != 0)
             return answer->error;
         while (!consumer->is_ended && consumer->count < frame->wanted) {
-            DOMUS_AWAIT(receive_message(stack, frame, then));
+            DOMUS_AWAIT(receive_message_for_fetch(stack, frame, then));
             {
-                int result = handle_received(stack, consumer, frame, answer);
+                int result = handle_result_of_receive(stack, consumer, frame, answer);
                 if (result < 0)
                     return result;
                 if (result == 0)
@@ -257,7 +266,7 @@ DOMUS_SEQUENCE(serve_fetch, fetch)
             }
         }
     }
-    return reply_batch(stack, consumer, frame);
+    return reply_with_batch(stack, consumer, frame);
     DOMUS_END;
 }
 

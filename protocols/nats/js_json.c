@@ -1,4 +1,4 @@
-/* Reads and writes the JSON of JetStream's API, by jansson.
+/* Reads and writes the JSON of JetStream's API, by the library jansson.
  *
  * Jansson takes dozens of bytes for each value, however short its text is, and recurses for each
  * nesting. So the number of values and nestings is bounded before a text is parsed. */
@@ -11,7 +11,8 @@
 
 #define NESTING_MAX 16u
 
-/* Returns the offset behind the quote that ends a string; `size` if there is none. */
+/* Returns the offset behind the quote that ends the JSON string at `at`; `size` if there is no such
+ * quote. */
 static size_t find_string_end(const char *text, size_t size, size_t at)
 {
     for (at++; at < size && text[at] != '"'; at++) {
@@ -21,9 +22,9 @@ static size_t find_string_end(const char *text, size_t size, size_t at)
     return at < size ? at + 1 : size;
 }
 
-/* Returns whether the text has not too many values and nestings. A value begins the text, or
- * follows one of four characters. */
-static bool is_bounded(const char *text, size_t size)
+/* Returns whether a JSON text has not too many values and nestings. A value begins the text, or
+ * follows one of the four characters "[", "{", "," and ":". */
+static bool is_json_within_limits(const char *text, size_t size)
 {
     uint32_t values = 1;
     uint32_t depth = 0;
@@ -51,7 +52,7 @@ int domi_js_parse(const char *text, size_t size, size_t size_max, json_t **ret_j
 {
     json_error_t error;
 
-    if (size > size_max || !is_bounded(text, size))
+    if (size > size_max || !is_json_within_limits(text, size))
         return -EPROTO;
     json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     if (json == NULL)
@@ -64,7 +65,8 @@ int domi_js_parse(const char *text, size_t size, size_t size_max, json_t **ret_j
     return 0;
 }
 
-/* Returns the errno for the error that an answer contains; 0 if it contains none. */
+/* Returns the negative errno for the error that an answer of the API contains; 0 if it contains
+ * none. */
 static int errno_in_answer(const json_t *json)
 {
     const json_t *error = json_object_get(json, "error");
@@ -116,7 +118,8 @@ int domi_js_get_number(const json_t *json, const char *name, uint64_t *ret_numbe
 
     if (member != NULL && !json_is_integer(member))
         return -EPROTO;
-    json_int_t number = json_integer_value(member); /* 0 if `member` is NULL */
+    /* json_integer_value() returns 0 if `member` is NULL */
+    json_int_t number = json_integer_value(member);
     *ret_number = number > 0 ? (uint64_t)number : 0;
     return 0;
 }
@@ -138,7 +141,7 @@ int domi_js_get_text(const json_t *json, const char *name, const char **ret_text
     if (member != NULL && !json_is_string(member))
         return -EPROTO;
     *ret_text = member != NULL ? json_string_value(member) : "";
-    *ret_size = json_string_length(member); /* 0 if `member` is NULL */
+    *ret_size = json_string_length(member); /* json_string_length() returns 0 if `member` is NULL */
     return 0;
 }
 

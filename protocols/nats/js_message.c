@@ -6,14 +6,16 @@
 #include <errno.h>
 #include <string.h>
 
-/* tokens of the subject "$JS ACK stream consumer deliveries sequence sequence time pending" */
+/* tokens of an acknowledgement's subject, "$JS ACK stream consumer deliveries sequence sequence
+ * time pending" */
 #define PLACE_TOKENS 9u
-/* tokens of the same subject with domain and account behind ACK, at least */
+/* tokens of an acknowledgement's subject with domain and account behind ACK, at least */
 #define PLACE_LONG 11u
 #define TOKENS_MAX 16u
 
-/* Split a subject into tokens. Returns how many there are; 0 if they are too many. */
-static uint32_t split_subject(domus_slice subject, domus_slice tokens[TOKENS_MAX])
+/* Split a subject into its tokens. Returns how many there are; 0 if there are more than
+ * TOKENS_MAX. */
+static uint32_t split_subject_into_tokens(domus_slice subject, domus_slice tokens[TOKENS_MAX])
 {
     const char *data = domus_slice_data(subject);
     uint32_t count = 0;
@@ -35,7 +37,7 @@ static uint32_t split_subject(domus_slice subject, domus_slice tokens[TOKENS_MAX
 int domi_js_read_place(domus_slice subject, domi_js_place *ret_place)
 {
     domus_slice tokens[TOKENS_MAX];
-    uint32_t count = split_subject(subject, tokens);
+    uint32_t count = split_subject_into_tokens(subject, tokens);
     uint64_t numbers[5];
 
     if (count != PLACE_TOKENS && count < PLACE_LONG)
@@ -62,22 +64,25 @@ bool domi_js_is_delivered(const domus_nats_message *message)
     return message->status == 0 || domi_js_read_place(domus_nats_reply_to(message), &place) == 0;
 }
 
-/* Returns the offset at which a part of a message begins in its bytes. */
-static uint32_t offset_of(domus_slice bytes, domus_slice part)
+/* Returns the offset of a part of a message, such as the payload, from the beginning of the
+ * message's bytes. */
+static uint32_t offset_of_part_in_message(domus_slice bytes, domus_slice part)
 {
     return part.offset - bytes.offset;
 }
 
-/* Set offset and size of headers and payload, which lie in the same way in all messages. */
-static void set_parts(const domus_nats_message *message, domus_nats_stream_message *ret_message)
+/* Set offset and size of the headers and payload of a stream's message, as they lie in the NATS
+ * message. */
+static void set_headers_and_payload(const domus_nats_message *message,
+                                    domus_nats_stream_message *ret_message)
 {
     domus_slice headers = domus_nats_headers(message);
     domus_slice payload = domus_nats_payload(message);
 
     ret_message->bytes = message->bytes;
-    ret_message->headers_at = offset_of(message->bytes, headers);
+    ret_message->headers_at = offset_of_part_in_message(message->bytes, headers);
     ret_message->headers_size = headers.size;
-    ret_message->payload_at = offset_of(message->bytes, payload);
+    ret_message->payload_at = offset_of_part_in_message(message->bytes, payload);
     ret_message->payload_size = payload.size;
 }
 
@@ -95,7 +100,7 @@ int domi_js_read_pushed(const domus_nats_message *message, domus_nats_stream_mes
                                                .subject_size = message->subject_size,
                                                .ack_at = message->reply_at,
                                                .ack_size = message->reply_size};
-    set_parts(message, ret_message);
+    set_headers_and_payload(message, ret_message);
     return 0;
 }
 
@@ -120,8 +125,8 @@ int domi_js_ask_message(domus_stack *stack, const domi_js *js, uint64_t sequence
     return domi_js_ask(stack, js->client, body, then, "$JS.API.%s.%s", verb, js->stream);
 }
 
-/* Find the last header with a name. Headers of the server stand behind those of the publisher, who
- * may have used the same name. */
+/* Find the last header with this name. The server's headers stand behind those of the publisher,
+ * who may have used the same name. */
 static bool find_last_header(const domus_nats_message *message, const char *name,
                              domus_slice *ret_value)
 {
@@ -133,8 +138,9 @@ static bool find_last_header(const domus_nats_message *message, const char *name
     return is_found;
 }
 
-/* Read a message that was got directly from a server. */
-static int read_direct(const domus_nats_message *message, domus_nats_stream_message *ret_message)
+/* Read a stream's message that was got directly from a server, with its position in headers. */
+static int read_message_got_directly(const domus_nats_message *message,
+                                     domus_nats_stream_message *ret_message)
 {
     domus_slice subject, sequence, time;
     domus_nats_stream_message read = {0};
@@ -147,8 +153,8 @@ static int read_direct(const domus_nats_message *message, domus_nats_stream_mess
         return -EPROTO;
     if (find_last_header(message, "Nats-Time-Stamp", &time))
         read.stored_ns = domi_js_read_time(domus_slice_data(time), time.size);
-    set_parts(message, &read);
-    read.subject_at = offset_of(read.bytes, subject);
+    set_headers_and_payload(message, &read);
+    read.subject_at = offset_of_part_in_message(read.bytes, subject);
     read.subject_size = (uint16_t)subject.size;
     int error = domus_slice_keep(message->bytes, &read.bytes);
     if (error == 0)
@@ -156,8 +162,8 @@ static int read_direct(const domus_nats_message *message, domus_nats_stream_mess
     return error;
 }
 
-/* Append the bytes of decoded base64. Returns 0; -EPROTO; or as domus_append(). */
-static int append_decoded(domus_appender *bytes, const char *text, size_t size)
+/* Append the bytes to which a base64 text decodes. Returns 0; -EPROTO; or as domus_append(). */
+static int append_decoded_base64(domus_appender *bytes, const char *text, size_t size)
 {
     if (size == 0)
         return 0;
@@ -171,8 +177,10 @@ static int append_decoded(domus_appender *bytes, const char *text, size_t size)
     return 0;
 }
 
-/* Join subject, headers and payload from JSON to the bytes of a message. */
-static int join_parts(const json_t *json, domus_appender *bytes, domus_nats_stream_message *message)
+/* Join the subject, headers and payload of a message, which JSON has as three texts, to the bytes
+ * of one message. */
+static int join_parts_of_json_message(const json_t *json, domus_appender *bytes,
+                                      domus_nats_stream_message *message)
 {
     const char *subject, *headers, *payload;
     size_t subject_size, headers_size, payload_size;
@@ -186,17 +194,17 @@ static int join_parts(const json_t *json, domus_appender *bytes, domus_nats_stre
     message->subject_size = (uint16_t)subject_size;
     message->headers_at = bytes->size;
     if (error == 0)
-        error = append_decoded(bytes, headers, headers_size);
+        error = append_decoded_base64(bytes, headers, headers_size);
     message->payload_at = bytes->size;
     if (error == 0)
-        error = append_decoded(bytes, payload, payload_size);
+        error = append_decoded_base64(bytes, payload, payload_size);
     message->headers_size = message->payload_at - message->headers_at;
     message->payload_size = bytes->size - message->payload_at;
     return error;
 }
 
-/* Read a message that was got as JSON. */
-static int read_json(const json_t *json, domus_nats_stream_message *ret_message)
+/* Read a stream's message that was got through the API as JSON. */
+static int read_message_got_as_json(const json_t *json, domus_nats_stream_message *ret_message)
 {
     domus_nats_stream_message read = {0};
     domus_appender bytes = {0};
@@ -208,7 +216,7 @@ static int read_json(const json_t *json, domus_nats_stream_message *ret_message)
         read.sequence == 0 || domi_js_get_text(message, "time", &time, &time_size) != 0)
         return -EPROTO;
     read.stored_ns = domi_js_read_time(time, time_size);
-    int error = join_parts(message, &bytes, &read);
+    int error = join_parts_of_json_message(message, &bytes, &read);
     if (error != 0) {
         domus_append_drop(&bytes);
         return error;
@@ -219,9 +227,9 @@ static int read_json(const json_t *json, domus_nats_stream_message *ret_message)
     return error;
 }
 
-/* Returns whether an answer is a stored message. The status in its headers may be the publisher's;
- * the server uses one to say that there is no message. */
-static bool is_stored(const domus_nats_message *message)
+/* Returns whether an answer to a direct get is a stored message, which a header with its number
+ * tells. A status in the headers does not tell that, because a publisher may have set one. */
+static bool is_stored_message(const domus_nats_message *message)
 {
     domus_slice sequence;
 
@@ -234,12 +242,12 @@ int domi_js_read_message(const domus_answer *answer, domus_nats_stream_message *
     json_t *json = NULL;
 
     if (answer->error == 0 && answer->type == &domus_nats_message_type &&
-        is_stored(answer->payload))
-        return read_direct(answer->payload, ret_message);
+        is_stored_message(answer->payload))
+        return read_message_got_directly(answer->payload, ret_message);
     int error = domi_js_read(answer, DOMUS_NATS_PAYLOAD_LIMIT, &json);
     if (error != 0)
         return error;
-    error = read_json(json, ret_message);
+    error = read_message_got_as_json(json, ret_message);
     json_decref(json);
     return error;
 }
@@ -247,7 +255,8 @@ int domi_js_read_message(const domus_answer *answer, domus_nats_stream_message *
 int domus_nats_stream_header(const domus_nats_stream_message *message, const char *name,
                              uint32_t *from, domus_slice *ret_value)
 {
-    /* Headers and payload lie at the end of the bytes, as in every message of NATS. */
+    /* In the bytes of a stream's message, headers and payload come last, as in every message of
+     * NATS. */
     const domus_nats_message view = {.bytes = message->bytes,
                                      .payload_size = message->payload_size,
                                      .headers_size = message->headers_size};

@@ -1,12 +1,14 @@
 /* Checks names that JetStream uses. A name becomes a token of a subject and a folder on the
- * server's disk, so an invalid one is refused before it could mean something else there. */
+ * server's disk, so a name that could mean something else in one of them is refused before it is
+ * sent. */
 #include "protocols/nats/js.h"
 
 #include <string.h>
 
-static bool is_printable(char c)
+static bool is_printable_character(char c)
 {
-    return (unsigned char)c > ' ' && c != 0x7f; /* bytes above 0x7f belong to letters of UTF-8 */
+    /* bytes above 0x7f belong to letters of UTF-8, so they are printable */
+    return (unsigned char)c > ' ' && c != 0x7f;
 }
 
 bool domi_js_is_name(const char *text)
@@ -16,21 +18,22 @@ bool domi_js_is_name(const char *text)
     if (size == 0 || size > DOMUS_NATS_STREAM_NAME_MAX)
         return false;
     for (size_t i = 0; i < size; i++) {
-        if (!is_printable(text[i]) || strchr(".*>/\\", text[i]) != NULL)
+        if (!is_printable_character(text[i]) || strchr(".*>/\\", text[i]) != NULL)
             return false;
     }
     return true;
 }
 
-/* Returns whether the bytes are a valid token of a subject. */
-static bool is_token(const char *text, size_t size, bool wildcards, bool is_last)
+/* Returns whether the bytes are a valid token of a subject, or, if wildcards are allowed, one of
+ * these. */
+static bool is_valid_token_of_subject(const char *text, size_t size, bool wildcards, bool is_last)
 {
     if (size == 0)
         return false;
     if (size == 1 && (*text == '*' || *text == '>'))
         return wildcards && (*text == '*' || is_last);
     for (size_t i = 0; i < size; i++) {
-        if (!is_printable(text[i]) || text[i] == '*' || text[i] == '>')
+        if (!is_printable_character(text[i]) || text[i] == '*' || text[i] == '>')
             return false;
     }
     return true;
@@ -45,7 +48,7 @@ bool domi_js_is_subject(const char *text, size_t size, bool wildcards)
     for (size_t i = 0; i <= size; i++) {
         if (i < size && text[i] != '.')
             continue;
-        if (!is_token(text + begin, i - begin, wildcards, i == size))
+        if (!is_valid_token_of_subject(text + begin, i - begin, wildcards, i == size))
             return false;
         begin = i + 1;
     }

@@ -1,5 +1,5 @@
-/* How an actor reaches its stream: it asks the client, and opens the stream before its first
- * request. */
+/* How an actor of JetStream reaches its stream: it asks the client, and before its first request it
+ * opens the stream. */
 #include "protocols/nats/js.h"
 
 #include <errno.h>
@@ -30,8 +30,8 @@ int domi_js_open(domus_stack *stack, const domi_js *js, domus_resumed *then)
 {
     domus_slice config = {NULL, 0, 0};
 
-    /* The barrier lets only one conversation open the stream; later ones find it open. If a barrier
-     * stands already, this fails, which does no harm. */
+    /* The barrier lets only one conversation open the stream; later conversations find it open. If
+     * this conversation has raised a barrier already, the call fails, which does no harm. */
     (void)domus_barrier(stack);
     if (js->create.size == 0)
         return domi_js_ask(stack, js->client, config, then, "$JS.API.STREAM.INFO.%s", js->stream);
@@ -46,8 +46,9 @@ int domi_js_opened(domi_js *js, const domus_answer *answer)
     domus_nats_stream_status status;
     int error = domi_js_read_status(answer, &status);
 
-    /* A stream that was there before may still be there while the servers have no common leader and
-     * cannot tell. So the request itself is tried. */
+    /* A stream that was there before may still exist although the server cannot tell, because the
+     * servers have no common leader at the moment. So the stream counts as open, and the request
+     * itself is tried. */
     if (js->was_open && (error == -EAGAIN || error == -ETIMEDOUT)) {
         js->is_open = true;
         return 0;

@@ -1,5 +1,5 @@
-/* Messages that are published to a stream: headers with the conditions that the server checks, and
- * the server's acknowledgement. */
+/* Messages that are published to a stream: numbers in their headers, and the server's
+ * acknowledgement. */
 #include "protocols/nats/js.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ int domi_js_add_number(domus_appender *headers, const char *name, uint64_t numbe
     return domus_nats_headers_add(headers, name, text);
 }
 
-static int read_ack(const json_t *json, domus_nats_stream_ack *ret_ack)
+static int read_ack_from_json(const json_t *json, domus_nats_stream_ack *ret_ack)
 {
     domus_nats_stream_ack ack = {0};
 
@@ -32,7 +32,7 @@ int domi_js_read_ack(const domus_answer *answer, domus_nats_stream_ack *ret_ack)
 
     if (error != 0)
         return error;
-    error = read_ack(json, ret_ack);
+    error = read_ack_from_json(json, ret_ack);
     json_decref(json);
     return error;
 }

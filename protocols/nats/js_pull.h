@@ -13,26 +13,27 @@ typedef struct domi_js_consumer {
     domus_slice create; /* JSON of the request that makes the consumer; owned */
     uint64_t random;
     uint64_t subscription;
-    /* number of the current fetch, which is the last token of the inbox */
+    /* number of the consumer's current fetch, which is the last token of the reply subject */
     uint64_t fetches;
-    uint64_t bytes; /* bytes of `messages` */
+    uint64_t bytes; /* size of what `messages` hold, in bytes */
     /* messages that have come and were not fetched, `count` of them; owned */
     domus_nats_stream_message *messages;
     uint32_t count;
     uint32_t bytes_max;
     bool is_open;   /* the server has confirmed that the consumer exists */
-    bool is_busy;   /* a fetch is opening the consumer; further asks are put aside */
-    bool is_ended;  /* the server has ended the current fetch */
-    bool is_shared; /* the consumer has a name, by which others may use it, too */
-    int error;      /* error of the fetch that has ended */
+    bool is_busy;   /* a fetch is opening the consumer; asks that come meanwhile are put aside */
+    bool is_ended;  /* the server has told the end of the current fetch */
+    bool is_shared; /* the consumer has a name that the user gave, so others may use it, too */
+    int error;      /* error with which the server has ended the current fetch; 0: none */
     char inbox[DOMI_JS_INBOX_SIZE];
     char stream[DOMUS_NATS_STREAM_NAME_MAX + 1];
     /* name of the consumer; "": the server has not told it yet */
     char name[DOMUS_NATS_STREAM_NAME_MAX + 1];
 } domi_js_consumer;
 
-/* Subscribe to the inbox, if that was not done, and make the consumer (js_consumer_open.c). The
- * answers are handled by domi_js_consumer_subscribed() and domi_js_consumer_made(). */
+/* Open a consumer in two steps (js_consumer_open.c): subscribe to its inbox, if that was not done,
+ * then make the consumer on the server. domi_js_consumer_subscribed() handles the answer to the
+ * first step, domi_js_consumer_made() the answer to the second. */
 int domi_js_consumer_subscribe(domus_stack *stack, const domi_js_consumer *consumer,
                                domus_resumed *then);
 int domi_js_consumer_subscribed(domi_js_consumer *consumer, const domus_answer *answer);
@@ -40,12 +41,12 @@ int domi_js_consumer_make(domus_stack *stack, const domi_js_consumer *consumer,
                           domus_resumed *then);
 int domi_js_consumer_made(domi_js_consumer *consumer, const domus_answer *answer);
 
-/* Bytes of the frame of a fetch's row (js_fetch.c). */
+/* Bytes of the frame of a DOMUS_SEQUENCE that serves a fetch (js_fetch.c). */
 #define DOMI_JS_FETCH_FRAME 64u
 
 int domi_js_serve_fetch(domus_stack *stack, void *self, const void *payload);
 
-/* Keep a message that comes when no fetch waits for it. */
+/* Keep a message of the consumer that comes while no fetch waits for it. */
 int domi_js_take_message(domus_stack *stack, void *self, const void *payload);
 
 #endif

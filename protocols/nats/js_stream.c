@@ -1,4 +1,4 @@
-/* The actor of a stream (domus/nats_stream.h). */
+/* The actor of a stream (domus/nats_stream.h), and the functions that make and send a publish. */
 #include "protocols/nats/js.h"
 
 #include <domus/await.h>
@@ -12,14 +12,17 @@ static const domus_slice no_bytes = {NULL, 0, 0};
 
 /* --- publishing ------------------------------------------------------------------------------- */
 
-/* Make a block of headers: first those of the message, then those for the fields of the publish. */
-static int make_headers(const domus_nats_stream_publish *publish, domus_slice *ret_headers)
+/* Make the headers of a message that is published to a stream: those that the user gave, then those
+ * that the fields of the publish stand for, such as its id. */
+static int make_headers_of_publish(const domus_nats_stream_publish *publish,
+                                   domus_slice *ret_headers)
 {
     domus_slice given = publish->message.headers;
     domus_appender headers = {0};
     int error = 0;
 
-    if (given.size > 2) /* the empty line at its end is left out */
+    /* the empty line at the end of the user's headers is left out, because more headers follow */
+    if (given.size > 2)
         error = domus_append(&headers, domus_slice_data(given), given.size - 2);
     if (error == 0 && publish->id[0] != '\0')
         error = domus_nats_headers_add(&headers, "Nats-Msg-Id", publish->id);
@@ -34,13 +37,14 @@ static int make_headers(const domus_nats_stream_publish *publish, domus_slice *r
     return error;
 }
 
-static bool needs_no_headers(const domus_nats_stream_publish *publish)
+static bool needs_no_added_headers(const domus_nats_stream_publish *publish)
 {
     return publish->id[0] == '\0' && publish->expected_last == DOMUS_NATS_ANY_SEQUENCE &&
            publish->expected_last_of_subject == DOMUS_NATS_ANY_SEQUENCE;
 }
 
-/* Send the message of the current ask, which keeps what it owns. */
+/* Send the message of the current ask to the server; the ask keeps what it owns, so the message
+ * shares it. */
 static int send_message_of_ask(domus_stack *stack, const domi_js *js, domus_resumed *then)
 {
     const domus_nats_stream_publish *asked = domus_asked(stack, &domus_nats_stream_publish_type);
@@ -55,10 +59,10 @@ static int send_message_of_ask(domus_stack *stack, const domi_js *js, domus_resu
     int error = domus_slice_keep(asked->message.subject, &request.subject);
     if (error == 0)
         error = domus_slice_keep(asked->message.payload, &request.payload);
-    if (error == 0 && needs_no_headers(asked))
+    if (error == 0 && needs_no_added_headers(asked))
         error = domus_slice_keep(asked->message.headers, &request.headers);
     else if (error == 0)
-        error = make_headers(asked, &request.headers);
+        error = make_headers_of_publish(asked, &request.headers);
     if (error == 0)
         error = domus_ask(stack, js->client, &domus_nats_request_type, &request, then);
     if (error < 0)
@@ -66,7 +70,7 @@ static int send_message_of_ask(domus_stack *stack, const domi_js *js, domus_resu
     return error;
 }
 
-static int reply_ack(domus_stack *stack, domi_js *js, const domus_answer *answer)
+static int reply_with_publish_ack(domus_stack *stack, domi_js *js, const domus_answer *answer)
 {
     domus_nats_stream_ack ack;
     int error = domi_js_note(js, domi_js_read_ack(answer, &ack));
@@ -86,15 +90,15 @@ DOMUS_SEQUENCE(serve_publish, char)
     }
     DOMI_JS_AWAIT_OPEN(stack, js, then, answer);
     DOMUS_AWAIT(send_message_of_ask(stack, js, then));
-    return reply_ack(stack, js, answer);
+    return reply_with_publish_ack(stack, js, answer);
     DOMUS_END;
 }
 
 /* --- getting a message ------------------------------------------------------------------------ */
 
-static int check_get(const domus_nats_stream_get *get)
+static int check_stream_get(const domus_nats_stream_get *get)
 {
-    if (get == NULL) /* in the first turn the ask is always there */
+    if (get == NULL) /* `get` is not NULL in the first turn of a sequence */
         return -EINVAL;
     size_t size = strnlen(get->subject, sizeof get->subject);
     bool is_subject =
@@ -112,7 +116,7 @@ static int ask_for_message(domus_stack *stack, const domi_js *js, domus_resumed 
     return domi_js_ask_message(stack, js, get->sequence, get->subject, then);
 }
 
-static int reply_message(domus_stack *stack, domi_js *js, const domus_answer *answer)
+static int reply_with_message(domus_stack *stack, domi_js *js, const domus_answer *answer)
 {
     domus_nats_stream_message message;
     int error = domi_js_note(js, domi_js_read_message(answer, &message));
@@ -131,21 +135,21 @@ DOMUS_SEQUENCE(serve_get, char)
 
     DOMUS_BEGIN;
     {
-        int error = check_get(message);
+        int error = check_stream_get(message);
         if (error != 0)
             return error;
     }
     DOMI_JS_AWAIT_OPEN(stack, js, then, answer);
     DOMUS_AWAIT(ask_for_message(stack, js, then));
-    return reply_message(stack, js, answer);
+    return reply_with_message(stack, js, answer);
     DOMUS_END;
 }
 
 /* --- purging the stream ----------------------------------------------------------------------- */
 
-static int check_purge(const domus_nats_stream_purge *purge)
+static int check_stream_purge(const domus_nats_stream_purge *purge)
 {
-    if (purge == NULL) /* in the first turn the ask is always there */
+    if (purge == NULL) /* `purge` is not NULL in the first turn of a sequence */
         return -EINVAL;
     size_t size = strnlen(purge->subject, sizeof purge->subject);
     if (purge->below > INT64_MAX || purge->keep > INT64_MAX ||
@@ -155,7 +159,7 @@ static int check_purge(const domus_nats_stream_purge *purge)
     return 0;
 }
 
-static int ask_purge(domus_stack *stack, const domi_js *js, domus_resumed *then)
+static int ask_server_to_purge(domus_stack *stack, const domi_js *js, domus_resumed *then)
 {
     const domus_nats_stream_purge *purge = domus_asked(stack, &domus_nats_stream_purge_type);
     domus_slice body = no_bytes;
@@ -170,7 +174,7 @@ static int ask_purge(domus_stack *stack, const domi_js *js, domus_resumed *then)
     return domi_js_ask(stack, js->client, body, then, "$JS.API.STREAM.PURGE.%s", js->stream);
 }
 
-static int reply_count(domus_stack *stack, domi_js *js, const domus_answer *answer)
+static int reply_with_purged_count(domus_stack *stack, domi_js *js, const domus_answer *answer)
 {
     domus_nats_stream_count count;
     json_t *json = NULL;
@@ -189,19 +193,19 @@ DOMUS_SEQUENCE(serve_purge, char)
 
     DOMUS_BEGIN;
     {
-        int error = check_purge(message);
+        int error = check_stream_purge(message);
         if (error != 0)
             return error;
     }
     DOMI_JS_AWAIT_OPEN(stack, js, then, answer);
-    DOMUS_AWAIT(ask_purge(stack, js, then));
-    return reply_count(stack, js, answer);
+    DOMUS_AWAIT(ask_server_to_purge(stack, js, then));
+    return reply_with_purged_count(stack, js, answer);
     DOMUS_END;
 }
 
 /* --- status and removal of the stream --------------------------------------------------------- */
 
-static int reply_status(domus_stack *stack, domi_js *js, const domus_answer *answer)
+static int reply_with_stream_status(domus_stack *stack, domi_js *js, const domus_answer *answer)
 {
     domus_nats_stream_status status;
     int error = domi_js_note(js, domi_js_read_status(answer, &status));
@@ -217,7 +221,7 @@ DOMUS_SEQUENCE(serve_look, char)
     DOMI_JS_AWAIT_OPEN(stack, js, then, answer);
     DOMUS_AWAIT(
         domi_js_ask(stack, js->client, no_bytes, then, "$JS.API.STREAM.INFO.%s", js->stream));
-    return reply_status(stack, js, answer);
+    return reply_with_stream_status(stack, js, answer);
     DOMUS_END;
 }
 
@@ -243,7 +247,7 @@ static void on_stop(domus_stack *stack, void *self)
     domus_slice_free(js->create);
 }
 
-/* Reset the state for a restart; the configuration of the stream stays. */
+/* Reset the actor's state for a restart; the configuration of the stream stays. */
 static int on_restart(domus_stack *stack, void *self, int error)
 {
     domi_js *js = self;

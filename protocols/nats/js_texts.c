@@ -1,4 +1,4 @@
-/* Numbers, times and base64 as JetStream writes them, and names of inboxes. */
+/* Reads numbers, times and base64 as JetStream writes them, and makes names of inboxes. */
 #include "protocols/nats/js.h"
 
 #include <errno.h>
@@ -26,19 +26,19 @@ int domi_js_read_number(const char *text, size_t size, uint64_t *ret_number)
 
 /* Returns the days from 1970-01-01 to a day of the Gregorian calendar. Years begin with March here,
  * so that a leap day is the last day of its year. */
-static uint64_t count_days(uint64_t year, uint64_t month, uint64_t day)
+static uint64_t count_days_since_1970(uint64_t year, uint64_t month, uint64_t day)
 {
     uint64_t years = month > 2 ? year : year - 1;
     uint64_t months = month > 2 ? month - 3 : month + 9;
     uint64_t days = years * 365 + years / 4 - years / 100 + years / 400;
 
-    /* 719468 is the number of days up to 1970 in this count */
+    /* 719468 is the number of days before 1970-01-01, counted from March of year 0 */
     return days + (153 * months + 2) / 5 + day - 1 - 719468;
 }
 
 /* Read the digits behind the decimal point of a second. Returns false if there are none, or too
  * many. */
-static bool read_fraction(const char *text, size_t size, uint64_t *ret_ns)
+static bool read_fraction_of_second(const char *text, size_t size, uint64_t *ret_ns)
 {
     uint64_t ns = 0;
 
@@ -54,7 +54,7 @@ static bool read_fraction(const char *text, size_t size, uint64_t *ret_ns)
 uint64_t domi_js_read_time(const char *text, size_t size)
 {
     static const char form[] = "0000-00-00T00:00:00";
-    uint64_t parts[6]; /* year, month, day, hour, minute, second */
+    uint64_t parts[6]; /* in this order: year, month, day, hour, minute, second */
     uint64_t ns = 0;
     size_t at = 0;
 
@@ -69,18 +69,19 @@ uint64_t domi_js_read_time(const char *text, size_t size)
             return 0;
         at++;
     }
-    at--; /* there is no separator behind the second */
-    if (size > sizeof form && !read_fraction(text + at, size - 1 - at, &ns))
+    at--; /* the last part, the second, has no separator behind it, so `at` steps back */
+    if (size > sizeof form && !read_fraction_of_second(text + at, size - 1 - at, &ns))
         return 0;
     if (parts[0] < 1970 || parts[0] > 2261 || parts[1] - 1 > 11 || parts[2] - 1 > 30 ||
         parts[3] > 23 || parts[4] > 59 || parts[5] > 60)
         return 0;
-    uint64_t minutes = (count_days(parts[0], parts[1], parts[2]) * 24 + parts[3]) * 60 + parts[4];
+    uint64_t minutes =
+        (count_days_since_1970(parts[0], parts[1], parts[2]) * 24 + parts[3]) * 60 + parts[4];
     return (minutes * 60 + parts[5]) * SECOND_NS + ns;
 }
 
-/* Returns the six bits for a character of base64; 64 for any other character. */
-static uint32_t value_of_base64(char c)
+/* Returns the six bits that a character of base64 stands for; 64 for any other character. */
+static uint32_t value_of_base64_character(char c)
 {
     if (c >= 'A' && c <= 'Z')
         return (uint32_t)(c - 'A');
@@ -104,7 +105,7 @@ int64_t domi_js_read_base64(const char *text, size_t size, char *to)
         size_t given = i + 4 == size ? 4 - padding : 4;
         uint32_t bits = 0;
         for (size_t k = 0; k < 4; k++) {
-            uint32_t six = k < given ? value_of_base64(text[i + k]) : 0;
+            uint32_t six = k < given ? value_of_base64_character(text[i + k]) : 0;
             if (six > 63)
                 return -EPROTO;
             bits = bits << 6 | six;
@@ -120,12 +121,14 @@ uint64_t domi_js_seed(uint64_t seed)
     static const char place = 0;
 
     if (seed == 0 && getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
-        /* at boot, when the kernel has no random bytes yet, an address must do */
+        /* at boot the kernel may have no random bytes yet, so the address of a variable is the
+         * seed */
         return (uint64_t)(uintptr_t)&place;
     return seed;
 }
 
-uint64_t domi_js_draw(uint64_t *random) /* Returns the next number of the generator splitmix64. */
+/* Returns the actor's next random number, by the generator splitmix64. */
+uint64_t domi_js_draw(uint64_t *random)
 {
     uint64_t bits = *random += UINT64_C(0x9e3779b97f4a7c15);
 

@@ -11,7 +11,7 @@
 
 #include <domus/nats_kv.h>
 
-/* Bytes of the subject of a key or pattern, with a zero at its end. */
+/* Bytes of the subject of a key or of a pattern of keys, with the zero at its end. */
 #define DOMI_KV_SUBJECT_SIZE (DOMUS_NATS_KV_BUCKET_MAX + DOMUS_NATS_KV_KEY_MAX + 8)
 
 /* The state of a bucket's actor. */
@@ -21,7 +21,7 @@ typedef struct domi_kv {
     char bucket[DOMUS_NATS_KV_BUCKET_MAX + 1];
 } domi_kv;
 
-/* Bytes of the frames of the rows for gets and changes (kv_change.c). */
+/* Bytes of the frames of the DOMUS_SEQUENCEs that serve gets and changes (kv_change.c). */
 #define DOMI_KV_FRAME 64u
 
 int domi_kv_serve_get(domus_stack *stack, void *self, const void *payload);
@@ -31,10 +31,10 @@ int domi_kv_serve_put(domus_stack *stack, void *self, const void *payload);
 
 bool domi_kv_is_bucket(const char *text);
 
-/* Returns whether the text is a valid key, or a pattern of keys. */
+/* Returns whether a text is a valid key, or a valid pattern of keys. */
 bool domi_kv_is_pattern(const char *text);
 
-/* Make the subject of a key or pattern. Bucket and key were checked before. */
+/* Make the subject of a key or pattern of keys. The caller has checked bucket and key. */
 void domi_kv_make_subject(const char *bucket, const char *key, char subject[DOMI_KV_SUBJECT_SIZE]);
 
 /* --- entries (kv_entry.c) --------------------------------------------------------------------- */
@@ -49,49 +49,49 @@ int domi_kv_read_entry(const char *bucket, const domus_nats_stream_message *mess
 
 #define DOMI_KV_BACKOFF_MIN UINT64_C(10000000)
 #define DOMI_KV_BACKOFF_MAX UINT64_C(5000000000)
-/* bytes of messages that wait until their consumer is made, at most */
+/* bytes of a watch's messages that may wait until the consumer is made, at most */
 #define DOMI_KV_ASIDE_MAX (UINT32_C(8) << 20)
-/* rounds (consumers) that a list may need, at most */
+/* rounds that a list of keys may need before it fails; each round is a consumer */
 #define DOMI_KV_ROUNDS_MAX 4u
 
-/* The keys of a list (kv_list.c). */
+/* The keys that a list has got so far (kv_list.c). */
 typedef struct domi_kv_keys {
     char *bytes;
-    uint32_t *slots; /* offset in `bytes` of each key, at the place of its hash; 0: a free place */
+    uint32_t *slots; /* hash table: a slot has the offset of a key in `bytes`, or 0 if it is free */
     uint32_t size;
     uint32_t room;
-    uint32_t slots_count; /* number of slots, a power of two */
-    uint32_t count;       /* number of keys, including those that were deleted meanwhile */
+    uint32_t slots_count; /* number of slots in the hash table, a power of two */
+    uint32_t count; /* number of keys in the table, including keys that were deleted meanwhile */
 } domi_kv_keys;
 
 /* The state of an actor that serves a watch or a list. */
 typedef struct domi_kv_watch {
     domus_address client;
-    domus_nats_kv_watch options; /* options of the watch, whose `to` is always an actor */
+    domus_nats_kv_watch options; /* options of the watch, in which `to` is always an actor */
     uint64_t random;
-    /* number of the current round and its consumer; it tags the subscription */
+    /* number of the current round and its consumer, and the tag of its subscription */
     uint64_t round;
-    uint64_t subscription; /* number of the subscription; 0: there is none */
-    uint64_t next;         /* sequence number of the consumer's next delivery */
-    uint64_t there;        /* entries that existed when the round began */
-    /* entries that the round has delivered; in a list each key counts once */
+    uint64_t subscription; /* number of the subscription of the current round; 0: there is none */
+    uint64_t next;         /* sequence number that the consumer's next delivery must have */
+    uint64_t there;        /* entries that existed when the current round began */
+    /* entries that the current round has delivered; in a list each key counts once */
     uint64_t met;
-    /* revision of the last entry that was sent to the watcher; 0: none was */
+    /* revision of the last entry that was sent to the watcher; 0: none was sent */
     uint64_t last;
-    uint64_t heard_ns; /* time at which the server has last sent something */
+    uint64_t heard_ns; /* time at which the server has last sent something to this watch */
     uint64_t backoff_ns;
-    uint64_t aside; /* bytes of the messages that were put aside */
-    /* no timer was to be had for the next round, so the next beat begins it */
+    uint64_t aside; /* bytes of the messages that were put aside until the consumer is made */
+    /* there was no timer for the next round, so the next heartbeat check begins that round */
     bool has_no_timer;
-    bool is_opening;      /* the consumer is being made; its messages are put aside */
-    bool is_live;         /* the consumer is made; its messages are handled */
-    bool is_accepted;     /* the ask was answered */
+    bool is_opening;      /* the round's consumer is being made, and its messages are put aside */
+    bool is_live;         /* the round's consumer is made, and its messages are handled */
+    bool is_accepted;     /* the ask for the watch was answered, or the ask for the list was kept */
     bool is_initial_told; /* the watcher was told that all initial entries have come */
     bool is_list;
-    domus_kept asked;               /* the ask for a list, once it is kept */
-    domi_kv_keys keys;              /* the keys that a list has got in this round */
-    uint64_t seed;                  /* seed of the hashes of keys */
-    char inbox[DOMI_JS_INBOX_SIZE]; /* inbox of the current round */
+    domus_kept asked;               /* for a list: the kept ask, which its keys will answer */
+    domi_kv_keys keys;              /* for a list: the keys that have come in this round */
+    uint64_t seed;                  /* seed of the hashes of `keys` */
+    char inbox[DOMI_JS_INBOX_SIZE]; /* inbox to which the consumer of the current round delivers */
     char bucket[DOMUS_NATS_KV_BUCKET_MAX + 1];
 } domi_kv_watch;
 
@@ -101,33 +101,35 @@ extern const domus_behaviour domi_kv_watch_behaviour;
  * which were not sent to the watcher yet (kv_round.c). Returns as domus_ask(). */
 int domi_kv_begin_round(domus_stack *stack, domi_kv_watch *watch);
 
-/* End the round, if there is one: no further message of it is handled (kv_end.c). */
+/* End the current round of a watch, if there is one: no further message of it is handled
+ * (kv_end.c). */
 void domi_kv_end_round(domus_stack *stack, domi_kv_watch *watch);
 
-/* End the round, and begin another one a little later. */
+/* End the current round of a watch, and begin another one after a short delay, which grows. */
 void domi_kv_retry(domus_stack *stack, domi_kv_watch *watch);
 
-/* The event, without a payload, that begins the next round. */
+/* The event, without a payload, on which a watch begins its next round. */
 extern const domus_type domi_kv_again_type;
 
-/* Give up the watch with `error`: the asker or the watcher gets the error, and the actor ends.
- * Returns `error`. */
+/* Give up a watch or list with `error`: its asker or its watcher gets the error, and its actor
+ * ends. Returns `error`. */
 int domi_kv_give_up(domus_stack *stack, domi_kv_watch *watch, int error);
 
 /* Tell the watcher that all initial entries have come (kv_told.c). If it accepts no notice, the
  * round ends. Returns 0. */
 int domi_kv_tell_initial(domus_stack *stack, domi_kv_watch *watch);
 
-/* Handle a message of the round. */
+/* Handle a message that the server has delivered in the current round of a watch. */
 int domi_kv_hear(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message);
 
-/* Answer a list with its keys, and end the actor (kv_list.c). Returns 0. */
+/* Answer the ask for a list with the keys, and end the actor of the list (kv_list.c). Returns 0. */
 int domi_kv_end_list(domus_stack *stack, domi_kv_watch *watch);
 
-/* Free the keys of a list. */
+/* Free the keys that a list has got. */
 void domi_kv_drop_list(domi_kv_watch *watch);
 
-/* Add an entry to a list. Returns 0; -E2BIG; -ENOMEM. */
+/* Add the key of an entry to a list, or remove it if the entry is a delete. Returns 0; -E2BIG;
+ * -ENOMEM. */
 int domi_kv_add_to_list(domi_kv_watch *watch, const domus_nats_kv_entry *entry);
 
 #endif

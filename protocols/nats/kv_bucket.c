@@ -1,4 +1,4 @@
-/* The actor of a bucket (domus/nats_kv.h). */
+/* The actor of a bucket of keys and values (domus/nats_kv.h). */
 #include "protocols/nats/kv.h"
 
 #include <domus/await.h>
@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* messages that may wait for a watch: as many as an actor may have */
+/* messages that may wait in the mailbox of a watch's actor: the most that any actor may have */
 #define WATCH_MAILBOX 65535u
 
 /* --- watches and lists ------------------------------------------------------------------------ */
 
-/* Spawn the actor for a watch or list, and forward the current ask to it. */
-static int pass_ask_to_new_actor(domus_stack *stack, domi_kv *kv)
+/* Spawn the actor of a watch or list, and forward the current ask to it. */
+static int forward_ask_to_new_watch_actor(domus_stack *stack, domi_kv *kv)
 {
     const domus_spawn_options options = {.mailbox_max = WATCH_MAILBOX};
     domi_kv_watch watch = {.client = kv->js.client, .random = domi_js_draw(&kv->random)};
@@ -36,13 +36,13 @@ DOMUS_SEQUENCE(serve_watch, char)
 
     DOMUS_BEGIN;
     DOMI_JS_AWAIT_OPEN(stack, &kv->js, then, answer);
-    return pass_ask_to_new_actor(stack, kv);
+    return forward_ask_to_new_watch_actor(stack, kv);
     DOMUS_END;
 }
 
 /* --- status and removal of the bucket --------------------------------------------------------- */
 
-static int reply_status(domus_stack *stack, domi_kv *kv, const domus_answer *answer)
+static int reply_with_bucket_status(domus_stack *stack, domi_kv *kv, const domus_answer *answer)
 {
     domus_nats_stream_status stream;
     int error = domi_js_note(&kv->js, domi_js_read_status(answer, &stream));
@@ -72,7 +72,7 @@ DOMUS_SEQUENCE(serve_look, char)
     DOMI_JS_AWAIT_OPEN(stack, &kv->js, then, answer);
     DOMUS_AWAIT(domi_js_ask(stack, kv->js.client, (domus_slice){NULL, 0, 0}, then,
                             "$JS.API.STREAM.INFO.%s", kv->js.stream));
-    return reply_status(stack, kv, answer);
+    return reply_with_bucket_status(stack, kv, answer);
     DOMUS_END;
 }
 
@@ -98,7 +98,7 @@ static void on_stop(domus_stack *stack, void *self)
     domus_slice_free(kv->js.create);
 }
 
-/* Reset the state for a restart; the configuration of the bucket stays. */
+/* Reset the state of the bucket's actor for a restart; the configuration of the bucket stays. */
 static int on_restart(domus_stack *stack, void *self, int error)
 {
     domi_kv *kv = self;
@@ -128,8 +128,8 @@ static const domus_behaviour bucket = {
 };
 
 /* Write the configuration of a bucket's stream as JSON, as other clients of NATS do. */
-static int write_config(const domi_kv *kv, const domus_nats_kv_config *config,
-                        domus_slice *ret_json)
+static int write_config_of_bucket(const domi_kv *kv, const domus_nats_kv_config *config,
+                                  domus_slice *ret_json)
 {
     char subjects[DOMI_KV_SUBJECT_SIZE];
 
@@ -163,7 +163,8 @@ int domus_nats_kv_open(domus_stack *stack, const domus_nats_kv_options *options,
     memcpy(kv.bucket, options->bucket, strlen(options->bucket));
     (void)snprintf(kv.js.stream, sizeof kv.js.stream, "KV_%s", kv.bucket);
     kv.random = domi_js_seed(options->seed);
-    int error = options->create != NULL ? write_config(&kv, options->create, &kv.js.create) : 0;
+    int error =
+        options->create != NULL ? write_config_of_bucket(&kv, options->create, &kv.js.create) : 0;
     if (error == 0)
         error = domus_spawn(stack, &bucket, &kv, ret_bucket);
     if (error != 0)

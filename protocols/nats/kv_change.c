@@ -14,12 +14,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRIES_MAX 3u /* tries of a create that finds a marker of a delete, at most */
+/* how often a create is tried when the key has the marker of a delete, at most */
+#define TRIES_MAX 3u
 
 /* --- get -------------------------------------------------------------------------------------- */
 
-static int ask_entry(domus_stack *stack, const domi_kv *kv, uint64_t revision, const char *key,
-                     domus_resumed *then)
+static int ask_for_entry(domus_stack *stack, const domi_kv *kv, uint64_t revision, const char *key,
+                         domus_resumed *then)
 {
     char subject[DOMI_KV_SUBJECT_SIZE];
 
@@ -27,10 +28,10 @@ static int ask_entry(domus_stack *stack, const domi_kv *kv, uint64_t revision, c
     return domi_js_ask_message(stack, &kv->js, revision, subject, then);
 }
 
-/* Read the newest entry of a key, which may be a delete. Ownership: the entry is the caller's;
- * after an error `ret_entry` is unchanged. */
-static int read_entry(const domi_kv *kv, const domus_answer *answer, const char *key,
-                      domus_nats_kv_entry *ret_entry)
+/* Read an entry from the server's answer to a get; the entry may be a delete. Ownership: the entry
+ * is the caller's; after an error `ret_entry` is unchanged. */
+static int read_entry_of_answer(const domi_kv *kv, const domus_answer *answer, const char *key,
+                                domus_nats_kv_entry *ret_entry)
 {
     domus_nats_stream_message message;
     domus_nats_kv_entry entry;
@@ -40,7 +41,7 @@ static int read_entry(const domi_kv *kv, const domus_answer *answer, const char 
         return error;
     error = domi_kv_read_entry(kv->bucket, &message, &entry);
     if (error == 0 && !domus_slice_equals(domus_nats_kv_key(&entry), key, strlen(key)))
-        error = -ENOENT; /* the revision belongs to another key */
+        error = -ENOENT; /* the message with this revision belongs to another key */
     if (error == 0)
         *ret_entry = entry;
     else
@@ -48,14 +49,14 @@ static int read_entry(const domi_kv *kv, const domus_answer *answer, const char 
     return error;
 }
 
-static int reply_entry(domus_stack *stack, domi_kv *kv, const domus_answer *answer)
+static int reply_with_entry(domus_stack *stack, domi_kv *kv, const domus_answer *answer)
 {
     const domus_nats_kv_get *get = domus_asked(stack, &domus_nats_kv_get_type);
     domus_nats_kv_entry entry = {0};
 
     if (get == NULL)
         return -ECANCELED;
-    int error = domi_js_note(&kv->js, read_entry(kv, answer, get->key, &entry));
+    int error = domi_js_note(&kv->js, read_entry_of_answer(kv, answer, get->key, &entry));
     if (error != 0)
         return error;
     if (entry.operation == DOMUS_NATS_KV_PUT)
@@ -71,7 +72,7 @@ static int ask_for_entry_of_get(domus_stack *stack, const domi_kv *kv, domus_res
 {
     const domus_nats_kv_get *get = domus_asked(stack, &domus_nats_kv_get_type);
 
-    return get != NULL ? ask_entry(stack, kv, get->revision, get->key, then) : -ECANCELED;
+    return get != NULL ? ask_for_entry(stack, kv, get->revision, get->key, then) : -ECANCELED;
 }
 
 DOMUS_SEQUENCE(serve_get, char)
@@ -87,20 +88,20 @@ DOMUS_SEQUENCE(serve_get, char)
     }
     DOMI_JS_AWAIT_OPEN(stack, &kv->js, then, answer);
     DOMUS_AWAIT(ask_for_entry_of_get(stack, kv, then));
-    return reply_entry(stack, kv, answer);
+    return reply_with_entry(stack, kv, answer);
     DOMUS_END;
 }
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-/* The variables of a change between its turns. */
+/* The variables that a change of a key keeps between its turns. */
 typedef struct change {
-    uint64_t expected; /* revision that the key must have */
+    uint64_t expected; /* revision that the key must have for the change to be stored */
     uint32_t tries;
     bool is_conditional;
 } change;
 
-static int check_put(const domus_nats_kv_put *put)
+static int check_kv_put(const domus_nats_kv_put *put)
 {
     if (put == NULL || put->operation > DOMUS_NATS_KV_PURGE ||
         put->condition > DOMUS_NATS_KV_IF_REVISION)
@@ -111,8 +112,9 @@ static int check_put(const domus_nats_kv_put *put)
     return domus_nats_kv_check_key(put->key);
 }
 
-/* Add the id because of which only one change of the key at this revision is stored. */
-static int add_id(domus_appender *headers, const char *key, uint64_t revision)
+/* Add a header with the id of the change, so that the server stores only one change of the key at
+ * this revision. */
+static int add_id_of_change(domus_appender *headers, const char *key, uint64_t revision)
 {
     char id[DOMUS_NATS_KV_KEY_MAX + 24];
 
@@ -120,8 +122,9 @@ static int add_id(domus_appender *headers, const char *key, uint64_t revision)
     return domus_nats_headers_add(headers, "Nats-Msg-Id", id);
 }
 
-/* Make the headers of a change; a put without a condition has none. */
-static int make_headers(const domus_nats_kv_put *put, const change *frame, domus_slice *ret_headers)
+/* Make the headers of a change of a key; a put without a condition has no headers. */
+static int make_headers_of_change(const domus_nats_kv_put *put, const change *frame,
+                                  domus_slice *ret_headers)
 {
     domus_appender headers = {0};
     int error = 0;
@@ -134,7 +137,7 @@ static int make_headers(const domus_nats_kv_put *put, const change *frame, domus
         error =
             domi_js_add_number(&headers, "Nats-Expected-Last-Subject-Sequence", frame->expected);
     if (error == 0 && frame->is_conditional && frame->expected != 0)
-        error = add_id(&headers, put->key, frame->expected);
+        error = add_id_of_change(&headers, put->key, frame->expected);
     if (error == 0 && put->operation != DOMUS_NATS_KV_PUT)
         error = domus_nats_headers_add(&headers, "KV-Operation",
                                        put->operation == DOMUS_NATS_KV_DELETE ? "DEL" : "PURGE");
@@ -146,7 +149,8 @@ static int make_headers(const domus_nats_kv_put *put, const change *frame, domus
     return error;
 }
 
-/* Send the change. The ask keeps the value, because a create may be sent again. */
+/* Send the change to the server. The ask keeps the value, too, because a create may be sent
+ * again. */
 static int send_change(domus_stack *stack, const domi_kv *kv, const change *frame,
                        domus_resumed *then)
 {
@@ -159,7 +163,7 @@ static int send_change(domus_stack *stack, const domi_kv *kv, const change *fram
     domi_kv_make_subject(kv->bucket, put->key, subject);
     int error = domus_nats_set_subject(&request, subject);
     if (error == 0)
-        error = make_headers(put, frame, &request.headers);
+        error = make_headers_of_change(put, frame, &request.headers);
     if (error == 0)
         error = domus_slice_keep(put->value, &request.payload);
     if (error == 0)
@@ -169,17 +173,18 @@ static int send_change(domus_stack *stack, const domi_kv *kv, const change *fram
     return error;
 }
 
-/* Handle the answer to a change. `ret_again` is set if the key may have the marker of a delete, so
- * that the create must be tried again at the marker's revision. Returns as a handler does. */
-static int handle_ack(domus_stack *stack, domi_kv *kv, change *frame, const domus_answer *answer,
-                      bool *ret_again)
+/* Handle the server's answer to a change. `ret_again` is set if the key may have the marker of a
+ * delete, so that the create must be tried again at the marker's revision. Returns as a handler
+ * does. */
+static int handle_answer_to_change(domus_stack *stack, domi_kv *kv, change *frame,
+                                   const domus_answer *answer, bool *ret_again)
 {
     const domus_nats_kv_put *put = domus_asked(stack, &domus_nats_kv_put_type);
     domus_nats_stream_ack ack;
     int error = domi_js_note(&kv->js, domi_js_read_ack(answer, &ack));
 
     if (error == 0 && ack.duplicate)
-        error = -EEXIST; /* another change at this revision was stored */
+        error = -EEXIST; /* another change of the key at this revision was stored */
     if (error == 0)
         return domus_reply(stack, &domus_nats_kv_revision_type,
                            &(domus_nats_kv_revision){ack.sequence});
@@ -188,24 +193,24 @@ static int handle_ack(domus_stack *stack, domi_kv *kv, change *frame, const domu
     return error;
 }
 
-static int ask_marker(domus_stack *stack, const domi_kv *kv, domus_resumed *then)
+static int ask_for_delete_marker(domus_stack *stack, const domi_kv *kv, domus_resumed *then)
 {
     const domus_nats_kv_put *put = domus_asked(stack, &domus_nats_kv_put_type);
 
-    return put != NULL ? ask_entry(stack, kv, 0, put->key, then) : -ECANCELED;
+    return put != NULL ? ask_for_entry(stack, kv, 0, put->key, then) : -ECANCELED;
 }
 
-/* Read the revision of a delete's marker, and use it for the change. Returns -EEXIST if the key has
- * a value. */
-static int use_marker_revision(domus_stack *stack, const domi_kv *kv, change *frame,
-                               const domus_answer *answer)
+/* Read the revision of a delete's marker, and let the create expect that revision. Returns -EEXIST
+ * if the key has a value. */
+static int use_revision_of_delete_marker(domus_stack *stack, const domi_kv *kv, change *frame,
+                                         const domus_answer *answer)
 {
     const domus_nats_kv_put *put = domus_asked(stack, &domus_nats_kv_put_type);
     domus_nats_kv_entry entry = {0};
 
     if (put == NULL)
         return -ECANCELED;
-    int error = read_entry(kv, answer, put->key, &entry);
+    int error = read_entry_of_answer(kv, answer, put->key, &entry);
     domus_slice_free(entry.bytes);
     if (error != 0 && error != -ENOENT)
         return error;
@@ -222,8 +227,8 @@ DOMUS_SEQUENCE(serve_put, change)
     DOMUS_BEGIN;
     {
         const domus_nats_kv_put *put = message;
-        int error = check_put(put);
-        if (error != 0 || put == NULL) /* in the first turn the ask is always there */
+        int error = check_kv_put(put);
+        if (error != 0 || put == NULL) /* `message` is not NULL in the first turn of a sequence */
             return error;
         frame->is_conditional = put->condition != DOMUS_NATS_KV_ALWAYS;
         frame->expected = put->condition == DOMUS_NATS_KV_IF_REVISION ? put->revision : 0;
@@ -233,13 +238,13 @@ DOMUS_SEQUENCE(serve_put, change)
         DOMUS_AWAIT(send_change(stack, kv, frame, then));
         {
             bool is_again = false;
-            int result = handle_ack(stack, kv, frame, answer, &is_again);
+            int result = handle_answer_to_change(stack, kv, frame, answer, &is_again);
             if (!is_again)
                 return result;
         }
-        DOMUS_AWAIT(ask_marker(stack, kv, then));
+        DOMUS_AWAIT(ask_for_delete_marker(stack, kv, then));
         {
-            int error = use_marker_revision(stack, kv, frame, answer);
+            int error = use_revision_of_delete_marker(stack, kv, frame, answer);
             if (error != 0)
                 return error;
         }

@@ -1,4 +1,4 @@
-/* Ends the rounds of a watch, and the watch itself. */
+/* Ends the rounds of a watch, and the watch itself (kv_round.c says what a round is). */
 #include "protocols/nats/kv.h"
 
 #include <domus/spawn.h>
@@ -14,7 +14,8 @@ void domi_kv_end_round(domus_stack *stack, domi_kv_watch *watch)
     if (watch->subscription == 0)
         return;
     watch->subscription = 0;
-    /* If this notice is refused, messages of the old round still come, and are ignored. */
+    /* If the client refuses this unsubscribe, messages of the ended round still come, and are
+     * ignored. */
     (void)domus_notice(stack, watch->client, &domus_nats_unsubscribe_type, &unsubscribe);
 }
 
@@ -23,7 +24,7 @@ void domi_kv_retry(domus_stack *stack, domi_kv_watch *watch)
     domi_kv_end_round(stack, watch);
     uint64_t delay_ns = watch->backoff_ns;
     watch->backoff_ns = delay_ns * 2 < DOMI_KV_BACKOFF_MAX ? delay_ns * 2 : DOMI_KV_BACKOFF_MAX;
-    /* Without a timer the next beat of the watch begins the round. */
+    /* If no timer can be set, the watch's next heartbeat check begins the round. */
     watch->has_no_timer = domus_after(stack, delay_ns, &domi_kv_again_type, NULL, NULL) != 0;
 }
 

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
-#define PREFIX_SIZE 4u /* bytes of "$KV." */
+#define PREFIX_SIZE 4u /* bytes of "$KV.", with which subjects of buckets begin */
 
-/* Find the key behind "$KV.bucket.". Returns its offset in the subject; 0 if the subject begins
+/* Find the key in a subject "$KV.bucket.key". Returns the key's offset; 0 if the subject begins
  * otherwise. */
-static uint32_t find_key(const char *bucket, domus_slice subject)
+static uint32_t find_key_in_subject(const char *bucket, domus_slice subject)
 {
     const char *data = domus_slice_data(subject);
     size_t size = strlen(bucket);
@@ -19,9 +19,9 @@ static uint32_t find_key(const char *bucket, domus_slice subject)
     return PREFIX_SIZE + (uint32_t)size + 1;
 }
 
-/* Returns the operation that the headers tell. A server (2.11) that itself writes markers for
- * expired entries uses another header. */
-static domus_nats_kv_operation read_operation(const domus_nats_stream_message *message)
+/* Returns the operation (put, delete or purge) that an entry's headers tell. A server that itself
+ * writes markers for expired entries, from nats-server 2.11 on, uses another header for them. */
+static domus_nats_kv_operation read_operation_of_entry(const domus_nats_stream_message *message)
 {
     domus_slice value;
     uint32_t from = 0;
@@ -41,13 +41,13 @@ int domi_kv_read_entry(const char *bucket, const domus_nats_stream_message *mess
                        domus_nats_kv_entry *ret_entry)
 {
     domus_slice subject = domus_nats_stream_subject(message);
-    uint32_t key_at = find_key(bucket, subject);
+    uint32_t key_at = find_key_in_subject(bucket, subject);
 
     if (key_at == 0)
         return -EPROTO;
     if (subject.size - key_at > DOMUS_NATS_KV_KEY_MAX)
         return -EMSGSIZE;
-    domus_nats_kv_operation operation = read_operation(message);
+    domus_nats_kv_operation operation = read_operation_of_entry(message);
     *ret_entry = (domus_nats_kv_entry){
         .bytes = message->bytes,
         .revision = message->sequence,

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_letter(char c)
+static bool is_key_character(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_';
@@ -18,32 +18,32 @@ bool domi_kv_is_bucket(const char *text)
     if (size == 0 || size > DOMUS_NATS_KV_BUCKET_MAX)
         return false;
     for (size_t i = 0; i < size; i++) {
-        if (!is_letter(text[i]))
+        if (!is_key_character(text[i]))
             return false;
     }
     return true;
 }
 
-/* Returns whether all characters are allowed in a key, or are among `others`. */
+/* Returns whether each character of a text is a letter that keys may have, or is among `others`. */
 static bool has_only_key_characters(const char *text, size_t size, const char *others)
 {
     for (size_t i = 0; i < size; i++) {
-        if (!is_letter(text[i]) && strchr(others, text[i]) == NULL)
+        if (!is_key_character(text[i]) && strchr(others, text[i]) == NULL)
             return false;
     }
     return true;
 }
 
-/* Returns the length of a text in an array of fixed size, which may have no zero; then the text is
- * too long. */
-static size_t length_of(const char *text)
+/* Returns the length of a key in an array of fixed size. If the array has no zero byte, the length
+ * is more than a key may have. */
+static size_t length_of_key(const char *text)
 {
     return strnlen(text, DOMUS_NATS_KV_KEY_MAX + 1);
 }
 
 bool domi_kv_is_pattern(const char *text)
 {
-    size_t size = length_of(text);
+    size_t size = length_of_key(text);
 
     return size <= DOMUS_NATS_KV_KEY_MAX && has_only_key_characters(text, size, "/=.*>") &&
            domi_js_is_subject(text, size, true);
@@ -51,7 +51,7 @@ bool domi_kv_is_pattern(const char *text)
 
 int domus_nats_kv_check_key(const char *key)
 {
-    size_t size = length_of(key);
+    size_t size = length_of_key(key);
 
     if (size > DOMUS_NATS_KV_KEY_MAX || !has_only_key_characters(key, size, "/=.") ||
         !domi_js_is_subject(key, size, false))
@@ -73,7 +73,7 @@ int domus_nats_kv_make_key(const void *bytes, size_t size, char *key, size_t key
     if (size == 0)
         return -EINVAL;
     for (size_t i = 0; i < size; i++) {
-        size_t more = is_letter((char)from[i]) ? 1 : 3;
+        size_t more = is_key_character((char)from[i]) ? 1 : 3;
         if (at + more >= key_size)
             return -EMSGSIZE;
         if (more == 1) {
@@ -88,8 +88,8 @@ int domus_nats_kv_make_key(const void *bytes, size_t size, char *key, size_t key
     return 0;
 }
 
-/* Returns the value of a digit; 16 for any other character. */
-static unsigned value_of_digit(char c)
+/* Returns the value of a hexadecimal digit in upper case; 16 for any other character. */
+static unsigned value_of_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return (unsigned)(c - '0');
@@ -108,13 +108,13 @@ int domus_nats_kv_read_key(const char *key, size_t key_size, void *bytes, size_t
         unsigned byte = (unsigned char)key[i];
         bool is_written_out = key[i] == '=';
         if (is_written_out) {
-            if (key_size - i < 3 || value_of_digit(key[i + 1]) > 15 ||
-                value_of_digit(key[i + 2]) > 15)
+            if (key_size - i < 3 || value_of_hex_digit(key[i + 1]) > 15 ||
+                value_of_hex_digit(key[i + 2]) > 15)
                 return -EINVAL;
-            byte = value_of_digit(key[i + 1]) << 4 | value_of_digit(key[i + 2]);
+            byte = value_of_hex_digit(key[i + 1]) << 4 | value_of_hex_digit(key[i + 2]);
             i += 2;
         }
-        if (is_letter((char)byte) == is_written_out)
+        if (is_key_character((char)byte) == is_written_out)
             return -EINVAL;
         if (size == bytes_max)
             return -EMSGSIZE;

@@ -12,20 +12,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD        2u   /* bytes before each key */
-#define ROOM_LEAST  512u /* bytes for keys at the beginning */
+#define HEAD        2u   /* bytes before each key in `bytes`: the flag and the size */
+#define ROOM_LEAST  512u /* bytes that are allocated for the keys of a list at first */
 #define SLOTS_LEAST 64u
 
 static uint64_t hash_key(uint64_t seed, const char *key, uint32_t size)
 {
-    uint64_t hash = seed ^ UINT64_C(0xcbf29ce484222325); /* the hash is FNV-1a */
+    /* the hash of a key is FNV-1a, begun with the seed */
+    uint64_t hash = seed ^ UINT64_C(0xcbf29ce484222325);
 
     for (uint32_t i = 0; i < size; i++)
         hash = (hash ^ (unsigned char)key[i]) * UINT64_C(0x100000001b3);
     return hash ^ hash >> 32;
 }
 
-/* Returns the slot of a key: the one that has it, or a free one, which is 0. */
+/* Returns the hash table's slot that has the key, or else the free slot (0) that is meant for
+ * it. */
 static uint32_t *find_slot_of_key(const domi_kv_keys *keys, uint64_t seed, const char *key,
                                   uint32_t size)
 {
@@ -40,8 +42,8 @@ static uint32_t *find_slot_of_key(const domi_kv_keys *keys, uint64_t seed, const
     }
 }
 
-/* Make the table twice as large. Returns 0; -ENOMEM. */
-static int grow_table(domi_kv_keys *keys, uint64_t seed)
+/* Double the hash table of a list of keys. Returns 0; -ENOMEM. */
+static int double_hash_table(domi_kv_keys *keys, uint64_t seed)
 {
     domi_kv_keys grown = *keys;
 
@@ -59,8 +61,8 @@ static int grow_table(domi_kv_keys *keys, uint64_t seed)
     return 0;
 }
 
-/* Enlarge the memory for keys by at least `size` bytes. Returns 0; -ENOMEM. */
-static int grow_bytes(domi_kv_keys *keys, uint32_t size)
+/* Enlarge the memory for the keys of a list by at least `size` bytes. Returns 0; -ENOMEM. */
+static int enlarge_bytes_of_keys(domi_kv_keys *keys, uint32_t size)
 {
     uint32_t room = keys->room != 0 ? keys->room : ROOM_LEAST;
 
@@ -76,16 +78,16 @@ static int grow_bytes(domi_kv_keys *keys, uint32_t size)
     return 0;
 }
 
-/* Add a key that is not in the table. Returns 0; -E2BIG; -ENOMEM. */
-static int add_key(domi_kv_keys *keys, uint64_t seed, const char *key, uint32_t size)
+/* Add a key that is not in the list's table yet. Returns 0; -E2BIG; -ENOMEM. */
+static int add_new_key(domi_kv_keys *keys, uint64_t seed, const char *key, uint32_t size)
 {
     if (keys->count == DOMUS_NATS_KV_KEYS_MAX ||
-        /* the size that the keys have in the answer */
+        /* the size of all keys as lines of the answer, with the new key */
         keys->size - keys->count + size + 1 > DOMUS_NATS_KV_KEYS_BYTES)
         return -E2BIG;
-    int error = grow_bytes(keys, HEAD + size);
+    int error = enlarge_bytes_of_keys(keys, HEAD + size);
     if (error == 0 && 2 * keys->count >= keys->slots_count)
-        error = grow_table(keys, seed);
+        error = double_hash_table(keys, seed);
     if (error != 0)
         return error;
     char *at = keys->bytes + keys->size;
@@ -109,7 +111,7 @@ int domi_kv_add_to_list(domi_kv_watch *watch, const domus_nats_kv_entry *entry)
     watch->met += at == 0;
     if (at != 0)
         keys->bytes[at - HEAD] = has_value;
-    return at == 0 && has_value ? add_key(keys, watch->seed, data, key.size) : 0;
+    return at == 0 && has_value ? add_new_key(keys, watch->seed, data, key.size) : 0;
 }
 
 void domi_kv_drop_list(domi_kv_watch *watch)
@@ -119,8 +121,8 @@ void domi_kv_drop_list(domi_kv_watch *watch)
     watch->keys = (domi_kv_keys){.count = 0};
 }
 
-/* Make the list that answers the ask. Returns 0; -ENOMEM. */
-static int make_list(const domi_kv_keys *keys, domus_nats_kv_list *ret_list)
+/* Make the answer to a list, which has the keys as lines. Returns 0; -ENOMEM. */
+static int make_answer_with_keys(const domi_kv_keys *keys, domus_nats_kv_list *ret_list)
 {
     domus_appender lines = {0};
 
@@ -140,14 +142,15 @@ static int make_list(const domi_kv_keys *keys, domus_nats_kv_list *ret_list)
 int domi_kv_end_list(domus_stack *stack, domi_kv_watch *watch)
 {
     domus_nats_kv_list list;
-    int error = make_list(&watch->keys, &list);
+    int error = make_answer_with_keys(&watch->keys, &list);
 
     if (error != 0)
         return domi_kv_give_up(stack, watch, error);
     watch->is_initial_told = true;
     domi_kv_end_round(stack, watch);
     if (domus_kept_reply(stack, watch->asked, &domus_nats_kv_list_type, &list) != 0)
-        domus_slice_free(list.bytes); /* the asker does not wait any more */
+        /* the asker does not wait for the list any more, so its bytes are freed */
+        domus_slice_free(list.bytes);
     (void)domus_stop(stack, domus_self(stack));
     return 0;
 }

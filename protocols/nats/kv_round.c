@@ -15,9 +15,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* Choose where the consumer begins, in the server's words. `ret_from` gets the first sequence
- * number for "by_start_sequence", otherwise 0. */
-static const char *choose_begin(const domi_kv_watch *watch, uint64_t *ret_from)
+/* Choose at which entry the consumer of a round begins, in the server's words. `ret_from` gets the
+ * first sequence number for "by_start_sequence", otherwise 0. */
+static const char *choose_begin_of_round(const domi_kv_watch *watch, uint64_t *ret_from)
 {
     *ret_from = 0;
     if (watch->last != 0) {
@@ -33,17 +33,18 @@ static const char *choose_begin(const domi_kv_watch *watch, uint64_t *ret_from)
     return watch->options.history ? "all" : "last_per_subject";
 }
 
-static int make_request(const domi_kv_watch *watch, domus_slice *ret_body)
+static int make_request_for_consumer(const domi_kv_watch *watch, domus_slice *ret_body)
 {
     char stream[DOMUS_NATS_KV_BUCKET_MAX + 4];
     char filter[DOMI_KV_SUBJECT_SIZE];
     const char *pattern = watch->options.pattern;
     uint64_t from = 0;
-    const char *begin = choose_begin(watch, &from);
+    const char *begin = choose_begin_of_round(watch, &from);
 
     (void)snprintf(stream, sizeof stream, "KV_%s", watch->bucket);
     domi_kv_make_subject(watch->bucket, *pattern != '\0' ? pattern : ">", filter);
-    /* The server removes the consumer of a round that nobody listens to after three heartbeats. */
+    /* If nobody listens to the consumer of a round, the server removes it after three
+     * heartbeats. */
     return domi_js_pack(
         ret_body, "{s:s, s:{s:s, s:s, s:I, s:s, s:i, s:s, s:b, s:I, s:b, s:b, s:i, s:I}}",
         "stream_name", stream, "config", "deliver_subject", watch->inbox, "deliver_policy", begin,
@@ -53,13 +54,13 @@ static int make_request(const domi_kv_watch *watch, domus_slice *ret_body)
         "inactive_threshold", 3 * (json_int_t)watch->options.heartbeat_ns);
 }
 
-/* A consumer, as the server's answer describes it. */
+/* The consumer that the server has made, as its answer describes it. */
 typedef struct made {
-    uint64_t before;  /* sequence number before the first message that it may deliver */
-    uint64_t pending; /* existing messages that it will deliver */
+    uint64_t before;  /* sequence number before the first message that the consumer may deliver */
+    uint64_t pending; /* number of existing messages that the consumer will deliver */
 } made;
 
-static int read_made(const domus_answer *answer, made *ret_made)
+static int read_answer_to_consumer_create(const domus_answer *answer, made *ret_made)
 {
     json_t *json = NULL;
     int error = domi_js_read(answer, DOMUS_NATS_ANSWER_MAX, &json);
@@ -77,8 +78,8 @@ static int read_made(const domus_answer *answer, made *ret_made)
     return error;
 }
 
-/* Returns whether an error may not occur in another try. */
-static bool is_temporary(int error)
+/* Returns whether another try may succeed after this error. */
+static bool is_temporary_error(int error)
 {
     switch (error) {
     case -ETIMEDOUT:
@@ -98,26 +99,26 @@ static bool is_temporary(int error)
     }
 }
 
-/* Handle an error while a round begins: try again later, or give up. */
-static int fail_round(domus_stack *stack, domi_kv_watch *watch, int error)
+/* Handle an error while a round begins: try again later, or give the watch up. */
+static int handle_error_of_new_round(domus_stack *stack, domi_kv_watch *watch, int error)
 {
     watch->is_opening = false;
-    /* this actor is being stopped, or the asker does not wait any more */
+    /* the watch's actor is being stopped, or the asker does not wait any more */
     if (error == -ECANCELED) {
         domi_kv_end_round(stack, watch);
         (void)domus_stop(stack, domus_self(stack));
         return error;
     }
-    if (error == -ESTALE) /* the client has ended, so there is no other try */
+    if (error == -ESTALE) /* the client has ended, so another try could not succeed */
         return domi_kv_give_up(stack, watch, -ESHUTDOWN);
-    if (!watch->is_accepted || !is_temporary(error))
+    if (!watch->is_accepted || !is_temporary_error(error))
         return domi_kv_give_up(stack, watch, error);
     domi_kv_retry(stack, watch);
     return 0;
 }
 
-/* Answer the ask of a watch, or keep the ask of a list. */
-static int accept_ask(domus_stack *stack, domi_kv_watch *watch)
+/* Answer the ask for a watch, or keep the ask for a list until the keys have come. */
+static int answer_watch_or_keep_list_ask(domus_stack *stack, domi_kv_watch *watch)
 {
     domus_nats_kv_watching watching = {.watch = domus_self(stack)};
 
@@ -128,21 +129,23 @@ static int accept_ask(domus_stack *stack, domi_kv_watch *watch)
                           : domus_reply(stack, &domus_nats_kv_watching_type, &watching);
 }
 
-static int resume_after_making(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_after_making_consumer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_kv_watch *watch = self;
     made consumer = {0};
-    int error = read_made(answer, &consumer);
+    int error = read_answer_to_consumer_create(answer, &consumer);
 
-    /* The consumer begins before the last entry that was sent, so the bucket was made anew. */
+    /* If the consumer begins before the last entry that was sent, the bucket was deleted and made
+     * anew. */
     if (error == 0 && watch->last != 0 && consumer.before < watch->last)
         error = -ENXIO;
     if (error == 0)
-        error = accept_ask(stack, watch);
+        error = answer_watch_or_keep_list_ask(stack, watch);
     if (error != 0)
-        return fail_round(stack, watch, error);
+        return handle_error_of_new_round(stack, watch, error);
     if (watch->options.changes_only && watch->options.from == 0)
-        watch->options.from = consumer.before + 1; /* start of later rounds */
+        /* later rounds begin at the same entry as this one */
+        watch->options.from = consumer.before + 1;
     watch->is_opening = false;
     watch->is_live = true;
     watch->there = consumer.pending;
@@ -155,7 +158,8 @@ static int resume_after_making(domus_stack *stack, void *self, const domus_answe
     return 0;
 }
 
-static int resume_after_subscribing(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_after_subscribing_to_inbox(domus_stack *stack, void *self,
+                                             const domus_answer *answer)
 {
     domi_kv_watch *watch = self;
     domus_slice body = {NULL, 0, 0};
@@ -164,14 +168,14 @@ static int resume_after_subscribing(domus_stack *stack, void *self, const domus_
     if (error == 0 && answer->type != &domus_nats_subscription_type)
         error = -EPROTO;
     if (error != 0)
-        return fail_round(stack, watch, error);
+        return handle_error_of_new_round(stack, watch, error);
     watch->subscription = ((const domus_nats_subscription *)answer->payload)->number;
     watch->next = 1;
-    int result = make_request(watch, &body);
+    int result = make_request_for_consumer(watch, &body);
     if (result == 0)
-        result = domi_js_ask(stack, watch->client, body, resume_after_making,
+        result = domi_js_ask(stack, watch->client, body, resume_after_making_consumer,
                              "$JS.API.CONSUMER.CREATE.KV_%s", watch->bucket);
-    return result < 0 ? fail_round(stack, watch, result) : result;
+    return result < 0 ? handle_error_of_new_round(stack, watch, result) : result;
 }
 
 int domi_kv_begin_round(domus_stack *stack, domi_kv_watch *watch)
@@ -190,15 +194,15 @@ int domi_kv_begin_round(domus_stack *stack, domi_kv_watch *watch)
         subscribe.to = domus_self(stack);
         watch->is_opening = true;
         watch->is_live = false;
-        if (watch->is_list) { /* each round of a list begins with the first key again */
+        if (watch->is_list) { /* each round of a list begins anew with the first key */
             domi_kv_drop_list(watch);
             watch->seed = domi_js_draw(&watch->random);
             watch->last = 0;
         }
         result = domus_ask(stack, watch->client, &domus_nats_subscribe_type, &subscribe,
-                           resume_after_subscribing);
+                           resume_after_subscribing_to_inbox);
         if (result < 0)
             domus_nats_subscribe_type.release(&subscribe);
     }
-    return result < 0 ? fail_round(stack, watch, result) : result;
+    return result < 0 ? handle_error_of_new_round(stack, watch, result) : result;
 }

@@ -11,10 +11,12 @@
 
 #include <errno.h>
 
-/* messages that a round may deliver beyond the initial entries before these count as complete */
+/* If a round delivers so many messages more than there were initial entries, the initial entries
+ * count as complete. */
 #define MORE 1024u
 
-/* End the round after the watcher has refused a notice. Returns `error`. */
+/* Handle that the watcher has refused a notice: end the round, and begin another later if the
+ * watcher lives. Returns `error`. */
 static int handle_refused_notice(domus_stack *stack, domi_kv_watch *watch, int error)
 {
     if (error == -ESTALE) {
@@ -23,7 +25,7 @@ static int handle_refused_notice(domus_stack *stack, domi_kv_watch *watch, int e
         return error;
     }
     if (error == -ENOBUFS &&
-        /* the event about room in the mailbox begins the next round */
+        /* when the watcher's mailbox has room again, an event begins the next round */
         domus_watch_room(stack, watch->options.to, NULL) == 0) {
         domi_kv_end_round(stack, watch);
         return error;
@@ -46,7 +48,8 @@ int domi_kv_tell_initial(domus_stack *stack, domi_kv_watch *watch)
     return 0;
 }
 
-/* Send an entry to the watcher. Returns 0; or an error after which the round has ended. */
+/* Send an entry to the watcher as a notice. Returns 0; or an error after which the round has
+ * ended. */
 static int send_entry_to_watcher(domus_stack *stack, domi_kv_watch *watch,
                                  domus_nats_kv_entry *entry)
 {
@@ -63,9 +66,10 @@ static int send_entry_to_watcher(domus_stack *stack, domi_kv_watch *watch,
     return 0;
 }
 
-/* Send an entry to the watcher if the options want it, or add it to the list. Returns as
- * send_entry_to_watcher(). */
-static int pass_entry_on(domus_stack *stack, domi_kv_watch *watch, domus_nats_kv_entry *entry)
+/* Add an entry to the list, or send it to the watcher if the watch's options want such entries.
+ * Returns as send_entry_to_watcher(). */
+static int pass_entry_to_list_or_watcher(domus_stack *stack, domi_kv_watch *watch,
+                                         domus_nats_kv_entry *entry)
 {
     if (watch->is_list) {
         int error = domi_kv_add_to_list(watch, entry);
@@ -85,7 +89,8 @@ static bool has_all_initial_entries(const domi_kv_watch *watch)
     return watch->met >= watch->there || watch->next > 2 * watch->there + MORE;
 }
 
-static int handle_entry(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message)
+static int handle_delivered_entry(domus_stack *stack, domi_kv_watch *watch,
+                                  const domus_nats_message *message)
 {
     domus_nats_stream_message read;
     domus_nats_kv_entry entry;
@@ -93,19 +98,22 @@ static int handle_entry(domus_stack *stack, domi_kv_watch *watch, const domus_na
 
     if (domi_js_read_place(domus_nats_reply_to(message), &place) != 0 ||
         domi_js_read_pushed(message, &read) != 0)
-        return 0; /* the message is invalid, so a stranger has found the inbox */
+        /* the message is no valid delivery, so a stranger who has found the inbox has sent it */
+        return 0;
     int wrong = domi_kv_read_entry(watch->bucket, &read, &entry);
     if (wrong == -EPROTO)
-        return 0; /* the entry is invalid, so a stranger has found the inbox */
+        /* the entry has a subject of another bucket, so a stranger who has found the inbox has
+         * sent it */
+        return 0;
     if (place.consumer_sequence != watch->next || place.sequence < watch->last) {
         domi_kv_retry(stack, watch);
         return 0;
     }
     watch->next++;
-    /* nats-server 2.9 delivers the newest entry of each key and then further ones, which may begin
-     * with the last one again */
+    /* nats-server 2.9 delivers the newest entry of each key and then further entries; the first of
+     * these may be the last delivered entry once more, and is skipped */
     if (place.sequence != watch->last) {
-        if (wrong == 0 && pass_entry_on(stack, watch, &entry) != 0)
+        if (wrong == 0 && pass_entry_to_list_or_watcher(stack, watch, &entry) != 0)
             return 0;
         watch->last = place.sequence;
         watch->met += !watch->is_list;
@@ -116,19 +124,21 @@ static int handle_entry(domus_stack *stack, domi_kv_watch *watch, const domus_na
     return 0;
 }
 
-/* Publish an empty message to `subject`, which tells the server to go on sending. */
-static void confirm_flow(domus_stack *stack, const domi_kv_watch *watch, domus_slice subject)
+/* Publish an empty message to `subject`, by which the server hears that it may go on sending. */
+static void confirm_flow_to_server(domus_stack *stack, const domi_kv_watch *watch,
+                                   domus_slice subject)
 {
     domus_nats_publish publish = {0};
 
     if (subject.size == 0 || domus_slice_keep(subject, &publish.subject) != 0)
-        return; /* if this is refused, the server asks again with its next heartbeat */
+        return; /* if the server does not get this confirmation, its next heartbeat asks again */
     if (domus_notice(stack, watch->client, &domus_nats_publish_type, &publish) != 0)
         domus_nats_publish_free(&publish);
 }
 
-/* Handle how many messages the server has delivered. At a heartbeat it has no more to deliver
- * unless it waits for this watch, because initial entries may be gone before their turn. */
+/* Handle the count of deliveries that a heartbeat of the server tells. A server that sends a
+ * heartbeat has no more entries to deliver, unless it waits for this watch (`is_stalled`), so the
+ * initial entries count as complete even if some were replaced and never came. */
 static void handle_delivered_count(domus_stack *stack, domi_kv_watch *watch, uint64_t delivered,
                                    bool is_stalled)
 {
@@ -138,24 +148,25 @@ static void handle_delivered_count(domus_stack *stack, domi_kv_watch *watch, uin
         (void)domi_kv_tell_initial(stack, watch);
 }
 
-/* Handle a status message: a heartbeat, or a request to confirm that all messages before it were
- * handled. */
-static void handle_status(domus_stack *stack, domi_kv_watch *watch,
-                          const domus_nats_message *message)
+/* Handle a status message of the server: a heartbeat, or a request to confirm that the watch has
+ * handled all messages before it. */
+static void handle_status_of_server(domus_stack *stack, domi_kv_watch *watch,
+                                    const domus_nats_message *message)
 {
     domus_slice value;
     uint64_t delivered = 0;
     uint32_t from = 0;
     bool is_stalled;
 
-    if (message->status != 100) { /* the consumer was removed, or its server has ended */
+    /* any status but 100: the consumer was removed, or its server has ended */
+    if (message->status != 100) {
         domi_kv_retry(stack, watch);
         return;
     }
-    confirm_flow(stack, watch, domus_nats_reply_to(message));
+    confirm_flow_to_server(stack, watch, domus_nats_reply_to(message));
     is_stalled = domus_nats_header(message, "Nats-Consumer-Stalled", &from, &value) == 0;
     if (is_stalled)
-        confirm_flow(stack, watch, value);
+        confirm_flow_to_server(stack, watch, value);
     from = 0;
     if (domus_nats_header(message, "Nats-Last-Consumer", &from, &value) == 0 &&
         domi_js_read_number(domus_slice_data(value), value.size, &delivered) == 0)
@@ -166,7 +177,7 @@ int domi_kv_hear(domus_stack *stack, domi_kv_watch *watch, const domus_nats_mess
 {
     watch->heard_ns = domus_now_ns(stack);
     if (domi_js_is_delivered(message))
-        return handle_entry(stack, watch, message);
-    handle_status(stack, watch, message);
+        return handle_delivered_entry(stack, watch, message);
+    handle_status_of_server(stack, watch, message);
     return 0;
 }

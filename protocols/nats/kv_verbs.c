@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Copy a key into an ask. Returns 0; -EINVAL. */
-static int set_key(char to[DOMUS_NATS_KV_KEY_MAX + 1], const char *key)
+/* Copy a key into the ask that will be sent to a bucket. Returns 0; -EINVAL. */
+static int copy_key_into_ask(char to[DOMUS_NATS_KV_KEY_MAX + 1], const char *key)
 {
     int error = domus_nats_kv_check_key(key);
 
@@ -18,19 +18,19 @@ int domus_nats_kv_read(domus_stack *stack, domus_address bucket, const char *key
                        uint64_t timeout_ns, domus_resumed *then)
 {
     domus_nats_kv_get get = {.revision = 0};
-    int error = set_key(get.key, key);
+    int error = copy_key_into_ask(get.key, key);
 
     if (error != 0)
         return error;
     return domus_ask_within(stack, bucket, &domus_nats_kv_get_type, &get, timeout_ns, then);
 }
 
-/* Ask the bucket for a change. `value` is copied. */
+/* Ask the bucket's actor for a change of a key. `value` is copied. */
 static int ask_for_change(domus_stack *stack, domus_address bucket, const char *key,
                           const void *value, size_t size, domus_nats_kv_put *put,
                           uint64_t timeout_ns, domus_resumed *then)
 {
-    int error = set_key(put->key, key);
+    int error = copy_key_into_ask(put->key, key);
 
     if (error == 0)
         error = domus_slice_copy(value, size, &put->value);
@@ -67,7 +67,7 @@ int domus_nats_kv_update(domus_stack *stack, domus_address bucket, const char *k
     return ask_for_change(stack, bucket, key, value, size, &put, timeout_ns, then);
 }
 
-/* Ask the bucket to delete or purge a key. */
+/* Ask the bucket's actor to delete or purge a key. */
 static int ask_for_removal(domus_stack *stack, domus_address bucket, const char *key,
                            domus_nats_kv_operation operation, uint64_t revision,
                            uint64_t timeout_ns, domus_resumed *then)

@@ -1,5 +1,6 @@
 /* The actor that serves a watch or a list of keys. It begins with the ask, which the bucket's actor
- * has forwarded, and ends with its watcher. kv_round.c tells how it gets its entries. */
+ * has forwarded to it, and ends with its watcher. kv_round.c tells how the actor gets the entries
+ * from the server. */
 #include "protocols/nats/kv.h"
 
 #include <domus/receive.h>
@@ -10,11 +11,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* the shortest heartbeat that a server accepts, in ns */
+/* the shortest heartbeat of a consumer that a server accepts, in ns */
 #define HEARTBEAT_LEAST UINT64_C(100000000)
 #define HEARTBEAT_MOST  UINT64_C(3600000000000)
 
-#define UNASKED_NS UINT64_C(1000000000) /* ns for which the actor waits for its ask */
+/* ns for which a new actor waits for the ask of its watch or list before it ends */
+#define UNASKED_NS UINT64_C(1000000000)
 
 static const domus_type beat_type = {.name = "nats_kv_beat"};
 static const domus_type unasked_type = {.name = "nats_kv_unasked"};
@@ -25,8 +27,9 @@ static int on_mount(domus_stack *stack, void *self)
     return domus_after(stack, UNASKED_NS, &unasked_type, NULL, NULL);
 }
 
-/* End the actor if the ask has not come, because its asker does not wait any more. */
-static int end_if_not_asked(domus_stack *stack, void *self, const void *payload)
+/* End the actor of a watch if its ask has not come in time, because then the asker does not wait
+ * any more. */
+static int end_watch_if_not_asked(domus_stack *stack, void *self, const void *payload)
 {
     const domi_kv_watch *watch = self;
 
@@ -34,7 +37,7 @@ static int end_if_not_asked(domus_stack *stack, void *self, const void *payload)
     return watch->round == 0 ? domus_stop(stack, domus_self(stack)) : 0;
 }
 
-/* Begin the first round. */
+/* Begin the first round of a watch or list, with the options of its ask. */
 static int begin_first_round(domus_stack *stack, domi_kv_watch *watch)
 {
     domus_nats_kv_watch *options = &watch->options;
@@ -52,7 +55,7 @@ static int begin_first_round(domus_stack *stack, domi_kv_watch *watch)
     return domi_kv_begin_round(stack, watch);
 }
 
-static int on_watch(domus_stack *stack, void *self, const void *payload)
+static int on_ask_to_watch(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
     const domus_address nobody = {NULL, 0};
@@ -68,7 +71,7 @@ static int on_watch(domus_stack *stack, void *self, const void *payload)
     return begin_first_round(stack, watch);
 }
 
-static int on_list(domus_stack *stack, void *self, const void *payload)
+static int on_ask_for_list(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
     const domus_nats_kv_keys *keys = payload;
@@ -79,29 +82,29 @@ static int on_list(domus_stack *stack, void *self, const void *payload)
     return begin_first_round(stack, watch);
 }
 
-/* Let the current message wait until the consumer is made. A message that cannot wait is dropped,
- * which is noticed at the next delivery. */
-static void put_aside(domus_stack *stack, domi_kv_watch *watch, uint32_t size)
+/* Put the current message aside until the round's consumer is made. A message that does not fit is
+ * dropped; the number of the next delivery then shows that it is missing. */
+static void put_message_aside(domus_stack *stack, domi_kv_watch *watch, uint32_t size)
 {
     if (watch->aside <= DOMI_KV_ASIDE_MAX && domus_stash(stack) == 0)
         watch->aside += size;
 }
 
-static int on_message(domus_stack *stack, void *self, const void *payload)
+static int on_message_of_inbox(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
     const domus_nats_message *message = payload;
 
     if (message->tag != watch->round)
-        return 0; /* the message belongs to a round that has ended */
+        return 0; /* the message belongs to a round that has ended, so it is ignored */
     if (watch->is_opening) {
-        put_aside(stack, watch, message->bytes.size);
+        put_message_aside(stack, watch, message->bytes.size);
         return 0;
     }
     return watch->is_live ? domi_kv_hear(stack, watch, message) : 0;
 }
 
-/* Begin the next round, because its time has come or the watcher has room again. */
+/* Begin the next round of a watch, because its delay is over or the watcher has room again. */
 static int begin_round_again(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
@@ -110,7 +113,7 @@ static int begin_round_again(domus_stack *stack, void *self, const void *payload
     return watch->is_live ? 0 : domi_kv_begin_round(stack, watch);
 }
 
-static int on_room(domus_stack *stack, void *self, const void *payload)
+static int on_room_in_watcher_mailbox(domus_stack *stack, void *self, const void *payload)
 {
     const domus_down *down = payload;
 
@@ -128,8 +131,9 @@ static int handle_ended_actor(domus_stack *stack, void *self, const void *payloa
     return domus_stop(stack, domus_self(stack));
 }
 
-/* Check whether the server still sends heartbeats. Two may be late; after three the round ends. */
-static int check_heartbeat(domus_stack *stack, void *self, const void *payload)
+/* Check whether the server still sends heartbeats for this watch. Two may be late; after three the
+ * round ends. */
+static int check_heartbeat_of_server(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
     uint64_t silent_ns = domus_now_ns(stack) - watch->heard_ns;
@@ -149,13 +153,13 @@ static void on_stop(domus_stack *stack, void *self)
 }
 
 static const domus_on rows[] = {
-    {.type = &domus_nats_message_type, .handle = on_message},
-    {.type = &domus_nats_kv_watch_type, .handle = on_watch},
-    {.type = &domus_nats_kv_keys_type, .handle = on_list},
-    {.type = &unasked_type, .handle = end_if_not_asked},
-    {.type = &beat_type, .handle = check_heartbeat},
+    {.type = &domus_nats_message_type, .handle = on_message_of_inbox},
+    {.type = &domus_nats_kv_watch_type, .handle = on_ask_to_watch},
+    {.type = &domus_nats_kv_keys_type, .handle = on_ask_for_list},
+    {.type = &unasked_type, .handle = end_watch_if_not_asked},
+    {.type = &beat_type, .handle = check_heartbeat_of_server},
     {.type = &domi_kv_again_type, .handle = begin_round_again},
-    {.type = &domus_room_type, .handle = on_room},
+    {.type = &domus_room_type, .handle = on_room_in_watcher_mailbox},
     {.type = &domus_down_type, .handle = handle_ended_actor},
     {.type = NULL},
 };

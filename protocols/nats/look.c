@@ -1,4 +1,4 @@
-/* Reports the state of a client to those who ask for it. */
+/* Answers asks for the status of a client. */
 #include "protocols/nats/state.h"
 
 #include <string.h>

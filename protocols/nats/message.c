@@ -1,12 +1,12 @@
 /* Reads the headers of a message: lines "Name: value" behind a first line, which may have a status.
- * A block from the stage ends with an empty line; a block that the user has put into a message may
- * end anywhere, and nothing is read beyond its end. */
+ * Headers from a server, which the stage has checked, end with an empty line; headers that the user
+ * has put into a message may end anywhere, and nothing is read beyond their end. */
 #include "protocols/nats/nats.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define FIRST      "NATS/1.0" /* the beginning of each block of headers */
+#define FIRST      "NATS/1.0" /* the text with which each block of headers begins */
 #define FIRST_SIZE 8u
 
 bool domi_nats_is_headers(domi_nats_bytes headers)
@@ -35,8 +35,8 @@ uint16_t domi_nats_status(domi_nats_bytes headers)
 }
 
 /* Find the line that begins at `at` in a block of headers. Returns where the next line begins, or
- * the size of the block if there is no next line; `ret_line` gets the bytes of this line. */
-static uint32_t next_line(domus_slice headers, uint32_t at, domi_nats_bytes *ret_line)
+ * the size of the block if there is no next line; `ret_line` gets the bytes of the found line. */
+static uint32_t find_next_header_line(domus_slice headers, uint32_t at, domi_nats_bytes *ret_line)
 {
     const char *data = domus_slice_data(headers);
     const char *end = at < headers.size ? memchr(data + at, '\n', headers.size - at) : NULL;
@@ -50,7 +50,7 @@ static uint32_t next_line(domus_slice headers, uint32_t at, domi_nats_bytes *ret
     return at + size + 1;
 }
 
-/* Make a slice of a part of the headers, without spaces around it. */
+/* Make a slice of the headers' bytes from `begin` to `end`, without spaces around it. */
 static domus_slice make_trimmed_slice(domus_slice headers, const char *begin, const char *end)
 {
     while (begin != end && (*begin == ' ' || *begin == '\t'))
@@ -69,9 +69,9 @@ int domus_nats_header_next(const domus_nats_message *message, uint32_t *from, do
     domi_nats_bytes line;
 
     if (*from == 0)
-        *from = next_line(headers, 0, &line);
+        *from = find_next_header_line(headers, 0, &line);
     while (*from < headers.size) {
-        *from = next_line(headers, *from, &line);
+        *from = find_next_header_line(headers, *from, &line);
         const char *colon = line.size != 0 ? memchr(line.data, ':', line.size) : NULL;
         if (colon == NULL)
             continue;
@@ -104,7 +104,7 @@ domus_slice domus_nats_description(const domus_nats_message *message)
     domus_slice headers = domus_nats_headers(message);
     domi_nats_bytes line;
 
-    (void)next_line(headers, 0, &line);
+    (void)find_next_header_line(headers, 0, &line);
     if (message->status == 0 || line.size < FIRST_SIZE + 4)
         return domi_nats_no_slice();
     return make_trimmed_slice(headers, line.data + FIRST_SIZE + 4, line.data + line.size);

@@ -8,18 +8,20 @@
 
 #include <domus/nats.h>
 
-/* A message that is not whole, and has more bytes than this, is gathered. The bound is a quarter of
- * the window, so a connection never holds more for a message that may stay incomplete. */
+/* A message of which a part has not come, and which has more bytes than this, is gathered. The
+ * bound is a quarter of the window, so a connection never holds more for a message that may stay
+ * incomplete. */
 #define DOMI_NATS_GATHER_LEAST (DOMUS_WINDOW_MAX / 4)
 
 typedef struct domi_nats_state {
-    domus_nats_stage_options limits; /* the options, with zeros replaced by defaults */
-    uint32_t looked;                 /* bytes of the current line that were searched for its end */
-    uint32_t left;                   /* bytes of the gathered message that have not come yet */
-    int failed;                      /* error of bytes that have come; 0: none */
+    domus_nats_stage_options limits; /* the options of the stage, with zeros replaced by defaults */
+    uint32_t looked; /* bytes of the current line that were already searched for the line's end */
+    uint32_t left;   /* bytes of the gathered message that have not come yet */
+    int failed; /* error for wrong bytes of the server, with which the connection ends; 0: none */
     bool gathering;
-    domus_nats_message message; /* the message that is gathered, of which only the sizes are set */
-    domus_appender bytes;       /* bytes of the gathered message, from the subject on */
+    /* the message that is being gathered, of which only the sizes are set */
+    domus_nats_message message;
+    domus_appender bytes; /* bytes of the gathered message that have come, from its subject on */
 } domi_nats_state;
 
 /* Decode the bytes that have come, as `decode` of a stage does (decode.c). */
@@ -28,7 +30,8 @@ int domi_nats_decode(domus_wire *wire, domi_nats_state *state, const char *bytes
 /* Append a message for the server, as `encode` of a stage does (encode.c). */
 int domi_nats_encode(domus_wire *wire, const domus_type *type, const void *payload);
 
-/* A request as the client sends it: the user's message, with the inbox as its reply subject. */
+/* A request as the client encodes it: the message of the user, with a subject of the client's inbox
+ * as its reply subject. */
 typedef struct domi_nats_inboxed {
     const domus_nats_publish *publish;
     const char *reply;
@@ -44,7 +47,7 @@ static inline domus_slice domi_nats_no_slice(void)
     return (domus_slice){NULL, 0, 0};
 }
 
-/* A pointer to bytes, with their number. */
+/* Bytes that somebody else owns: a pointer and their number. */
 typedef struct domi_nats_bytes {
     const char *data;
     uint32_t size;
@@ -55,7 +58,8 @@ static inline domi_nats_bytes domi_nats_bytes_of(domus_slice slice)
     return (domi_nats_bytes){domus_slice_data(slice), slice.size};
 }
 
-/* Returns a part of a message: the bytes of the slice, or those in the message itself. */
+/* Returns the bytes of a part of a message to send: those of the slice, or the `size` bytes at `at`
+ * in the message itself. */
 static inline domi_nats_bytes domi_nats_part_of(const domus_nats_publish *publish,
                                                 domus_slice slice, uint8_t at, uint8_t size)
 {
@@ -79,33 +83,35 @@ static inline domi_nats_bytes domi_nats_payload_of(const domus_nats_publish *pub
     return domi_nats_part_of(publish, publish->payload, publish->payload_at, publish->payload_size);
 }
 
-/* Check whether subject, reply and sizes of a message are valid (encode.c). Returns 0; -EINVAL;
- * -EMSGSIZE. */
+/* Check whether the subject, reply subject and sizes of a message to send are valid (encode.c).
+ * Returns 0; -EINVAL; -EMSGSIZE. */
 int domi_nats_check(const domus_nats_publish *publish, domi_nats_bytes reply);
 
-/* Returns whether the inline parts lie within the message, which a user may have filled wrongly. */
+/* Returns whether the parts that a message has inside lie within its bytes; a user may have filled
+ * it wrongly. */
 bool domi_nats_is_whole(const domus_nats_publish *publish);
 
-/* Returns the bytes of headers and payload. */
+/* Returns how many bytes the headers and the payload of a message have together. */
 static inline uint64_t domi_nats_size_of(const domus_nats_publish *publish)
 {
     return (uint64_t)publish->headers.size + domi_nats_payload_of(publish).size;
 }
 
-/* Returns whether the bytes may be a subject: tokens of printable bytes, none of which is empty. */
+/* Returns whether the bytes may be a subject: tokens of printable bytes with "." between them, none
+ * of which is empty. */
 bool domi_nats_is_subject(domi_nats_bytes subject);
 
-/* Returns whether the bytes may be a queue group: printable bytes. */
+/* Returns whether the bytes may be the name of a queue group: printable bytes. */
 bool domi_nats_is_word(domi_nats_bytes word);
 
-/* Returns whether a text may be written as JSON, which must be UTF-8 (encode.c). */
+/* Returns whether a text is UTF-8, and so may be written as JSON (encode.c). */
 bool domi_nats_is_utf8(const char *text);
 
-/* Returns whether the bytes may be a block of headers: with its first line, and an empty line at
- * the end. */
+/* Returns whether the bytes may be a block of headers: a first line "NATS/1.0", and an empty line
+ * at the end. */
 bool domi_nats_is_headers(domi_nats_bytes headers);
 
-/* Returns the status of a valid block of headers; 0 if it has none. */
+/* Returns the status in the first line of a valid block of headers; 0 if there is none. */
 uint16_t domi_nats_status(domi_nats_bytes headers);
 
 /* Copy bytes as a text with a zero at its end, cut to `room` bytes; each byte that is not printable

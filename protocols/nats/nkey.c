@@ -9,19 +9,20 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
-#define SEED_TEXT 58u /* characters of a seed's text */
-/* bytes of a seed's text: 2 of the prefix, 32 of the key, 2 of the checksum */
-#define SEED_BYTES  36u
-#define KEY_BYTES   32u
-#define PREFIX_SEED (18u << 3) /* "S" */
-#define PREFIX_USER (20u << 3) /* "U" */
+#define SEED_TEXT 58u /* characters that the text of a seed has */
+/* bytes that the text of a seed encodes: 2 of the prefix, 32 of the key, 2 of the checksum */
+#define SEED_BYTES 36u
+#define KEY_BYTES  32u
+/* the prefixes of a seed and of a user's key, whose first digits in base32 are "S" and "U" */
+#define PREFIX_SEED (18u << 3)
+#define PREFIX_USER (20u << 3)
 #define SIGNATURE   64u
 
 static const char base32[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 static const char base64url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/* Returns the checksum CRC-16/XMODEM, with the polynomial 0x1021. */
-static uint16_t checksum_of(const uint8_t *bytes, size_t size)
+/* Returns the checksum of a seed or key: CRC-16/XMODEM, with the polynomial 0x1021. */
+static uint16_t crc16_of_seed(const uint8_t *bytes, size_t size)
 {
     uint32_t crc = 0;
 
@@ -33,9 +34,10 @@ static uint16_t checksum_of(const uint8_t *bytes, size_t size)
     return (uint16_t)crc;
 }
 
-/* Write bytes as digits of `width` bits each, with a zero at their end. */
-static void write_digits(const uint8_t *bytes, size_t size, uint32_t width, const char *digits,
-                         char *text)
+/* Write bytes as digits of `width` bits each (base32 or base64url), with a zero byte at the end of
+ * the text. */
+static void write_bytes_as_digits(const uint8_t *bytes, size_t size, uint32_t width,
+                                  const char *digits, char *text)
 {
     uint32_t bits = 0, have = 0;
 
@@ -52,8 +54,8 @@ static void write_digits(const uint8_t *bytes, size_t size, uint32_t width, cons
     *text = '\0';
 }
 
-/* Read the text of a seed into bytes. Returns false if a character is no digit of base32. */
-static bool read_digits(const char *seed, uint8_t bytes[SEED_BYTES])
+/* Read the base32 text of a seed into bytes. Returns false if a character is no digit of base32. */
+static bool read_base32_digits(const char *seed, uint8_t bytes[SEED_BYTES])
 {
     uint32_t bits = 0, have = 0, count = 0;
 
@@ -71,20 +73,21 @@ static bool read_digits(const char *seed, uint8_t bytes[SEED_BYTES])
         }
         bits &= 0xff;
     }
-    return (bits & ((1u << have) - 1)) == 0; /* unused bits of the last digit must be 0 */
+    /* bits of the last digit that belong to no byte must be 0 */
+    return (bits & ((1u << have) - 1)) == 0;
 }
 
-/* Get the key from the text of a user's seed. Returns 0; -EBADMSG. */
-static int read_seed(const char *seed, uint8_t key[KEY_BYTES])
+/* Get the private key from the text of a user's seed. Returns 0; -EBADMSG. */
+static int read_key_of_seed(const char *seed, uint8_t key[KEY_BYTES])
 {
     uint8_t bytes[SEED_BYTES] = {0};
     int error = -EBADMSG;
 
-    if (read_digits(seed, bytes)) {
+    if (read_base32_digits(seed, bytes)) {
         uint16_t sum = (uint16_t)(bytes[SEED_BYTES - 2] | bytes[SEED_BYTES - 1] << 8);
         uint32_t whose = (bytes[0] & 7u) << 5 | bytes[1] >> 3;
         if ((bytes[0] & 0xf8u) == PREFIX_SEED && whose == PREFIX_USER && (bytes[1] & 7u) == 0 &&
-            sum == checksum_of(bytes, SEED_BYTES - 2)) {
+            sum == crc16_of_seed(bytes, SEED_BYTES - 2)) {
             memcpy(key, bytes + 2, KEY_BYTES);
             error = 0;
         }
@@ -99,15 +102,15 @@ static void write_public_key(const uint8_t key[KEY_BYTES], char text[DOMUS_NATS_
 
     bytes[0] = PREFIX_USER;
     memcpy(bytes + 1, key, KEY_BYTES);
-    uint16_t sum = checksum_of(bytes, 1 + KEY_BYTES);
+    uint16_t sum = crc16_of_seed(bytes, 1 + KEY_BYTES);
     bytes[1 + KEY_BYTES] = (uint8_t)sum;
     bytes[2 + KEY_BYTES] = (uint8_t)(sum >> 8);
-    write_digits(bytes, sizeof bytes, 5, base32, text);
+    write_bytes_as_digits(bytes, sizeof bytes, 5, base32, text);
 }
 
-/* Sign data with a key. Returns 0; -ENOMEM. */
-static int sign_data(EVP_PKEY *pair, const void *data, size_t size,
-                     char text[DOMUS_NATS_SIGNATURE_SIZE])
+/* Sign data with a key, and write the signature as text. Returns 0; -ENOMEM. */
+static int sign_data_with_key(EVP_PKEY *pair, const void *data, size_t size,
+                              char text[DOMUS_NATS_SIGNATURE_SIZE])
 {
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     uint8_t signature[SIGNATURE];
@@ -118,7 +121,7 @@ static int sign_data(EVP_PKEY *pair, const void *data, size_t size,
     EVP_MD_CTX_free(context);
     if (!done)
         return -ENOMEM;
-    write_digits(signature, sizeof signature, 6, base64url, text);
+    write_bytes_as_digits(signature, sizeof signature, 6, base64url, text);
     return 0;
 }
 
@@ -128,7 +131,7 @@ int domus_nats_sign(const char *seed, const void *data, size_t size,
 {
     uint8_t key[KEY_BYTES], public_bytes[KEY_BYTES];
     size_t public_size = sizeof public_bytes;
-    int error = read_seed(seed, key);
+    int error = read_key_of_seed(seed, key);
 
     if (error != 0)
         return error;
@@ -138,7 +141,7 @@ int domus_nats_sign(const char *seed, const void *data, size_t size,
     if (error == 0 && EVP_PKEY_get_raw_public_key(pair, public_bytes, &public_size) != 1)
         error = -ENOMEM;
     if (error == 0 && signature != NULL)
-        error = sign_data(pair, data, size, signature);
+        error = sign_data_with_key(pair, data, size, signature);
     if (error == 0)
         write_public_key(public_bytes, public_key);
     EVP_PKEY_free(pair);

@@ -1,4 +1,4 @@
-/* The function that makes a client, and how its options are read. */
+/* The function that opens a client, and how the client's options are read and checked. */
 #include "protocols/nats/state.h"
 
 #include <domus/spawn.h>
@@ -12,13 +12,15 @@
 #define HOUR_NS UINT64_C(3600000000000)
 #define MS      UINT64_C(1000000)
 
-/* Bytes that may wait on a connection: at most the window and one message are received; beyond the
- * first of these limits nothing is read, and only answers to pings are written. */
+/* Bytes that may wait to be sent on a connection. The client itself queues at most the window and
+ * one message. Beyond SEND_HIGH nothing is read from the server, and only answers to its pings are
+ * added. */
 #define SEND_HIGH (2u * DOMI_NATS_WINDOW)
 #define SEND_MAX  (UINT64_C(2) * DOMUS_NATS_PAYLOAD_LIMIT)
 
-/* Copy a text. Returns 0; -E2BIG; -EINVAL for a text that cannot be written as JSON in CONNECT. */
-static int copy_text(char *to, size_t room, const char *text)
+/* Copy a text of the options into the client. Returns 0; -E2BIG; -EINVAL for a text that cannot be
+ * written as JSON in CONNECT. */
+static int copy_text_of_option(char *to, size_t room, const char *text)
 {
     size_t size = text != NULL ? strnlen(text, room) : 0;
 
@@ -30,26 +32,26 @@ static int copy_text(char *to, size_t room, const char *text)
     return domi_nats_is_utf8(to) ? 0 : -EINVAL;
 }
 
-static int read_texts(const domus_nats_options *options, domi_nats_client *client)
+static int read_texts_of_options(const domus_nats_options *options, domi_nats_client *client)
 {
-    int error = copy_text(client->name, sizeof client->name, options->name);
+    int error = copy_text_of_option(client->name, sizeof client->name, options->name);
 
     if (error == 0)
-        error = copy_text(client->user, sizeof client->user, options->user);
+        error = copy_text_of_option(client->user, sizeof client->user, options->user);
     if (error == 0)
-        error = copy_text(client->password, sizeof client->password, options->password);
+        error = copy_text_of_option(client->password, sizeof client->password, options->password);
     if (error == 0)
-        error = copy_text(client->token, sizeof client->token, options->token);
+        error = copy_text_of_option(client->token, sizeof client->token, options->token);
     if (error == 0)
-        error = copy_text(client->seed, sizeof client->seed, options->nkey_seed);
+        error = copy_text_of_option(client->seed, sizeof client->seed, options->nkey_seed);
     if (error == 0)
-        error = copy_text(client->jwt, sizeof client->jwt, options->jwt);
+        error = copy_text_of_option(client->jwt, sizeof client->jwt, options->jwt);
     client->has_user = options->user != NULL;
     return error;
 }
 
-/* Check that the options name at most one way to log in. */
-static int check_login(const domus_nats_options *options)
+/* Check that the client's options name at most one way to log in. */
+static int check_that_one_login_is_given(const domus_nats_options *options)
 {
     char key[DOMUS_NATS_NKEY_SIZE];
     int ways = (options->user != NULL) + (options->token != NULL) + (options->nkey_seed != NULL);
@@ -60,8 +62,10 @@ static int check_login(const domus_nats_options *options)
     return options->nkey_seed != NULL ? domus_nats_sign(options->nkey_seed, NULL, 0, key, NULL) : 0;
 }
 
-/* Read the list of servers. If a server is invalid, `ret_wrong` gets its place in the list. */
-static int read_servers(const char *servers, domi_nats_client *client, const char **ret_wrong)
+/* Read the list of servers in the options. If a server is invalid, `ret_wrong` points to its text
+ * in the list. */
+static int read_list_of_servers(const char *servers, domi_nats_client *client,
+                                const char **ret_wrong)
 {
     *ret_wrong = servers;
     if (servers == NULL)
@@ -80,56 +84,60 @@ static int read_servers(const char *servers, domi_nats_client *client, const cha
     return 0;
 }
 
-static uint64_t value_or_default(uint64_t value, uint64_t preset)
+static uint64_t number_or_default(uint64_t value, uint64_t preset)
 {
     return value != 0 ? value : preset;
 }
 
-/* Replace zeros in the options by the defaults. */
-static void fill_in_defaults(domus_nats_options *options)
+/* Replace zeros in the client's options by the defaults. */
+static void fill_in_defaults_of_options(domus_nats_options *options)
 {
     options->inflight_max =
-        (uint32_t)value_or_default(options->inflight_max, DOMUS_NATS_INFLIGHT_MAX);
+        (uint32_t)number_or_default(options->inflight_max, DOMUS_NATS_INFLIGHT_MAX);
     options->subscriptions_max =
-        (uint32_t)value_or_default(options->subscriptions_max, DOMUS_NATS_SUBSCRIPTIONS_MAX);
-    options->payload_max = (uint32_t)value_or_default(options->payload_max, DOMUS_NATS_PAYLOAD_MAX);
+        (uint32_t)number_or_default(options->subscriptions_max, DOMUS_NATS_SUBSCRIPTIONS_MAX);
+    options->payload_max =
+        (uint32_t)number_or_default(options->payload_max, DOMUS_NATS_PAYLOAD_MAX);
     options->pings_missed_max =
-        (uint32_t)value_or_default(options->pings_missed_max, DOMUS_NATS_PINGS_MISSED_MAX);
-    options->buffer_max = value_or_default(options->buffer_max, DOMUS_NATS_BUFFER_MAX);
+        (uint32_t)number_or_default(options->pings_missed_max, DOMUS_NATS_PINGS_MISSED_MAX);
+    options->buffer_max = number_or_default(options->buffer_max, DOMUS_NATS_BUFFER_MAX);
     options->request_timeout_ns =
-        value_or_default(options->request_timeout_ns, DOMUS_NATS_REQUEST_TIMEOUT);
+        number_or_default(options->request_timeout_ns, DOMUS_NATS_REQUEST_TIMEOUT);
     options->connect_timeout_ns =
-        value_or_default(options->connect_timeout_ns, DOMUS_NATS_CONNECT_TIMEOUT);
+        number_or_default(options->connect_timeout_ns, DOMUS_NATS_CONNECT_TIMEOUT);
     options->drain_timeout_ns =
-        value_or_default(options->drain_timeout_ns, DOMUS_NATS_DRAIN_TIMEOUT);
-    options->backoff_min_ns = value_or_default(options->backoff_min_ns, DOMUS_NATS_BACKOFF_MIN);
+        number_or_default(options->drain_timeout_ns, DOMUS_NATS_DRAIN_TIMEOUT);
+    options->backoff_min_ns = number_or_default(options->backoff_min_ns, DOMUS_NATS_BACKOFF_MIN);
     if (options->backoff_max_ns == 0)
         options->backoff_max_ns = options->backoff_min_ns > DOMUS_NATS_BACKOFF_MAX
                                       ? options->backoff_min_ns
                                       : DOMUS_NATS_BACKOFF_MAX;
     options->ping_interval_ns =
-        value_or_default(options->ping_interval_ns, DOMUS_NATS_PING_INTERVAL);
+        number_or_default(options->ping_interval_ns, DOMUS_NATS_PING_INTERVAL);
 }
 
-static bool is_valid_time(uint64_t time_ns)
+static bool is_time_within_limits(uint64_t time_ns)
 {
     return time_ns >= MS && time_ns <= HOUR_NS;
 }
 
-static bool are_valid_options(const domus_nats_options *options)
+static bool are_numbers_of_options_valid(const domus_nats_options *options)
 {
     return options->inflight_max <= 65536 && options->subscriptions_max <= 1048576 &&
            options->payload_max >= 1024 && options->payload_max <= DOMUS_NATS_PAYLOAD_LIMIT &&
            options->pings_missed_max <= 16 && options->buffer_max >= 4096 &&
-           options->buffer_max <= UINT64_C(1) << 30 && is_valid_time(options->request_timeout_ns) &&
-           is_valid_time(options->connect_timeout_ns) && is_valid_time(options->drain_timeout_ns) &&
-           is_valid_time(options->backoff_min_ns) && is_valid_time(options->backoff_max_ns) &&
+           options->buffer_max <= UINT64_C(1) << 30 &&
+           is_time_within_limits(options->request_timeout_ns) &&
+           is_time_within_limits(options->connect_timeout_ns) &&
+           is_time_within_limits(options->drain_timeout_ns) &&
+           is_time_within_limits(options->backoff_min_ns) &&
+           is_time_within_limits(options->backoff_max_ns) &&
            options->backoff_min_ns <= options->backoff_max_ns &&
-           is_valid_time(options->ping_interval_ns);
+           is_time_within_limits(options->ping_interval_ns);
 }
 
-/* Check the options of the stages in front, such as TLS. */
-static int check_front(const domus_nats_options *options)
+/* Check the byte stages that the options put before the stage of NATS, such as TLS. */
+static int check_front_stages(const domus_nats_options *options)
 {
     const domus_pipeline_stage *stage = options->front;
 
@@ -145,7 +153,7 @@ static int check_front(const domus_nats_options *options)
     return 0;
 }
 
-/* Read the options of the channels: those of the user, and bounds for what is queued. */
+/* Set the options of the client's channels: those of the user, with bounds for what is queued. */
 static int read_channel_options(domus_stack *stack, const domus_nats_options *options,
                                 domi_nats_client *client)
 {
@@ -159,8 +167,9 @@ static int read_channel_options(domus_stack *stack, const domus_nats_options *op
     return domus_channel_options_check(stack, channel, NULL, 0);
 }
 
-/* Draw two random numbers: a secret one for the inbox, and one for the order of servers. */
-static int draw_secrets(domi_nats_client *client, uint64_t given)
+/* Draw the client's two random numbers: a secret one for the inbox, and one for the order of
+ * servers. */
+static int draw_random_numbers_of_client(domi_nats_client *client, uint64_t given)
 {
     static const char characters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789AB";
@@ -180,33 +189,35 @@ static int draw_secrets(domi_nats_client *client, uint64_t given)
     return 0;
 }
 
-/* Clear a client, and copy the options to it. Returns whether their numbers are valid. */
-static bool begin_client(const domus_nats_options *options, domi_nats_client *client)
+/* Clear a client, and copy the options to it. Returns whether the numbers of the options are
+ * valid. */
+static bool copy_options_to_cleared_client(const domus_nats_options *options,
+                                           domi_nats_client *client)
 {
     memset(client, 0, sizeof *client);
     client->options = *options;
-    fill_in_defaults(&client->options);
-    return are_valid_options(&client->options);
+    fill_in_defaults_of_options(&client->options);
+    return are_numbers_of_options_valid(&client->options);
 }
 
-static int prepare_client(domus_stack *stack, const domus_nats_options *options,
-                          domi_nats_client *client)
+static int check_and_prepare_client(domus_stack *stack, const domus_nats_options *options,
+                                    domi_nats_client *client)
 {
     const char *wrong;
 
-    if (!begin_client(options, client))
+    if (!copy_options_to_cleared_client(options, client))
         return -EINVAL;
-    int error = check_login(options);
+    int error = check_that_one_login_is_given(options);
     if (error == 0)
-        error = check_front(options);
+        error = check_front_stages(options);
     if (error == 0)
-        error = read_texts(options, client);
+        error = read_texts_of_options(options, client);
     if (error == 0)
-        error = read_servers(options->servers, client, &wrong);
+        error = read_list_of_servers(options->servers, client, &wrong);
     if (error == 0)
         error = read_channel_options(stack, options, client);
     if (error == 0)
-        error = draw_secrets(client, options->seed);
+        error = draw_random_numbers_of_client(client, options->seed);
     client->options.servers = client->options.name = client->options.user = NULL;
     client->options.password = client->options.token = client->options.nkey_seed = NULL;
     client->options.jwt = NULL;
@@ -214,8 +225,9 @@ static int prepare_client(domus_stack *stack, const domus_nats_options *options,
     return error;
 }
 
-/* Returns a text that tells people what is wrong with a server. */
-static const char *name_fault(const domus_nats_options *options, int error, const char *server)
+/* Returns a text for people that tells what is wrong with a server of the options. */
+static const char *describe_fault_of_server(const domus_nats_options *options, int error,
+                                            const char *server)
 {
     if (server[0] == '\0')
         return "one is empty, or has a user with '@', whose place is not here";
@@ -226,23 +238,24 @@ static const char *name_fault(const domus_nats_options *options, int error, cons
     return "it has to be HOST, HOST:PORT or [v6]:PORT";
 }
 
-static int check_options(const domus_nats_options *options, domi_nats_client *client, char *error,
-                         size_t size)
+static int check_all_options(const domus_nats_options *options, domi_nats_client *client,
+                             char *error, size_t size)
 {
     const char *wrong = "", *field = "options", *reason = "a number is out of its range";
-    int result = begin_client(options, client) ? 0 : -EINVAL;
+    int result = copy_options_to_cleared_client(options, client) ? 0 : -EINVAL;
 
-    if (result == 0 && (result = check_login(options)) != 0) {
+    if (result == 0 && (result = check_that_one_login_is_given(options)) != 0) {
         field = result == -EBADMSG ? "nkey_seed" : "user";
         reason = result == -EBADMSG ? "it is not the seed of a user"
                                     : "one of user, token and nkey_seed, with what belongs to it";
-    } else if (result == 0 && (result = check_front(options)) != 0) {
+    } else if (result == 0 && (result = check_front_stages(options)) != 0) {
         field = "front";
         reason = "a stage is wrong";
-    } else if (result == 0 && (result = read_texts(options, client)) != 0) {
+    } else if (result == 0 && (result = read_texts_of_options(options, client)) != 0) {
         field = "texts";
         reason = result == -E2BIG ? "one is too long" : "one is not UTF-8";
-    } else if (result == 0 && (result = read_servers(options->servers, client, &wrong)) != 0) {
+    } else if (result == 0 &&
+               (result = read_list_of_servers(options->servers, client, &wrong)) != 0) {
         field = "servers";
         if (wrong == NULL || memchr(wrong, '@', strcspn(wrong, ",")) != NULL)
             /* the text of the server is not shown, because a password may stand before '@' */
@@ -250,7 +263,7 @@ static int check_options(const domus_nats_options *options, domi_nats_client *cl
         wrong += strspn(wrong, " ");
         if (wrong[0] == ',')
             wrong = "";
-        reason = name_fault(options, result, wrong);
+        reason = describe_fault_of_server(options, result, wrong);
     }
     if (result != 0 && size > 0)
         (void)snprintf(error, size, "%s: %s%.*s%s%s", field, wrong[0] != '\0' ? "'" : "",
@@ -261,7 +274,7 @@ static int check_options(const domus_nats_options *options, domi_nats_client *cl
 int domus_nats_check(const domus_nats_options *options, char *error, size_t error_size)
 {
     domi_nats_client client;
-    int result = check_options(options, &client, error, error_size);
+    int result = check_all_options(options, &client, error, error_size);
 
     explicit_bzero(&client, sizeof client);
     return result;
@@ -274,7 +287,7 @@ int domus_nats_open(domus_stack *stack, const domus_nats_options *options,
 
     if (options == NULL)
         return -EINVAL;
-    int error = prepare_client(stack, options, &client);
+    int error = check_and_prepare_client(stack, options, &client);
     if (error == 0)
         error = domus_spawn(stack, &domi_nats_client_behaviour, &client, ret_client);
     explicit_bzero(&client, sizeof client);

@@ -1,5 +1,5 @@
-/* Makes messages to be sent, whose short parts are copied into the message itself and long ones
- * into pages; and blocks of headers. */
+/* Makes messages that a client sends, and blocks of headers. Short parts of a message are copied
+ * into the message itself, long parts into pages. */
 #include "protocols/nats/nats.h"
 
 #include <assert.h>
@@ -40,7 +40,7 @@ bool domi_nats_is_whole(const domus_nats_publish *publish)
            publish->payload_at + publish->payload_size <= DOMUS_NATS_INLINE;
 }
 
-/* Copy bytes into the message if there is room, otherwise into a slice. */
+/* Copy bytes into the message itself if there is room, otherwise into a new slice. */
 static int put_copy_of_bytes(domus_nats_publish *publish, const void *data, size_t size,
                              domus_slice *slice, uint8_t *at, uint8_t *inline_size)
 {
@@ -55,7 +55,7 @@ static int put_copy_of_bytes(domus_nats_publish *publish, const void *data, size
     return domus_slice_copy(data, size, slice);
 }
 
-static int set_subject(domus_nats_publish *publish, domi_nats_bytes subject)
+static int set_subject_of_publish(domus_nats_publish *publish, domi_nats_bytes subject)
 {
     if (!domi_nats_is_subject(subject))
         return -EINVAL;
@@ -63,7 +63,7 @@ static int set_subject(domus_nats_publish *publish, domi_nats_bytes subject)
                              &publish->subject_at, &publish->subject_size);
 }
 
-static domi_nats_bytes text_of(const char *text)
+static domi_nats_bytes bytes_of_text(const char *text)
 {
     size_t size = strnlen(text, DOMUS_NATS_SUBJECT_MAX + 1);
 
@@ -72,12 +72,12 @@ static domi_nats_bytes text_of(const char *text)
 
 int domus_nats_set_subject(domus_nats_publish *publish, const char *subject)
 {
-    return set_subject(publish, text_of(subject));
+    return set_subject_of_publish(publish, bytes_of_text(subject));
 }
 
 int domus_nats_set_reply(domus_nats_publish *publish, const char *reply)
 {
-    domi_nats_bytes bytes = text_of(reply);
+    domi_nats_bytes bytes = bytes_of_text(reply);
 
     if (!domi_nats_is_subject(bytes))
         return -EINVAL;
@@ -93,7 +93,7 @@ int domus_nats_set_payload(domus_nats_publish *publish, const void *data, size_t
 
 int domus_nats_set_reply_of(domus_nats_publish *publish, const domus_nats_message *message)
 {
-    return set_subject(publish, domi_nats_bytes_of(domus_nats_reply_to(message)));
+    return set_subject_of_publish(publish, domi_nats_bytes_of(domus_nats_reply_to(message)));
 }
 
 void domus_nats_publish_free(domus_nats_publish *publish)
@@ -108,8 +108,8 @@ int domus_nats_subscribe_make(const char *subject, const char *queue,
                               domus_nats_subscribe *ret_subscribe)
 {
     domus_nats_subscribe made = {.messages_max = 0};
-    domi_nats_bytes name = text_of(subject);
-    domi_nats_bytes group = text_of(queue != NULL ? queue : "");
+    domi_nats_bytes name = bytes_of_text(subject);
+    domi_nats_bytes group = bytes_of_text(queue != NULL ? queue : "");
 
     if (!domi_nats_is_subject(name) || (queue != NULL && !domi_nats_is_word(group)))
         return -EINVAL;

@@ -1,4 +1,4 @@
-/* Reports what happens to a client, by events. */
+/* Reports to the user what happens to a client, such as a lost connection, by events. */
 #include "protocols/nats/state.h"
 
 #include <string.h>

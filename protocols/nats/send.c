@@ -13,7 +13,8 @@ bool domi_nats_may_send(const domi_nats_client *client)
 int domi_nats_refuse(domus_stack *stack, domi_nats_client *client, int error)
 {
     client->counted.refused++;
-    (void)domus_fail(stack, error); /* a notice has no answer, so its failure is not reported */
+    /* if the refused message is a notice, there is nobody to answer, and this call does nothing */
+    (void)domus_fail(stack, error);
     return 0;
 }
 

@@ -15,14 +15,14 @@ const domus_type domi_nats_late_type = {.name = "nats is late", .size = sizeof(u
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-static bool begins_with(const char *text, size_t size, const char *begin)
+static bool text_begins_with(const char *text, size_t size, const char *begin)
 {
     return size >= strlen(begin) && memcmp(text, begin, strlen(begin)) == 0;
 }
 
-/* Find a place for one more server: a new one, or that of a failed server which only INFO has
- * named. */
-static domi_nats_server *find_place(domi_nats_client *client)
+/* Find a place for one more server in the client's table: a new place, or that of a failed server
+ * which only INFO has named. */
+static domi_nats_server *find_place_for_server(domi_nats_client *client)
 {
     if (client->servers_count < DOMUS_NATS_SERVERS_MAX)
         return &client->servers[client->servers_count++];
@@ -33,15 +33,15 @@ static domi_nats_server *find_place(domi_nats_client *client)
     return NULL;
 }
 
-/* Remove the scheme before a server's address from its text. Returns 0; -EINVAL for TLS if there is
- * no front, because the connection would not be encrypted. */
-static int remove_scheme(const domi_nats_client *client, const char **text, size_t *size)
+/* Remove the scheme, such as "nats://", from a server's text. Returns 0; -EINVAL for the scheme of
+ * TLS if the client has no front, because the connection would not be encrypted. */
+static int remove_scheme_of_address(const domi_nats_client *client, const char **text, size_t *size)
 {
     size_t length = 0;
 
-    if (begins_with(*text, *size, "nats://"))
+    if (text_begins_with(*text, *size, "nats://"))
         length = strlen("nats://");
-    else if (begins_with(*text, *size, "tls://"))
+    else if (text_begins_with(*text, *size, "tls://"))
         length = strlen("tls://");
     if (length == strlen("tls://") && client->options.front == NULL)
         return -EINVAL;
@@ -50,8 +50,8 @@ static int remove_scheme(const domi_nats_client *client, const char **text, size
     return 0;
 }
 
-/* Returns whether an address has a port, which stands behind the bracket of an IPv6 address. */
-static bool has_port(const char *text, size_t size)
+/* Returns whether an address has a port. In an IPv6 address the port stands behind the bracket. */
+static bool has_address_port(const char *text, size_t size)
 {
     const char *bracket = memrchr(text, ']', size);
     size_t before = bracket != NULL ? (size_t)(bracket - text) : 0;
@@ -59,8 +59,8 @@ static bool has_port(const char *text, size_t size)
     return memchr(text + before, ':', size - before) != NULL;
 }
 
-/* Returns whether a text is a port number. */
-static bool is_port(const char *text)
+/* Returns whether a text is a valid port number. */
+static bool is_port_number(const char *text)
 {
     unsigned port = 0;
 
@@ -75,13 +75,13 @@ static bool is_port(const char *text)
 /* Returns whether an address with a port is "HOST:PORT", "[v6]:PORT", or "unix:PATH". A server
  * named by INFO may not be the latter, because the sender of INFO must not choose a socket of this
  * machine. */
-static bool is_valid_address(const char *text, bool is_told)
+static bool is_valid_server_address(const char *text, bool is_told)
 {
     const char *colon = strrchr(text, ':');
 
-    if (begins_with(text, strlen(text), "unix:"))
+    if (text_begins_with(text, strlen(text), "unix:"))
         return text[5] != '\0' && !is_told;
-    if (colon == text || !is_port(colon + 1))
+    if (colon == text || !is_port_number(colon + 1))
         return false;
     return text[0] == '[' ? colon[-1] == ']' && colon > text + 2 : strchr(text, ':') == colon;
 }
@@ -94,10 +94,10 @@ int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size
         text++, size--;
     while (size != 0 && text[size - 1] == ' ')
         size--;
-    int error = remove_scheme(client, &text, &size);
+    int error = remove_scheme_of_address(client, &text, &size);
     if (error != 0 || size == 0)
         return -EINVAL;
-    const char *port = has_port(text, size) ? "" : ":4222";
+    const char *port = has_address_port(text, size) ? "" : ":4222";
     if (size + strlen(port) >= sizeof made.text)
         return -E2BIG;
     for (size_t i = 0; i < size; i++) {
@@ -106,21 +106,21 @@ int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size
     }
     memcpy(made.text, text, size);
     memcpy(made.text + size, port, strlen(port));
-    if (!is_valid_address(made.text, is_told))
+    if (!is_valid_server_address(made.text, is_told))
         return -EINVAL;
     for (uint32_t i = 0; i < client->servers_count; i++) {
         if (strcmp(client->servers[i].text, made.text) == 0)
             return 0;
     }
-    domi_nats_server *server = find_place(client);
+    domi_nats_server *server = find_place_for_server(client);
     if (server == NULL)
         return -E2BIG;
     *server = made;
     return 0;
 }
 
-/* Returns whether INFO names a server. */
-static bool is_named_by_info(const domus_nats_server_info *info, const char *server)
+/* Returns whether INFO names a server that the client knows. */
+static bool is_server_named_by_info(const domus_nats_server_info *info, const char *server)
 {
     for (uint32_t i = 0; i < info->urls; i++) {
         if (strcmp(info->url[i], server) == 0)
@@ -134,7 +134,7 @@ void domi_nats_take_urls(domi_nats_client *client, const domus_nats_server_info 
     for (uint32_t i = client->servers_count; i-- > 0 && info->urls != 0;) {
         const domi_nats_server *server = &client->servers[i];
         if (!server->is_told || server->failures == 0 || i == client->server ||
-            is_named_by_info(info, server->text))
+            is_server_named_by_info(info, server->text))
             continue;
         client->servers[i] = client->servers[--client->servers_count];
         if (client->server == client->servers_count)
@@ -144,7 +144,7 @@ void domi_nats_take_urls(domi_nats_client *client, const domus_nats_server_info 
         (void)domi_nats_add_server(client, info->url[i], strlen(info->url[i]), true);
 }
 
-/* Returns the next number of the generator splitmix64. */
+/* Returns the client's next random number, by the generator splitmix64. */
 uint64_t domi_nats_draw(domi_nats_client *client)
 {
     uint64_t bits = client->random += UINT64_C(0x9e3779b97f4a7c15);
@@ -154,7 +154,7 @@ uint64_t domi_nats_draw(domi_nats_client *client)
     return bits ^ (bits >> 31);
 }
 
-/* Leave a server out of the choice for a time. */
+/* Leave a server out of the choice of servers for a time, because it has failed. */
 static void leave_server_out(domi_nats_client *client, domi_nats_server *server, uint64_t now_ns,
                              bool is_longest)
 {
@@ -183,7 +183,8 @@ void domi_nats_blame(domi_nats_client *client, uint64_t now_ns, int error)
     else
         server->failures = 0;
     if (client->is_lame &&
-        /* a server that is about to stop closes some time after it has announced this */
+        /* a server that is about to stop announces this, and closes its connections some time
+         * later */
         client->servers_count > 1)
         server->out_until_ns = now_ns + client->options.backoff_max_ns;
 }
@@ -197,8 +198,8 @@ uint32_t domi_nats_count_left_out(const domi_nats_client *client, uint64_t now_n
     return count;
 }
 
-/* Choose one of the servers that are not left out by chance. Returns DOMI_NATS_NONE if all are left
- * out, and `ret_until_ns` says until when. */
+/* Choose at random one of the servers that are not left out. Returns DOMI_NATS_NONE if all are left
+ * out; then `ret_until_ns` gets the time at which the first one comes back. */
 static uint32_t choose_server(domi_nats_client *client, uint64_t now_ns, uint64_t *ret_until_ns)
 {
     uint32_t chosen = DOMI_NATS_NONE, there = 0;
@@ -218,32 +219,33 @@ static uint32_t choose_server(domi_nats_client *client, uint64_t now_ns, uint64_
 
 /* --- connecting ------------------------------------------------------------------------------- */
 
-/* Set the timer that connects the client after this time. */
-static void arm_connect(domus_stack *stack, domi_nats_client *client, uint64_t delay_ns)
+/* Set the timer on which the client connects after `delay_ns`. */
+static void arm_timer_to_connect(domus_stack *stack, domi_nats_client *client, uint64_t delay_ns)
 {
     client->phase = DOMI_NATS_IDLE;
     client->connect_ns = domus_now_ns(stack) + delay_ns;
-    /* without a timer the next tick connects */
+    /* if no timer can be set, the client's next tick connects */
     (void)domus_after(stack, delay_ns, &domi_nats_connect_type, NULL, NULL);
 }
 
-/* Handle an attempt that has failed before there was a connection. */
-static void fail_connect(domus_stack *stack, domi_nats_client *client, int error)
+/* Handle that an attempt to connect has failed before there was a connection: report it, and choose
+ * the next server. */
+static void handle_failed_connect(domus_stack *stack, domi_nats_client *client, int error)
 {
     client->was_ready = false;
     domi_nats_blame(client, domus_now_ns(stack), error);
     domi_nats_report(stack, client, DOMUS_NATS_FAILED, error, client->servers[client->server].text);
-    arm_connect(stack, client, 0);
+    arm_timer_to_connect(stack, client, 0);
 }
 
-static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_answer_to_connect(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_nats_client *client = self;
 
-    if (answer->error == -ECANCELED) /* the client is stopping */
+    if (answer->error == -ECANCELED) /* the client is stopping, so it makes no further connect */
         return 0;
     if (answer->error != 0) {
-        fail_connect(stack, client, answer->error);
+        handle_failed_connect(stack, client, answer->error);
         return 0;
     }
     const domus_connected *connected = answer->payload;
@@ -253,9 +255,10 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     if (domus_watch_actor(stack, client->connection, NULL) != 0 ||
         domus_after(stack, passed_ns < time_ns ? time_ns - passed_ns : 0, &domi_nats_late_type,
                     &epoch, NULL) != 0) {
-        /* without a watch nobody would report its end, so it is stopped */
+        /* without a watch nobody would report the end of this connection, so the connection is
+         * stopped */
         (void)domus_stop(stack, client->connection);
-        fail_connect(stack, client, -ENOMEM);
+        handle_failed_connect(stack, client, -ENOMEM);
     }
     return 0;
 }
@@ -280,7 +283,7 @@ int domi_nats_connect(domus_stack *stack, domi_nats_client *client)
     uint32_t server = choose_server(client, now_ns, &until_ns);
 
     if (server == DOMI_NATS_NONE) {
-        arm_connect(stack, client, until_ns - now_ns);
+        arm_timer_to_connect(stack, client, until_ns - now_ns);
         return 0;
     }
     client->server = server;
@@ -291,15 +294,15 @@ int domi_nats_connect(domus_stack *stack, domi_nats_client *client)
     client->is_lame = false;
     client->epoch++;
     client->begun_ns = now_ns;
-    int result = domus_connect(stack, client->servers[server].text, &options, on_connected);
+    int result = domus_connect(stack, client->servers[server].text, &options, on_answer_to_connect);
     if (result < 0) {
-        fail_connect(stack, client, result);
+        handle_failed_connect(stack, client, result);
         return 0;
     }
     return result;
 }
 
-/* Give up a connect if the server has not accepted the client in time. */
+/* Give up a connection if the server has not accepted the client's login in time. */
 int domi_nats_on_late(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;

@@ -1,4 +1,4 @@
-/* The stage: its table of functions, and its options. */
+/* The stage of the NATS protocol: its table of functions, and its options. */
 #include "protocols/nats/nats.h"
 
 #include <errno.h>
@@ -12,32 +12,32 @@
 #define HEADERS_LEAST 16u
 #define PAYLOAD_LEAST 1024u
 
-static bool is_zero_or_within(uint32_t value, uint32_t least, uint32_t most)
+static bool is_option_zero_or_within(uint32_t value, uint32_t least, uint32_t most)
 {
     return value == 0 || (value >= least && value <= most);
 }
 
-static uint32_t value_or_default(uint32_t value, uint32_t preset)
+static uint32_t number_or_default(uint32_t value, uint32_t preset)
 {
     return value != 0 ? value : preset;
 }
 
-static int check_nats(const void *options_)
+static int check_nats_options(const void *options_)
 {
     const domus_nats_stage_options *options = options_;
 
     if (options == NULL)
         return 0;
-    uint32_t payload_max = value_or_default(options->payload_max, DOMUS_NATS_PAYLOAD_MAX);
+    uint32_t payload_max = number_or_default(options->payload_max, DOMUS_NATS_PAYLOAD_MAX);
     bool is_right =
-        is_zero_or_within(options->line_max, LINE_LEAST, DOMUS_WINDOW_MAX - 2) &&
-        is_zero_or_within(options->info_max, INFO_LEAST, DOMUS_WINDOW_MAX - 2) &&
-        is_zero_or_within(options->payload_max, PAYLOAD_LEAST, DOMUS_NATS_PAYLOAD_LIMIT) &&
-        is_zero_or_within(options->headers_max, HEADERS_LEAST, payload_max);
+        is_option_zero_or_within(options->line_max, LINE_LEAST, DOMUS_WINDOW_MAX - 2) &&
+        is_option_zero_or_within(options->info_max, INFO_LEAST, DOMUS_WINDOW_MAX - 2) &&
+        is_option_zero_or_within(options->payload_max, PAYLOAD_LEAST, DOMUS_NATS_PAYLOAD_LIMIT) &&
+        is_option_zero_or_within(options->headers_max, HEADERS_LEAST, payload_max);
     return is_right ? 0 : -EINVAL;
 }
 
-static int open_nats(domus_wire *wire, void *state_, const void *options)
+static int open_nats_stage(domus_wire *wire, void *state_, const void *options)
 {
     domi_nats_state *state = state_;
     domus_nats_stage_options *limits = &state->limits;
@@ -45,19 +45,19 @@ static int open_nats(domus_wire *wire, void *state_, const void *options)
     (void)wire;
     if (options != NULL)
         *limits = *(const domus_nats_stage_options *)options;
-    limits->line_max = value_or_default(limits->line_max, LINE_DEFAULT);
-    limits->info_max = value_or_default(limits->info_max, INFO_DEFAULT);
-    limits->headers_max = value_or_default(limits->headers_max, HEADERS_DEFAULT);
-    limits->payload_max = value_or_default(limits->payload_max, DOMUS_NATS_PAYLOAD_MAX);
+    limits->line_max = number_or_default(limits->line_max, LINE_DEFAULT);
+    limits->info_max = number_or_default(limits->info_max, INFO_DEFAULT);
+    limits->headers_max = number_or_default(limits->headers_max, HEADERS_DEFAULT);
+    limits->payload_max = number_or_default(limits->payload_max, DOMUS_NATS_PAYLOAD_MAX);
     return 0;
 }
 
-static int decode_nats(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int decode_nats_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     return domi_nats_decode(wire, state, bytes, size);
 }
 
-static int end_nats(domus_wire *wire, void *state_, size_t left)
+static int end_nats_stage(domus_wire *wire, void *state_, size_t left)
 {
     const domi_nats_state *state = state_;
 
@@ -65,17 +65,17 @@ static int end_nats(domus_wire *wire, void *state_, size_t left)
     return left != 0 || state->gathering ? -EPIPE : 0;
 }
 
-static int encode_nats(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
-                       const void *payload)
+static int encode_nats_message(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                               const void *payload)
 {
     (void)state, (void)id;
     return domi_nats_encode(wire, type, payload);
 }
 
-/* End a connection whose bytes were wrong, for this stage or a stage before it, without an answer
- * to the server. */
-static int fail_nats(domus_wire *wire, void *state_, uint64_t id, const domus_type *request,
-                     int error)
+/* End a connection after wrong bytes, which this stage or a stage before it has found. The server
+ * gets no answer. */
+static int fail_nats_stage(domus_wire *wire, void *state_, uint64_t id, const domus_type *request,
+                           int error)
 {
     domi_nats_state *state = state_;
 
@@ -84,7 +84,7 @@ static int fail_nats(domus_wire *wire, void *state_, uint64_t id, const domus_ty
     return error;
 }
 
-static void close_nats(domus_wire *wire, void *state_)
+static void close_nats_stage(domus_wire *wire, void *state_)
 {
     domi_nats_state *state = state_;
 
@@ -95,11 +95,11 @@ static void close_nats(domus_wire *wire, void *state_)
 const domus_stage domus_nats_stage = {
     .name = "nats",
     .state_size = sizeof(domi_nats_state),
-    .check = check_nats,
-    .open = open_nats,
-    .decode = decode_nats,
-    .end = end_nats,
-    .encode = encode_nats,
-    .fail = fail_nats,
-    .close = close_nats,
+    .check = check_nats_options,
+    .open = open_nats_stage,
+    .decode = decode_nats_bytes,
+    .end = end_nats_stage,
+    .encode = encode_nats_message,
+    .fail = fail_nats_stage,
+    .close = close_nats_stage,
 };

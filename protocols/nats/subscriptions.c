@@ -13,19 +13,20 @@
 #include <string.h>
 
 #define PLACES_LEAST 16u
-#define PLACE_BITS   20u /* bits of a number that are the place */
+/* bits of a subscription's number that are its place; the bits above are the generation */
+#define PLACE_BITS 20u
 
 const domus_type domi_nats_tidy_type = {.name = "nats tidies"};
 
 /* --- places ----------------------------------------------------------------------------------- */
 
-static uint32_t *first_of_owner(domi_nats_client *client, domus_address to)
+static uint32_t *first_subscription_of_owner(domi_nats_client *client, domus_address to)
 {
     return &client->owners[domus_address_hash(to) & (client->places - 1)];
 }
 
-/* Double the number of places. Returns 0; -ENOBUFS; -ENOMEM. */
-static int make_places(domi_nats_client *client)
+/* Double the number of places in the table of subscriptions. Returns 0; -ENOBUFS; -ENOMEM. */
+static int double_places_of_subscriptions(domi_nats_client *client)
 {
     uint32_t count = client->places != 0 ? 2 * client->places : PLACES_LEAST;
 
@@ -47,15 +48,15 @@ static int make_places(domi_nats_client *client)
     for (uint32_t i = 0; i < client->places_used; i++) {
         if (grown[i].subject == NULL)
             continue;
-        uint32_t *owner = first_of_owner(client, grown[i].to);
+        uint32_t *owner = first_subscription_of_owner(client, grown[i].to);
         grown[i].of_owner = *owner;
         *owner = i;
     }
     return 0;
 }
 
-/* Get a free place. Returns 0; -ENOBUFS; -ENOMEM. */
-static int get_free_place(domi_nats_client *client, uint32_t *ret_place)
+/* Get a free place in the table of subscriptions. Returns 0; -ENOBUFS; -ENOMEM. */
+static int get_free_place_of_subscription(domi_nats_client *client, uint32_t *ret_place)
 {
     if (client->subscriptions_count >= client->options.subscriptions_max)
         return -ENOBUFS;
@@ -64,18 +65,18 @@ static int get_free_place(domi_nats_client *client, uint32_t *ret_place)
         client->free_place = client->subscriptions[*ret_place].next;
         return 0;
     }
-    int error = client->places_used == client->places ? make_places(client) : 0;
+    int error = client->places_used == client->places ? double_places_of_subscriptions(client) : 0;
     if (error == 0)
         *ret_place = client->places_used++;
     return error;
 }
 
-static uint64_t number_of(const domi_nats_client *client, uint32_t place)
+static uint64_t number_of_subscription(const domi_nats_client *client, uint32_t place)
 {
     return (uint64_t)client->subscriptions[place].generation << PLACE_BITS | place;
 }
 
-/* Returns the subscription with this number; NULL if it has ended or never was. */
+/* Returns the subscription with this number; NULL if it has ended or there never was one. */
 static domi_nats_subscription *find_subscription(domi_nats_client *client, uint64_t number)
 {
     uint64_t place = number & ((1u << PLACE_BITS) - 1);
@@ -89,16 +90,17 @@ static domi_nats_subscription *find_subscription(domi_nats_client *client, uint6
                : NULL;
 }
 
-static uint32_t place_of(const domi_nats_client *client, const domi_nats_subscription *subscription)
+static uint32_t place_of_subscription(const domi_nats_client *client,
+                                      const domi_nats_subscription *subscription)
 {
     return (uint32_t)(subscription - client->subscriptions);
 }
 
-/* Free the place of a subscription that has ended. Only the client calls this. */
-static void release_subscription(domus_stack *stack, domi_nats_client *client, uint32_t place)
+/* Free the place of a subscription that has ended. Only the client's actor calls this. */
+static void free_ended_subscription(domus_stack *stack, domi_nats_client *client, uint32_t place)
 {
     domi_nats_subscription *ended = &client->subscriptions[place];
-    uint32_t *at = first_of_owner(client, ended->to);
+    uint32_t *at = first_subscription_of_owner(client, ended->to);
 
     while (*at != place)
         at = &client->subscriptions[*at].of_owner;
@@ -111,31 +113,32 @@ static void release_subscription(domus_stack *stack, domi_nats_client *client, u
     client->subscriptions_count--;
 }
 
-/* Free the subscriptions that have ended in turns of the channel. */
-static void release_ended_subscriptions(domus_stack *stack, domi_nats_client *client)
+/* Free the subscriptions that have ended in turns of the channel, which cannot free them. */
+static void free_all_ended_subscriptions(domus_stack *stack, domi_nats_client *client)
 {
     while (client->finished != DOMI_NATS_NONE) {
         uint32_t place = client->finished;
         client->finished = client->subscriptions[place].next;
-        release_subscription(stack, client, place);
+        free_ended_subscription(stack, client, place);
     }
 }
 
 int domi_nats_on_tidy(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    release_ended_subscriptions(stack, self);
+    free_all_ended_subscriptions(stack, self);
     return 0;
 }
 
-/* End a subscription in a turn of the channel. */
-static void finish_subscription(domus_stack *stack, domi_nats_client *client, uint32_t place)
+/* Mark a subscription as ended in a turn of the channel, and leave it to the client's actor to free
+ * it. */
+static void mark_subscription_as_ended(domus_stack *stack, domi_nats_client *client, uint32_t place)
 {
     domi_nats_subscription *ended = &client->subscriptions[place];
 
     ended->is_finished = true;
     ended->next = client->finished;
-    /* if the notice is refused, the next subscribe frees the subscription */
+    /* if the client refuses this notice, the next subscribe frees the subscription */
     if (client->finished == DOMI_NATS_NONE)
         (void)domus_notice(stack, client->self, &domi_nats_tidy_type, NULL);
     client->finished = place;
@@ -143,22 +146,22 @@ static void finish_subscription(domus_stack *stack, domi_nats_client *client, ui
 
 /* --- messages to the server ------------------------------------------------------------------- */
 
-/* Tell the server after how many messages a subscription ends. */
-static int tell_messages_max(domus_stack *stack, domi_nats_client *client, uint32_t place)
+/* Tell the server after how many further messages a subscription ends. */
+static int tell_server_messages_max(domus_stack *stack, domi_nats_client *client, uint32_t place)
 {
     const domi_nats_subscription *subscription = &client->subscriptions[place];
-    const domus_nats_unsub unsub = {.number = number_of(client, place),
+    const domus_nats_unsub unsub = {.number = number_of_subscription(client, place),
                                     .messages_max = subscription->messages_max -
                                                     subscription->delivered_before};
 
     return domus_channel_send(stack, client->channel, &domus_nats_unsub_type, &unsub);
 }
 
-/* Tell the server of a subscription. */
+/* Tell the server of a new subscription, and of its limit of messages. */
 static int tell_server_of_subscription(domus_stack *stack, domi_nats_client *client, uint32_t place)
 {
     domi_nats_subscription *subscription = &client->subscriptions[place];
-    const domus_nats_sub sub = {.number = number_of(client, place),
+    const domus_nats_sub sub = {.number = number_of_subscription(client, place),
                                 .subject = subscription->subject,
                                 .queue = subscription->queue};
     int error = domus_channel_send(stack, client->channel, &domus_nats_sub_type, &sub);
@@ -166,11 +169,11 @@ static int tell_server_of_subscription(domus_stack *stack, domi_nats_client *cli
     if (error != 0)
         return error;
     subscription->delivered_before = subscription->delivered;
-    return subscription->messages_max != 0 ? tell_messages_max(stack, client, place) : 0;
+    return subscription->messages_max != 0 ? tell_server_messages_max(stack, client, place) : 0;
 }
 
-/* Returns whether the subscription at a place was sent to the server of this connection, which must
- * then be told of changes, too. */
+/* Returns whether the subscription at this place was sent to the server of the current connection,
+ * which must then be told of changes, too. */
 static bool was_sent_to_server(const domi_nats_client *client, uint32_t place)
 {
     return domi_nats_is_ready(client) && place < client->renewed;
@@ -190,7 +193,7 @@ int domi_nats_renew(domus_stack *stack, domi_nats_client *client)
 int domi_nats_tell_end(domus_stack *stack, domi_nats_client *client, uint32_t place)
 {
     const domi_nats_subscription *subscription = &client->subscriptions[place];
-    const domus_nats_unsub unsub = {.number = number_of(client, place)};
+    const domus_nats_unsub unsub = {.number = number_of_subscription(client, place)};
 
     if (!was_sent_to_server(client, place) || subscription->subject == NULL ||
         subscription->is_finished)
@@ -200,8 +203,9 @@ int domi_nats_tell_end(domus_stack *stack, domi_nats_client *client, uint32_t pl
 
 /* --- handlers of asks ------------------------------------------------------------------------- */
 
-/* Copy the texts of a subscribe into one block. Returns 0; -EINVAL; -ENOMEM. */
-static int copy_texts(const domus_nats_subscribe *subscribe, domi_nats_subscription *to)
+/* Copy the subject and queue group of a subscribe into one block. Returns 0; -EINVAL; -ENOMEM. */
+static int copy_texts_of_subscribe(const domus_nats_subscribe *subscribe,
+                                   domi_nats_subscription *to)
 {
     domi_nats_bytes subject = domi_nats_bytes_of(subscribe->subject);
     domi_nats_bytes queue = domi_nats_bytes_of(subscribe->queue);
@@ -218,9 +222,9 @@ static int copy_texts(const domus_nats_subscribe *subscribe, domi_nats_subscript
     return 0;
 }
 
-/* Make the subscription of the current ask. Returns 0 or a negative errno. */
-static int make_subscription(domus_stack *stack, domi_nats_client *client,
-                             const domus_nats_subscribe *subscribe, uint64_t *ret_number)
+/* Make the subscription that the current ask wants. Returns 0 or a negative errno. */
+static int make_subscription_of_ask(domus_stack *stack, domi_nats_client *client,
+                                    const domus_nats_subscribe *subscribe, uint64_t *ret_number)
 {
     domi_nats_subscription made = {
         .to = subscribe->to, .tag = subscribe->tag, .messages_max = subscribe->messages_max};
@@ -230,10 +234,10 @@ static int make_subscription(domus_stack *stack, domi_nats_client *client,
         made.to = domus_sender(stack);
     if (made.to.house == NULL)
         return -EINVAL;
-    int error = copy_texts(subscribe, &made);
+    int error = copy_texts_of_subscribe(subscribe, &made);
     if (error != 0)
         return error;
-    error = get_free_place(client, &place);
+    error = get_free_place_of_subscription(client, &place);
     if (error == 0) {
         error = domus_watch_actor(stack, made.to, &made.watch);
         if (error != 0) {
@@ -245,16 +249,16 @@ static int make_subscription(domus_stack *stack, domi_nats_client *client,
         free(made.subject);
         return error;
     }
-    uint32_t *owner = first_of_owner(client, made.to);
+    uint32_t *owner = first_subscription_of_owner(client, made.to);
     made.of_owner = *owner;
     *owner = place;
     made.generation = client->subscriptions[place].generation + 1;
-    /* with generation 0, place 0 would have the number of the inbox */
+    /* generation 0 is left out, because with it place 0 would have the number of the inbox */
     made.generation += made.generation == 0;
     client->subscriptions[place] = made;
     client->subscriptions_count++;
-    *ret_number = number_of(client, place);
-    /* earlier subscriptions have to be sent to the server first */
+    *ret_number = number_of_subscription(client, place);
+    /* if earlier subscriptions were not sent to the server yet, this one waits behind them */
     if (domi_nats_is_ready(client) && client->renewed == place)
         client->renewed++;
     if (was_sent_to_server(client, place) && tell_server_of_subscription(stack, client, place) != 0)
@@ -267,9 +271,10 @@ int domi_nats_on_subscribe(domus_stack *stack, void *self, const void *payload)
     domi_nats_client *client = self;
     domus_nats_subscription subscription = {.number = 0};
 
-    release_ended_subscriptions(stack, client);
-    int error = client->draining ? -ESHUTDOWN
-                                 : make_subscription(stack, client, payload, &subscription.number);
+    free_all_ended_subscriptions(stack, client);
+    int error = client->draining
+                    ? -ESHUTDOWN
+                    : make_subscription_of_ask(stack, client, payload, &subscription.number);
     if (error != 0)
         return domi_nats_refuse(stack, client, error);
     (void)domus_reply(stack, &domus_nats_subscription_type, &subscription);
@@ -286,17 +291,18 @@ int domi_nats_on_unsubscribe(domus_stack *stack, void *self, const void *payload
         (void)domus_fail(stack, -ENOENT);
         return 0;
     }
-    uint32_t place = place_of(client, subscription);
+    uint32_t place = place_of_subscription(client, subscription);
     int error = 0;
     if (unsubscribe->messages_max > subscription->delivered) {
         subscription->messages_max = unsubscribe->messages_max;
         if (was_sent_to_server(client, place))
-            error = tell_messages_max(stack, client, place);
+            error = tell_server_messages_max(stack, client, place);
     } else {
         error = domi_nats_tell_end(stack, client, place);
-        release_subscription(stack, client, place);
+        free_ended_subscription(stack, client, place);
     }
-    /* the connection ends, because the server must not go on sending */
+    /* the unsubscribe could not be sent, so the connection ends: the server must not go on
+     * sending */
     if (error != 0 && client->channel != NULL)
         (void)domus_channel_reset(stack, client->channel, error);
     (void)domus_reply(stack, &domus_nats_done_type, NULL);
@@ -305,16 +311,16 @@ int domi_nats_on_unsubscribe(domus_stack *stack, void *self, const void *payload
 
 void domi_nats_forget_owner(domus_stack *stack, domi_nats_client *client, domus_address who)
 {
-    release_ended_subscriptions(stack, client);
+    free_all_ended_subscriptions(stack, client);
     if (client->places == 0)
         return;
-    uint32_t place = *first_of_owner(client, who);
+    uint32_t place = *first_subscription_of_owner(client, who);
     while (place != DOMI_NATS_NONE) {
         const domi_nats_subscription *subscription = &client->subscriptions[place];
         uint32_t next = subscription->of_owner;
         if (domus_address_equals(subscription->to, who)) {
             (void)domi_nats_tell_end(stack, client, place);
-            release_subscription(stack, client, place);
+            free_ended_subscription(stack, client, place);
         }
         place = next;
     }
@@ -351,6 +357,6 @@ int domi_nats_deliver(domus_stack *stack, domi_nats_client *client,
     }
     client->counted.lost += error != 0;
     if (subscription->messages_max != 0 && subscription->delivered >= subscription->messages_max)
-        finish_subscription(stack, client, place_of(client, subscription));
+        mark_subscription_as_ended(stack, client, place_of_subscription(client, subscription));
     return 0;
 }

@@ -1,4 +1,4 @@
-/* The types of NATS, and how their payloads are released. */
+/* The message types of a NATS client, and how their payloads are released. */
 #include "protocols/nats/nats.h"
 
 static void release_message(void *payload)

@@ -1,6 +1,7 @@
-/* The queue of messages that wait, because there is no connection or a slow one, in the order in
- * which they came. Publications are owned by their entries; asks are kept, and their payloads stay
- * in them. As many are sent as the connection accepts at once, and more after it has sent these. */
+/* The queue of messages that wait in a client, because there is no connection or a slow one, in the
+ * order in which they came. A waiting publication is owned by its entry; a waiting ask is kept, and
+ * its payload stays in it. The client sends as many messages as the connection accepts at once, and
+ * more when the connection has sent these. */
 #include "protocols/nats/state.h"
 
 #include <assert.h>
@@ -8,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MESSAGE_BYTES 320u /* bytes that each waiting message counts, beside those that it owns */
+/* bytes that each waiting message counts, beside the bytes that it owns */
+#define MESSAGE_BYTES 320u
 
 const domus_type domi_nats_pump_type = {.name = "nats pumps"};
 const domus_type domi_nats_look_type = {.name = "nats looks at what waits"};
@@ -17,9 +19,9 @@ static_assert(sizeof(domi_nats_waiting) <= MESSAGE_BYTES + 16, "the bound of mem
 
 /* --- the queue -------------------------------------------------------------------------------- */
 
-/* Add an entry at the end of the queue. Returns 0; -ENOBUFS; -ENOMEM. */
-static int add_to_queue(domi_nats_client *client, uint64_t bytes, bool is_ask,
-                        domi_nats_waiting **ret_waiting)
+/* Add an entry at the end of the queue of waiting messages. Returns 0; -ENOBUFS; -ENOMEM. */
+static int add_to_queue_of_waiting(domi_nats_client *client, uint64_t bytes, bool is_ask,
+                                   domi_nats_waiting **ret_waiting)
 {
     bytes += MESSAGE_BYTES;
     if (bytes > client->options.buffer_max ||
@@ -41,8 +43,8 @@ static int add_to_queue(domi_nats_client *client, uint64_t bytes, bool is_ask,
     return 0;
 }
 
-/* Take an ask out of the list of asks. */
-static void unlink_ask(domi_nats_client *client, domi_nats_waiting *waiting)
+/* Take a waiting ask out of the list of asks. */
+static void unlink_waiting_ask(domi_nats_client *client, domi_nats_waiting *waiting)
 {
     *waiting->before_ask = waiting->next_ask;
     if (waiting->next_ask != NULL)
@@ -52,8 +54,8 @@ static void unlink_ask(domi_nats_client *client, domi_nats_waiting *waiting)
     client->waiting_asks--;
 }
 
-/* Remove a message from the queue, and free it. */
-static void drop_waiting(domi_nats_client *client, domi_nats_waiting *waiting)
+/* Remove a waiting message from the queue, and free it. */
+static void remove_waiting_message(domi_nats_client *client, domi_nats_waiting *waiting)
 {
     *waiting->before = waiting->next;
     if (waiting->next != NULL)
@@ -61,7 +63,7 @@ static void drop_waiting(domi_nats_client *client, domi_nats_waiting *waiting)
     else
         client->end = waiting->before;
     if (waiting->is_ask)
-        unlink_ask(client, waiting);
+        unlink_waiting_ask(client, waiting);
     else
         domus_nats_publish_free(&waiting->publish);
     client->waiting--;
@@ -86,7 +88,7 @@ int domi_nats_put_aside(domus_stack *stack, domi_nats_client *client,
 
     if (error != 0)
         return error;
-    error = add_to_queue(client, bytes, false, &waiting);
+    error = add_to_queue_of_waiting(client, bytes, false, &waiting);
     if (error != 0) {
         domus_nats_publish owned = *publish;
         domus_nats_publish_free(&owned);
@@ -97,8 +99,9 @@ int domi_nats_put_aside(domus_stack *stack, domi_nats_client *client,
     return 0;
 }
 
-/* Set the timer so that waiting asks are checked when the time of this ask is over. */
-static void arm_timeout(domus_stack *stack, domi_nats_client *client, uint64_t deadline_ns)
+/* Set the client's timer so that waiting asks are checked when this deadline has passed. */
+static void arm_timer_for_waiting_asks(domus_stack *stack, domi_nats_client *client,
+                                       uint64_t deadline_ns)
 {
     uint64_t now_ns = domus_now_ns(stack);
 
@@ -117,7 +120,7 @@ int domi_nats_put_ask_aside(domus_stack *stack, domi_nats_client *client, domus_
                             uint64_t deadline_ns, uint64_t bytes)
 {
     domi_nats_waiting *waiting;
-    int error = add_to_queue(client, bytes, true, &waiting);
+    int error = add_to_queue_of_waiting(client, bytes, true, &waiting);
 
     if (error != 0) {
         client->counted.refused++;
@@ -132,7 +135,7 @@ int domi_nats_put_ask_aside(domus_stack *stack, domi_nats_client *client, domus_
     *client->end_of_asks = waiting;
     client->end_of_asks = &waiting->next_ask;
     client->waiting_asks++;
-    arm_timeout(stack, client, waiting->deadline_ns);
+    arm_timer_for_waiting_asks(stack, client, waiting->deadline_ns);
     domi_nats_wake_pump(stack, client);
     return 0;
 }
@@ -149,26 +152,27 @@ int domi_nats_on_look_at_waiting(domus_stack *stack, void *self, const void *pay
         next = waiting->next_ask;
         if (waiting->deadline_ns <= now_ns) {
             (void)domus_kept_fail(stack, waiting->kept, -ETIMEDOUT);
-            drop_waiting(client, waiting);
+            remove_waiting_message(client, waiting);
         } else if (waiting->deadline_ns < next_ns) {
             next_ns = waiting->deadline_ns;
         }
     }
     if (next_ns != UINT64_MAX)
-        arm_timeout(stack, client, next_ns);
+        arm_timer_for_waiting_asks(stack, client, next_ns);
     return 0;
 }
 
 void domi_nats_drop_waiting(domi_nats_client *client)
 {
     while (client->first != NULL)
-        drop_waiting(client, client->first);
+        remove_waiting_message(client, client->first);
 }
 
 /* --- sending the queue ------------------------------------------------------------------------ */
 
-/* Send the first message of the queue. Returns 0; or an error if it cannot be sent now. */
-static int send_first_waiting(domus_stack *stack, domi_nats_client *client)
+/* Send the first message of the queue to the server. Returns 0; or an error if it cannot be sent
+ * now. */
+static int send_first_waiting_message(domus_stack *stack, domi_nats_client *client)
 {
     domi_nats_waiting *waiting = client->first;
     int error;
@@ -188,7 +192,7 @@ static int send_first_waiting(domus_stack *stack, domi_nats_client *client)
             return error;
         client->counted.refused += error != 0;
     }
-    drop_waiting(client, waiting);
+    remove_waiting_message(client, waiting);
     return 0;
 }
 
@@ -197,19 +201,19 @@ static bool has_waiting_messages(const domi_nats_client *client)
     return client->first != NULL || !domi_nats_is_renewed(client);
 }
 
-/* Send as many waiting messages as the connection accepts now. */
-static void send_as_room_allows(domus_stack *stack, domi_nats_client *client)
+/* Send as many messages of the queue as the connection accepts now. */
+static void send_waiting_as_room_allows(domus_stack *stack, domi_nats_client *client)
 {
     while (domi_nats_is_ready(client) && has_waiting_messages(client) &&
            domi_nats_has_room(client)) {
-        int error = domi_nats_is_renewed(client) ? send_first_waiting(stack, client)
+        int error = domi_nats_is_renewed(client) ? send_first_waiting_message(stack, client)
                                                  : domi_nats_renew(stack, client);
         if (error != 0)
             break;
     }
 }
 
-static int on_room(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_room_on_connection(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_nats_client *client = self;
 
@@ -224,15 +228,16 @@ int domi_nats_on_pump(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     if (!domi_nats_is_ready(client))
-        return 0; /* the next connection begins to send by itself */
-    /* the channel has handled these requests, or their askers do not wait any more */
+        return 0; /* there is no connection: the next one begins to send the queue by itself */
+    /* the channel has handled the forwarded requests, or their askers do not wait any more */
     client->forwarded = 0;
-    send_as_room_allows(stack, client);
+    send_waiting_as_room_allows(stack, client);
     if (!domi_nats_is_ready(client) || !has_waiting_messages(client)) {
         client->is_pumping = false;
         return 0;
     }
-    int result = domus_channel_flush_to(stack, client->channel, DOMI_NATS_WINDOW / 2, on_room);
+    int result =
+        domus_channel_flush_to(stack, client->channel, DOMI_NATS_WINDOW / 2, on_room_on_connection);
     if (result != DOMUS_PARKED) {
         client->is_pumping = false;
         domi_nats_wake_pump(stack, client);

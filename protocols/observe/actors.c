@@ -1,4 +1,4 @@
-/* /actors: pages of the dump that shows what actors do.
+/* /actors of the observation port: pages of the dump that shows what the program's actors do.
  *
  * A dump waits for threads that may be stuck, so a helper thread makes it, for one viewer at a
  * time, while the port serves the others. */
@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARE_BYTES 4096u /* bytes of a dump for each thread and pool, at least */
+#define SHARE_BYTES 4096u /* bytes of a page of the dump for each thread and pool, at least */
 
-/* Read the filter from a query. Returns 0; -EINVAL. */
-static int read_filter(domus_slice query, domi_actors_page *wanted)
+/* Read from a query which actors a page of the dump is to show. Returns 0; -EINVAL. */
+static int read_filter_of_dump(domus_slice query, domi_actors_page *wanted)
 {
     int64_t size =
         domus_http_query_value(query, "behaviour", wanted->behaviour, sizeof wanted->behaviour - 1);
@@ -37,8 +37,8 @@ static int read_filter(domus_slice query, domi_actors_page *wanted)
     return 0;
 }
 
-/* Make a page of the dump, on a helper thread. */
-static int make_page(void *page_)
+/* Make a page of the dump of actors, on a helper thread. */
+static int make_page_of_dump(void *page_)
 {
     domi_actors_page *wanted = page_;
     domus_system *system = domi_observed.observed;
@@ -58,7 +58,7 @@ void domi_actors_page_free(domi_actors_page *made)
     made->text = NULL;
 }
 
-static int answer_with_page(domus_stack *stack, void *self, const domus_answer *made)
+static int answer_with_page_of_dump(domus_stack *stack, void *self, const domus_answer *made)
 {
     domi_actors_page *done = &((domi_viewer *)self)->page;
     domus_slice text = {0};
@@ -78,9 +78,9 @@ int domi_observe_serve_actors(domus_stack *stack, void *self, const void *payloa
 {
     domi_actors_page *wanted = &((domi_viewer *)self)->page;
 
-    if (read_filter(domus_http_query(payload), wanted) != 0)
+    if (read_filter_of_dump(domus_http_query(payload), wanted) != 0)
         return domi_observe_say(stack, 400,
                                 "from and count are numbers, count is 1..1000, and the name of a "
                                 "behaviour has at most 63 bytes\n");
-    return domus_blocking(stack, make_page, wanted, answer_with_page);
+    return domus_blocking(stack, make_page_of_dump, wanted, answer_with_page_of_dump);
 }

@@ -1,4 +1,5 @@
-/* Writes the file of this process into the registry, in the form that announce.h describes. */
+/* Writes the file by which the registry of running programs knows this process; announce.h
+ * describes its form. */
 #include "protocols/observe/announce.h"
 
 #include <errno.h>
@@ -12,14 +13,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* bytes of the file: a path whose bytes are all escaped, and the other lines */
+/* bytes of the registry's file of a process, at most: a path whose bytes are all escaped, and the
+ * other lines */
 #define TEXT_MAX     (3 * PATH_MAX + 512)
 #define ENDPOINT_MAX (PATH_MAX + 64)
-#define NAME_MAX_    24 /* bytes of a file name: a pid in digits, and a dot before it */
+/* bytes of the name of that file: a pid in digits, with a dot before it while the file is
+ * temporary */
+#define NAME_MAX_ 24
 
-/* The registry's file of this process. Only the two functions of announce.h use it. */
+/* The file of this process in the registry. Only domi_announce() and domi_announce_end() use it. */
 static struct {
-    pid_t pid; /* pid of the process that wrote the file; 0: there is none */
+    pid_t pid; /* pid of the process that wrote the file; 0: no file was written */
     struct stat file;
     char name[NAME_MAX_];
     char path[PATH_MAX + NAME_MAX_];
@@ -27,8 +31,8 @@ static struct {
 
 /* --- the text of the file --------------------------------------------------------------------- */
 
-/* Write an endpoint in a form that a process in another directory can use. Returns whether it
- * fits. */
+/* Write the port's endpoint in a form that a process in another directory can use. Returns whether
+ * it fits. */
 static bool write_endpoint(const domus_endpoint *at, uint16_t port, char *text, size_t size)
 {
     char path[sizeof at->bytes + 1], whole[PATH_MAX];
@@ -42,7 +46,7 @@ static bool write_endpoint(const domus_endpoint *at, uint16_t port, char *text, 
         path[at->size] = '\0';
         return realpath(path, whole) != NULL && snprintf(text, size, "unix:%s", whole) < (int)size;
     }
-    /* A port on all addresses is reached by loopback. */
+    /* A port that listens on all addresses is reached by the loopback address. */
     if (memcmp(to.bytes, (const unsigned char[16]){0}, to.size) == 0) {
         to.bytes[0] = to.family == AF_INET ? 127 : 0;
         to.bytes[to.size - 1] = 1;
@@ -51,7 +55,7 @@ static bool write_endpoint(const domus_endpoint *at, uint16_t port, char *text, 
     return domus_endpoint_text(&to, text, size) < size;
 }
 
-static void write_line(FILE *out, const char *word, const char *text)
+static void write_line_of_registry_file(FILE *out, const char *word, const char *text)
 {
     (void)fprintf(out, "%s ", word);
     for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
@@ -63,9 +67,10 @@ static void write_line(FILE *out, const char *word, const char *text)
     (void)fputc('\n', out);
 }
 
-/* Read the time at which this process began. The program's name in that text may contain anything,
- * so fields are counted behind its last parenthesis. Returns whether the time is known. */
-static bool read_start(uint64_t *ret_start)
+/* Read from /proc/self/stat the time at which this process began. The program's name in that text
+ * may contain anything, so fields are counted behind its last parenthesis. Returns whether the time
+ * is known. */
+static bool read_start_time_of_process(uint64_t *ret_start)
 {
     char text[1024];
     int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
@@ -87,9 +92,9 @@ static bool read_start(uint64_t *ret_start)
 
 /* --- the directory of the registry ------------------------------------------------------------ */
 
-/* Open a directory that only this user may use, and make it if it does not exist. Returns its
- * descriptor; -1. */
-static int open_directory(const char *path)
+/* Open a directory for the registry that only this user may use, and make it if it does not exist.
+ * Returns its descriptor; -1. */
+static int open_own_directory(const char *path)
 {
     struct stat found;
 
@@ -104,39 +109,40 @@ static int open_directory(const char *path)
     return -1;
 }
 
-/* Open the first directory that can be used. Returns its descriptor and its path; -1. */
-static int open_registry(char *path, size_t size)
+/* Open the first directory that the registry can use. Returns its descriptor and its path; -1. */
+static int open_directory_of_registry(char *path, size_t size)
 {
     const char *named = secure_getenv("DOMUS_REGISTRY");
     const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
     int fd = -1;
 
     if (named != NULL && named[0] != '\0')
-        return snprintf(path, size, "%s", named) < (int)size ? open_directory(path) : -1;
+        return snprintf(path, size, "%s", named) < (int)size ? open_own_directory(path) : -1;
     if (runtime != NULL && runtime[0] == '/' &&
         snprintf(path, size, "%s/domus", runtime) < (int)size)
-        fd = open_directory(path);
+        fd = open_own_directory(path);
     if (fd < 0 && geteuid() == 0) {
         snprintf(path, size, "/run/domus");
-        fd = open_directory(path);
+        fd = open_own_directory(path);
     }
     if (fd < 0) {
         snprintf(path, size, "/tmp/domus-%ld", (long)geteuid());
-        fd = open_directory(path);
+        fd = open_own_directory(path);
     }
     return fd;
 }
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-/* Write the file under a temporary name, and then rename it, so that nobody reads an incomplete
- * file. Returns whether it was written. */
-static bool write_file(int directory, const char *text, size_t size)
+/* Write this process's file of the registry under a temporary name, and then rename it, so that
+ * nobody reads an incomplete file. Returns whether it was written. */
+static bool write_registry_file(int directory, const char *text, size_t size)
 {
     char other[NAME_MAX_ + 1];
 
     snprintf(other, sizeof other, ".%s", announced.name);
-    (void)unlinkat(directory, other, 0); /* an old file, left by a process that had the same pid */
+    /* remove a temporary file that was left by a process with the same pid */
+    (void)unlinkat(directory, other, 0);
     int fd = openat(directory, other, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
@@ -153,25 +159,25 @@ void domi_announce(const domus_endpoint *at, uint16_t port)
     char text[TEXT_MAX], endpoint[ENDPOINT_MAX];
     uint64_t start;
 
-    if (announced.pid != 0 || !read_start(&start) ||
+    if (announced.pid != 0 || !read_start_time_of_process(&start) ||
         !write_endpoint(at, port, endpoint, sizeof endpoint))
         return;
     FILE *out = fmemopen(text, sizeof text, "w");
     if (out == NULL)
         return;
     (void)fprintf(out, "domus-observe 1\npid %ld\nstart %" PRIu64 "\n", (long)getpid(), start);
-    write_line(out, "program", program_invocation_short_name);
-    write_line(out, "endpoint", endpoint);
+    write_line_of_registry_file(out, "program", program_invocation_short_name);
+    write_line_of_registry_file(out, "endpoint", endpoint);
     long size = ftell(out);
     if (fclose(out) != 0 || size <= 0)
         return;
     char path[PATH_MAX];
-    int directory = open_registry(path, sizeof path);
+    int directory = open_directory_of_registry(path, sizeof path);
     if (directory < 0)
         return;
     snprintf(announced.name, sizeof announced.name, "%ld", (long)getpid());
     snprintf(announced.path, sizeof announced.path, "%s/%s", path, announced.name);
-    if (write_file(directory, text, (size_t)size))
+    if (write_registry_file(directory, text, (size_t)size))
         announced.pid = getpid();
     (void)close(directory);
 }

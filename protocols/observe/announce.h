@@ -28,8 +28,8 @@
  * endpoint. Thread-safety: one thread at a time. */
 void domi_announce(const domus_endpoint *at, uint16_t port);
 
-/* Remove the file, if it is still the one that this process has written. Thread-safety: one thread
- * at a time. */
+/* Remove this process's file from the registry, if it is still the one that this process has
+ * written. Thread-safety: one thread at a time. */
 void domi_announce_end(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* Answers of the observation port. Fields of those that show data of the program forbid browsers to
- * guess another media type, and to store them. */
+/* Answers of the observation port. The fields of an answer that shows data of the program forbid
+ * browsers to guess another media type, and to store the answer. */
 #include "protocols/observe/answer.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@ int domi_observe_reply(domus_stack *stack, domus_http_response *response)
     return error;
 }
 
-/* Add the fields that all answers with data of the program have. */
-static void add_fields(domus_appender *fields)
+/* Add the header fields that all answers of the port with data of the program have. */
+static void add_fields_against_guessing(domus_appender *fields)
 {
     (void)domus_http_add(fields, "X-Content-Type-Options", "nosniff");
     (void)domus_http_add(fields, "Cache-Control", "no-store");
@@ -36,7 +36,7 @@ int domi_observe_begin(domus_stack *stack, const char *media, const char *encodi
     domus_http_response head = {.status = 200, .media = media};
     domus_appender fields = {0};
 
-    add_fields(&fields);
+    add_fields_against_guessing(&fields);
     if (encoding != NULL)
         (void)domus_http_add(&fields, "Content-Encoding", encoding);
     int result = domus_append_end(&fields, &head.fields);
@@ -48,14 +48,14 @@ int domi_observe_begin(domus_stack *stack, const char *media, const char *encodi
     return result;
 }
 
-/* Answer with bytes; `disposition` is the value of Content-Disposition, or NULL. */
+/* Answer a request with bytes; `disposition` is the value of Content-Disposition, or NULL. */
 static int answer_with_bytes(domus_stack *stack, const char *media, const char *disposition,
                              domus_slice body)
 {
     domus_http_response response = {.status = 200, .media = media, .body = body};
     domus_appender fields = {0};
 
-    add_fields(&fields);
+    add_fields_against_guessing(&fields);
     if (disposition != NULL)
         (void)domus_http_add(&fields, "Content-Disposition", disposition);
     int error = domus_append_end(&fields, &response.fields);
@@ -73,7 +73,7 @@ int domi_observe_answer(domus_stack *stack, const char *media, domus_slice body)
 
 /* Returns whether a character may be in a file name on any system: a letter, a digit, or one of a
  * few others. */
-static bool is_plain(char c)
+static bool is_plain_file_name_character(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_' || c == '.';
@@ -86,7 +86,7 @@ int domi_observe_answer_file(domus_stack *stack, const char *media, const char *
 
     snprintf(name, sizeof name, "%s", program_invocation_short_name);
     for (char *at = name; *at != '\0'; at++)
-        *at = is_plain(*at) ? *at : '_';
+        *at = is_plain_file_name_character(*at) ? *at : '_';
     snprintf(disposition, sizeof disposition, "attachment; filename=\"%s-%ld.%s\"", name,
              (long)getpid(), suffix);
     return answer_with_bytes(stack, media, disposition, body);
@@ -94,15 +94,16 @@ int domi_observe_answer_file(domus_stack *stack, const char *media, const char *
 
 /* --- requests of the port's own pages --------------------------------------------------------- */
 
-static bool is_name(domus_slice name, const char *wanted)
+static bool is_field_name(domus_slice name, const char *wanted)
 {
     return name.size == strlen(wanted) &&
            strncasecmp(domus_slice_data(name), wanted, name.size) == 0;
 }
 
-/* Returns whether an origin is the host that the request names. It may be https where a proxy in
- * front ends TLS. "null", the origin of pages without one, is refused. */
-static bool is_own_origin(domus_slice origin, domus_slice host)
+/* Returns whether the origin of a page is the host that the request names. The origin may be https,
+ * because a proxy in front of the port may end TLS. "null", the origin of pages that have none, is
+ * refused. */
+static bool is_origin_own_host(domus_slice origin, domus_slice host)
 {
     static const char *const schemes[] = {"http://", "https://"};
     const char *text = domus_slice_data(origin);
@@ -123,13 +124,14 @@ bool domi_observe_is_own_page(const domus_http_request *request)
     domus_http_line line;
     uint32_t at = 0;
 
-    /* All fields are checked, so that a second one cannot hide the first. */
+    /* All header fields are checked, so that a second field of the same name cannot hide behind the
+     * first. */
     while (domus_http_next(request->fields, &at, &line)) {
-        if (is_name(line.name, "origin") && !is_own_origin(line.value, host))
+        if (is_field_name(line.name, "origin") && !is_origin_own_host(line.value, host))
             return false;
-        /* "none" means that the user has typed the address; "same-site" is refused, because a page
-         * of the same site may have another port, and belong to another program. */
-        if (is_name(line.name, "sec-fetch-site") &&
+        /* "none" means that the user has typed the address. "same-site" is refused, because a page
+         * of the same site may have another port number, and belong to another program. */
+        if (is_field_name(line.name, "sec-fetch-site") &&
             !domus_slice_equals(line.value, "same-origin", strlen("same-origin")) &&
             !domus_slice_equals(line.value, "none", strlen("none")))
             return false;

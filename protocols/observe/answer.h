@@ -8,10 +8,12 @@
 
 #define DOMI_OBSERVE_PLAIN "text/plain; charset=utf-8"
 
-/* Answer with one line of text, which must be constant. Returns 0 or a negative errno. */
+/* Answer a request of a viewer with one line of text, which must be constant. Returns 0 or a
+ * negative errno. */
 int domi_observe_say(domus_stack *stack, uint16_t status, const char *line);
 
-/* Answer with a response. Returns 0 or a negative errno. Ownership: this consumes it. */
+/* Answer a request of a viewer with this response. Returns 0 or a negative errno. Ownership: this
+ * consumes the response. */
 int domi_observe_reply(domus_stack *stack, domus_http_response *response);
 
 /* Answer with status 200 and bytes of a media type. Returns 0 or a negative errno.
@@ -24,13 +26,13 @@ int domi_observe_answer_file(domus_stack *stack, const char *media, const char *
                              domus_slice body);
 
 /* Begin an answer with status 200 whose body comes in pieces, as domus_reply_begin() does.
- * `encoding` is its Content-Encoding, or NULL. */
+ * `encoding` is the value of Content-Encoding, or NULL. */
 int domi_observe_begin(domus_stack *stack, const char *media, const char *encoding,
                        domus_resumed *then);
 
-/* Returns whether a request may change something, because no page of another site has sent it from
- * somebody's browser. A browser names the site of its page by Origin and Sec-Fetch-Site; other
- * programs send neither. A refused request is answered by 403. */
+/* Returns whether a request may change something, because no page of another site has made
+ * somebody's browser send it. A browser names the site of its page by Origin and Sec-Fetch-Site;
+ * other programs send neither. A request that is refused here is answered by 403. */
 bool domi_observe_is_own_page(const domus_http_request *request);
 
 #endif

@@ -1,8 +1,8 @@
 /* Counts of each behaviour, as metrics and as JSON.
  *
  * The number of labels is bounded: a program has at most 128 names of behaviours, and as many
- * threads and pools as it is configured with. A behaviour that never ran on a thread has no sample
- * there. */
+ * threads and pools as it is configured with. A behaviour that never ran on a thread has no
+ * sample for that thread. */
 #include "protocols/observe/writers.h"
 
 #include "protocols/observe/texts.h"
@@ -14,15 +14,17 @@
 
 #define AT_ONE_PLACE (DOMUS_BEHAVIOURS_MAX + 1u)
 
-/* A place where actors run: a thread, a pool, or the outside. */
+/* A place where actors run: a thread, a pool, or the outside (all foreign threads and detached
+ * actors). */
 typedef struct domi_place {
-    uint32_t thread;  /* number of the thread; the outside has the number behind the last thread */
-    const char *pool; /* name of the pool; NULL: the place is no pool */
+    /* number of the thread; for the outside, the number behind that of the last thread */
+    uint32_t thread;
+    const char *pool; /* name of the pool; NULL: this place is a thread or the outside */
     uint32_t count;
     domus_behaviour_profile each[AT_ONE_PLACE];
 } domi_place;
 
-static void read_place(domus_system *system, domi_place *at)
+static void read_behaviours_of_place(domus_system *system, domi_place *at)
 {
     if (at->pool != NULL)
         (void)domus_pool_behaviours(domus_outside_pool_find(system, at->pool), at->each,
@@ -45,7 +47,7 @@ int domi_places_init(domus_system *system, domi_places *ret_places)
         domi_place *at = &ret_places->each[i];
         at->thread = i;
         at->pool = i > threads ? config->pools[i - threads - 1].name : NULL;
-        read_place(system, at);
+        read_behaviours_of_place(system, at);
     }
     return 0;
 }
@@ -59,7 +61,7 @@ void domi_places_fini(domi_places *places)
 
 typedef struct family {
     const char *name, *help;
-    size_t offset; /* offset of a uint64_t in domus_behaviour_profile */
+    size_t offset; /* offset of the count, a uint64_t, in domus_behaviour_profile */
     bool is_gauge;
     bool is_time;
 } family;
@@ -91,13 +93,13 @@ static const family families[] = {
     GAUGE(bytes, "bytes", "Bytes of their houses and states."),
 };
 
-static uint64_t value_of(const domus_behaviour_profile *profile, size_t offset)
+static uint64_t value_of_count(const domus_behaviour_profile *profile, size_t offset)
 {
     return *(const uint64_t *)(const void *)((const char *)profile + offset);
 }
 
-static void write_labels(const domi_places *all, const domi_place *at, const char *name,
-                         char *labels, size_t size)
+static void write_labels_of_behaviour(const domi_places *all, const domi_place *at,
+                                      const char *name, char *labels, size_t size)
 {
     char label[DOMI_LABEL_SIZE];
 
@@ -110,7 +112,7 @@ static void write_labels(const domi_places *all, const domi_place *at, const cha
         snprintf(labels, size, "thread=\"%" PRIu32 "\",behaviour=\"%s\"", at->thread, label);
 }
 
-static void write_family(domi_metrics *to, const family *one, const domi_places *all)
+static void write_family_of_behaviours(domi_metrics *to, const family *one, const domi_places *all)
 {
     char labels[DOMI_LABELS_SIZE + DOMI_LABEL_SIZE];
 
@@ -118,12 +120,12 @@ static void write_family(domi_metrics *to, const family *one, const domi_places 
     for (uint32_t i = 0; i < all->count; i++) {
         const domi_place *at = &all->each[i];
         for (uint32_t k = 0; k < at->count; k++) {
-            write_labels(all, at, at->each[k].name, labels, sizeof labels);
+            write_labels_of_behaviour(all, at, at->each[k].name, labels, sizeof labels);
             domi_sample_begin(to, one->name, one->is_gauge ? "" : "_total", labels);
             if (one->is_time)
-                domi_sample_seconds(to, value_of(&at->each[k], one->offset));
+                domi_sample_seconds(to, value_of_count(&at->each[k], one->offset));
             else
-                domi_sample_count(to, value_of(&at->each[k], one->offset));
+                domi_sample_count(to, value_of_count(&at->each[k], one->offset));
         }
     }
 }
@@ -131,13 +133,13 @@ static void write_family(domi_metrics *to, const family *one, const domi_places 
 void domi_behaviours_write_metrics(domi_metrics *to, const domi_places *places)
 {
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-        write_family(to, &families[i], places);
+        write_family_of_behaviours(to, &families[i], places);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void write_object(domus_appender *json, const domi_places *all, const domi_place *at,
-                         const domus_behaviour_profile *one)
+static void write_behaviour_as_json(domus_appender *json, const domi_places *all,
+                                    const domi_place *at, const domus_behaviour_profile *one)
 {
     if (at->pool != NULL)
         (void)domus_append_text(json, "{\"pool\":\"%s\",\"name\":", at->pool);
@@ -164,7 +166,7 @@ void domi_behaviours_write_json(domus_appender *json, const domi_places *places)
         for (uint32_t k = 0; k < at->count; k++) {
             (void)domus_append_text(json, "%s", before);
             before = ",";
-            write_object(json, places, at, &at->each[k]);
+            write_behaviour_as_json(json, places, at, &at->each[k]);
         }
     }
     (void)domus_append_text(json, before[0] == '[' ? "[]" : "]");

@@ -1,4 +1,5 @@
-/* PUT /config/KEY: changes a live key of the configuration while the program runs.
+/* PUT /config/KEY of the observation port: changes a live key of the configuration while the
+ * program runs.
  *
  * The system parses the value as in YAML and checks it as at a start. Nothing can be changed unless
  * observe.change allows it. */
@@ -14,13 +15,13 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define PATH_SIZE  256 /* bytes of a key, with its zero */
-#define VALUE_SIZE 256 /* bytes of a value, with its zero */
+#define PATH_SIZE  256 /* bytes of the name of a key, with its zero byte */
+#define VALUE_SIZE 256 /* bytes of the value of a key, with its zero byte */
 #define ERROR_SIZE 512
 
-/* Copy a slice as a text, without a line end at its end, which shells add. Returns false if it does
- * not fit or contains a zero. */
-static bool copy_text(domus_slice slice, char *text, size_t size)
+/* Copy the value of a request as a text, without the line end that shells add. Returns false if it
+ * does not fit or contains a zero byte. */
+static bool copy_text_without_line_end(domus_slice slice, char *text, size_t size)
 {
     size_t length = slice.size;
 
@@ -34,7 +35,7 @@ static bool copy_text(domus_slice slice, char *text, size_t size)
     return strlen(text) == length;
 }
 
-/* Answer with a line that is formatted here. */
+/* Answer a request for a change with a line: `what`, and `text` behind it. */
 static int answer_with_line(domus_stack *stack, uint16_t status, const char *what, const char *text)
 {
     domus_http_response response = {.status = status, .media = DOMI_OBSERVE_PLAIN};
@@ -58,8 +59,8 @@ void domi_observe_read_present(domi_present *ret_present)
     config->listeners = ret_present->listeners;
 }
 
-/* Returns the HTTP status for a change that has failed. */
-static uint16_t status_of(int result)
+/* Returns the HTTP status for the errno of a change that has failed. */
+static uint16_t http_status_of_errno(int result)
 {
     switch (result) {
     case -EINVAL:
@@ -73,9 +74,9 @@ static uint16_t status_of(int result)
     }
 }
 
-/* Returns whether there are enough descriptors for so many connections, if the key is their
- * number. */
-static bool has_room(const char *path, const char *value)
+/* Returns whether the process may have enough descriptors for so many connections, if the changed
+ * key is the number of connections; true for other keys. */
+static bool has_descriptors_for_connections(const char *path, const char *value)
 {
     struct rlimit limit;
 
@@ -83,8 +84,8 @@ static bool has_room(const char *path, const char *value)
            strtoull(value, NULL, 10) < limit.rlim_cur;
 }
 
-/* If a trace has raised the level, store the level that is set at its end instead. Returns whether
- * the key was this one. */
+/* If the changed key is the level of the profile, and a trace has raised that level for its time,
+ * store the value as the level that is set at the trace's end. Returns whether that is so. */
 static bool store_level_for_trace_end(const char *path, const char *value)
 {
     domus_profile_level level;
@@ -109,15 +110,15 @@ int domi_observe_serve_change(domus_stack *stack, const domus_http_request *requ
         return domi_observe_say(stack, 403, "a page of another site may not change anything\n");
     if (!domus_system_config(domi_observed.observed)->observe.may_change)
         return domi_observe_say(stack, 403, "observe.change is false: nothing is changed\n");
-    if (!copy_text(key, path, sizeof path))
+    if (!copy_text_without_line_end(key, path, sizeof path))
         return domi_observe_say(stack, 404, "there is no such key\n");
-    if (!copy_text(request->body, value, sizeof value))
+    if (!copy_text_without_line_end(request->body, value, sizeof value))
         return domi_observe_say(stack, 400, "the body has to be the value\n");
-    if (!has_room(path, value))
+    if (!has_descriptors_for_connections(path, value))
         return answer_with_line(stack, 400, path, "this process may not have so many descriptors");
     if (store_level_for_trace_end(path, value))
         return answer_with_line(stack, 200, path, value);
     int result = domus_system_change_key(domi_observed.observed, path, value, error, sizeof error);
-    return result < 0 ? answer_with_line(stack, status_of(result), path, error)
+    return result < 0 ? answer_with_line(stack, http_status_of_errno(result), path, error)
                       : answer_with_line(stack, 200, path, value);
 }

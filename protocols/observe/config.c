@@ -24,24 +24,26 @@
 
 typedef struct domi_handed {
     domus_slice slice;
-    const char *texts; /* first byte of the slice, which is never empty */
+    const char *texts; /* the first byte of `slice`, which is never empty */
 } domi_handed;
 
-#define KEY_SIZE 256 /* bytes of the path of a key, with its zero */
+#define KEY_SIZE 256 /* bytes of the path of a key, with its zero byte */
 
-/* a configuration that was handed over and is not shown yet; NULL: none */
+/* the configuration that was handed over last and that the port's thread has not taken yet; NULL:
+ * none */
 static _Atomic(domi_handed *) left;
-/* the configuration that is shown, used by the port's thread; NULL: none was handed over */
+/* the handed-over configuration that /config shows, used by the port's thread; NULL: none was
+ * handed over */
 static domi_handed *shown;
 
-static void free_handed(domi_handed *one)
+static void free_handed_config(domi_handed *one)
 {
     if (one != NULL)
         domus_slice_free(one->slice);
     free(one);
 }
 
-static void append_shown_key(void *texts, const domus_config_shown *one)
+static void append_key_to_handed_config(void *texts, const domus_config_shown *one)
 {
     (void)domus_append(texts, one->key, strlen(one->key) + 1);
     (void)domus_append(texts, one->value, strlen(one->value) + 1);
@@ -55,7 +57,7 @@ int domi_observe_set_config(domus_config_walk *walk, const void *from)
     int error = -ENOMEM;
 
     if (one != NULL) {
-        walk(from, append_shown_key, &texts);
+        walk(from, append_key_to_handed_config, &texts);
         error = domus_append_end(&texts, &one->slice);
     }
     if (error != 0) {
@@ -63,26 +65,27 @@ int domi_observe_set_config(domus_config_walk *walk, const void *from)
         return error;
     }
     one->texts = domus_slice_data(one->slice);
-    /* acq_rel: pairs with the exchange in find_shown(), so that the side which gets the texts, to
-     * show or to free them, sees them complete */
-    free_handed(atomic_exchange_explicit(&left, one, memory_order_acq_rel));
+    /* acq_rel: pairs with the exchange in take_newest_config_to_show(). The side that gets the
+     * older texts, to show them or to free them, sees them complete. */
+    free_handed_config(atomic_exchange_explicit(&left, one, memory_order_acq_rel));
     return 0;
 }
 
 void domi_observe_forget_config(void)
 {
-    free_handed(atomic_exchange_explicit(&left, NULL, memory_order_acq_rel));
-    free_handed(shown);
+    free_handed_config(atomic_exchange_explicit(&left, NULL, memory_order_acq_rel));
+    free_handed_config(shown);
     shown = NULL;
 }
 
-static const domi_handed *find_shown(void)
+static const domi_handed *take_newest_config_to_show(void)
 {
-    /* acq_rel: pairs with the exchange in domi_observe_set_config() */
+    /* acq_rel: pairs with the exchange in domi_observe_set_config(), so the texts of the newer
+     * configuration are seen complete */
     domi_handed *newer = atomic_exchange_explicit(&left, NULL, memory_order_acq_rel);
 
     if (newer != NULL) {
-        free_handed(shown);
+        free_handed_config(shown);
         shown = newer;
     }
     return shown;
@@ -90,48 +93,52 @@ static const domi_handed *find_shown(void)
 
 /* --- the text of the answer ------------------------------------------------------------------- */
 
-/* The text that is being written, and what it shows. */
+/* The answer to /config while it is being written, and the values that it shows. */
 struct writing {
     domus_appender json;
-    const char *before;      /* text to write before the next key */
-    const domus_config *now; /* the current configuration, with values that may have changed */
+    /* text to write before the next key: the beginning of the list, or a comma */
+    const char *before;
+    /* the system's current configuration, whose live keys may have changed since the start */
+    const domus_config *now;
 };
 
-static void write_text(domus_appender *json, const char *before, const char *text)
+static void write_text_as_json(domus_appender *json, const char *before, const char *text)
 {
     (void)domus_append_text(json, "%s", before);
     domi_json_append_string(json, text);
 }
 
-/* Write a key of the system's configuration; the type of this function is domus_config_visit. */
-static void write_key(void *writing_, const domus_config_shown *one)
+/* Write a key of the system's configuration, when no configuration was handed over. The type of
+ * this function is domus_config_visit. */
+static void write_key_of_system_config(void *writing_, const domus_config_shown *one)
 {
     struct writing *writing = writing_;
 
     (void)domus_append_text(&writing->json, "%s\n{\"key\":", writing->before);
     writing->before = ",";
-    write_text(&writing->json, "", one->key);
-    write_text(&writing->json, ",\"value\":", one->value);
-    write_text(&writing->json, ",\"origin\":", one->origin);
+    write_text_as_json(&writing->json, "", one->key);
+    write_text_as_json(&writing->json, ",\"value\":", one->value);
+    write_text_as_json(&writing->json, ",\"origin\":", one->origin);
     (void)domus_append_text(&writing->json, "}");
 }
 
-/* Write a key that was handed over, with its current value, which may have changed. */
-static void write_handed(struct writing *writing, const domus_config_shown *one)
+/* Write a key of the handed-over configuration, with its current value, which may have changed. */
+static void write_handed_key(struct writing *writing, const domus_config_shown *one)
 {
     char value[DOMUS_CONFIG_VALUE_SIZE];
     size_t listener;
     const domus_config_key *key = domus_config_key_find(writing->now, one->key, &listener);
 
     if (key == NULL || !key->live) {
-        write_key(writing, one);
+        write_key_of_system_config(writing, one);
         return;
     }
     const void *holder =
         listener == SIZE_MAX ? (const void *)writing->now : &writing->now->listeners[listener];
     domus_config_key_write(key, holder, value, sizeof value);
     bool is_changed = strcmp(value, one->value) != 0;
-    write_key(writing, &(domus_config_shown){one->key, value, is_changed ? "port" : one->origin});
+    write_key_of_system_config(
+        writing, &(domus_config_shown){one->key, value, is_changed ? "port" : one->origin});
 }
 
 static void write_handed_keys(struct writing *writing, const domi_handed *handed)
@@ -143,11 +150,11 @@ static void write_handed_keys(struct writing *writing, const domi_handed *handed
         one.value = one.key + strlen(one.key) + 1;
         one.origin = one.value + strlen(one.value) + 1;
         at = (size_t)(one.origin + strlen(one.origin) + 1 - handed->texts);
-        write_handed(writing, &one);
+        write_handed_key(writing, &one);
     }
 }
 
-static bool is_handed(const domi_handed *handed, const char *key)
+static bool has_handed_config_key(const domi_handed *handed, const char *key)
 {
     const char *end = handed->texts + handed->slice.size;
 
@@ -160,8 +167,9 @@ static bool is_handed(const domi_handed *handed, const char *key)
     return false;
 }
 
-/* Write the options that requests have set for listeners and that were not handed over. */
-static void write_unset(struct writing *writing, const domi_handed *handed)
+/* Write the options of listeners that requests have set meanwhile, and that the handed-over
+ * configuration does not have. */
+static void write_listener_options_set_later(struct writing *writing, const domi_handed *handed)
 {
     static const domus_listener_config none;
     char path[KEY_SIZE], value[DOMUS_CONFIG_VALUE_SIZE], nothing[DOMUS_CONFIG_VALUE_SIZE];
@@ -175,17 +183,18 @@ static void write_unset(struct writing *writing, const domi_handed *handed)
             domus_config_key_write(key, &none, nothing, sizeof nothing);
             snprintf(path, sizeof path, "listeners.%s.%s", writing->now->listeners[i].name,
                      key->path);
-            if (strcmp(value, nothing) != 0 && !is_handed(handed, path))
-                write_key(writing, &(domus_config_shown){path, value, "port"});
+            if (strcmp(value, nothing) != 0 && !has_handed_config_key(handed, path))
+                write_key_of_system_config(writing, &(domus_config_shown){path, value, "port"});
         }
     }
 }
 
 int domi_observe_serve_config(domus_stack *stack, void *self, const void *payload)
 {
-    static domi_present now; /* static, because only the port's one thread uses it */
+    /* these are static because of their size, and only the port's one thread uses them */
+    static domi_present now;
     struct writing writing = {.before = "", .now = &now.config};
-    const domi_handed *handed = find_shown();
+    const domi_handed *handed = take_newest_config_to_show();
     domus_slice text;
 
     (void)self, (void)payload;
@@ -193,9 +202,9 @@ int domi_observe_serve_config(domus_stack *stack, void *self, const void *payloa
     (void)domus_append_text(&writing.json, "{\"keys\":[");
     if (handed != NULL) {
         write_handed_keys(&writing, handed);
-        write_unset(&writing, handed);
+        write_listener_options_set_later(&writing, handed);
     } else {
-        domus_config_show(&now.config, NULL, write_key, &writing);
+        domus_config_show(&now.config, NULL, write_key_of_system_config, &writing);
     }
     (void)domus_append_text(&writing.json, "]}\n");
     int error = domus_append_end(&writing.json, &text);

@@ -1,4 +1,5 @@
-/* /profile?cpu=: for which actors, and in which functions, the threads spend their CPU time.
+/* /profile?cpu= of the observation port: for which actors, and in which functions, the threads
+ * spend their CPU time.
  *
  * A helper thread takes the profile, one at a time. It ends early when its viewer goes away or the
  * program begins to stop. */
@@ -30,25 +31,25 @@ bool domi_observe_wants_cpu(domus_slice query)
 
 /* --- on a helper thread ----------------------------------------------------------------------- */
 
-static bool is_profile_over(void *cpu)
+static bool is_cpu_profile_over(void *cpu)
 {
     return atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed) ||
            atomic_load_explicit(((const domi_viewer_cpu *)cpu)->is_gone, memory_order_relaxed);
 }
 
-/* Append a piece of the profile to the answer. The type of this function is
+/* Append a piece of the CPU profile to the answer. The type of this function is
  * domus_cpu_profile_write. */
-static int append_profile_text(void *out, const char *text, size_t length)
+static int append_cpu_profile_text(void *out, const char *text, size_t length)
 {
     return domus_append(out, text, length);
 }
 
-static int make_profile(void *cpu_)
+static int make_cpu_profile(void *cpu_)
 {
     domi_viewer_cpu *cpu = cpu_;
     const domus_cpu_profile_options options = {.duration_ns = cpu->seconds * SECOND_NS,
                                                .frequency = cpu->frequency,
-                                               .is_over = is_profile_over,
+                                               .is_over = is_cpu_profile_over,
                                                .context = cpu};
     domus_appender out = {.size_max = DOMUS_OBSERVE_CPU_BYTES};
     domus_cpu_profile *profile;
@@ -56,8 +57,8 @@ static int make_profile(void *cpu_)
 
     if (error != 0)
         return error;
-    error = cpu->is_svg ? domus_cpu_profile_write_svg(profile, append_profile_text, &out)
-                        : domus_cpu_profile_write_folded(profile, append_profile_text, &out);
+    error = cpu->is_svg ? domus_cpu_profile_write_svg(profile, append_cpu_profile_text, &out)
+                        : domus_cpu_profile_write_folded(profile, append_cpu_profile_text, &out);
     domus_cpu_profile_free(profile);
     if (error != 0) {
         domus_append_drop(&out);
@@ -68,7 +69,7 @@ static int make_profile(void *cpu_)
 
 /* --- on the port's thread --------------------------------------------------------------------- */
 
-static int answer_with_profile(domus_stack *stack, void *self, const domus_answer *made)
+static int answer_with_cpu_profile(domus_stack *stack, void *self, const domus_answer *made)
 {
     domi_viewer_cpu *cpu = &((domi_viewer *)self)->cpu;
     domus_slice text = cpu->text;
@@ -88,7 +89,7 @@ static int answer_with_profile(domus_stack *stack, void *self, const domus_answe
     }
 }
 
-static int read_query(domus_slice query, domi_viewer_cpu *cpu)
+static int read_query_for_cpu_profile(domus_slice query, domi_viewer_cpu *cpu)
 {
     int format = domi_query_word(query, "format", formats);
 
@@ -111,7 +112,7 @@ int domi_observe_serve_cpu(domus_stack *stack, void *self, const void *payload)
         return domi_observe_say(stack, 403, "a page of another site may not profile the program\n");
     if (domi_observed.is_profiled)
         return domi_observe_say(stack, 409, "a CPU profile is under way for another viewer\n");
-    if (read_query(domus_http_query(payload), &wanted) != 0)
+    if (read_query_for_cpu_profile(domus_http_query(payload), &wanted) != 0)
         return domi_observe_say(stack, 400,
                                 "cpu is 1s..60s, hz is 1..1000, format is folded or svg\n");
     if (domi_recording_is_unread())
@@ -119,5 +120,5 @@ int domi_observe_serve_cpu(domus_stack *stack, void *self, const void *payload)
     domi_observed.is_profiled = true;
     wanted.is_gone = &viewer->is_gone;
     viewer->cpu = wanted;
-    return domus_blocking(stack, make_profile, &viewer->cpu, answer_with_profile);
+    return domus_blocking(stack, make_cpu_profile, &viewer->cpu, answer_with_cpu_profile);
 }

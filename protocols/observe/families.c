@@ -7,7 +7,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-static void write_unit(domi_metrics *to, const char *name, const char *unit)
+static void write_unit_of_family(domi_metrics *to, const char *name, const char *unit)
 {
     size_t length = strlen(name), end = strlen(unit);
 
@@ -23,8 +23,8 @@ void domi_family_begin(domi_metrics *to, const char *name, domi_family_kind kind
 
     (void)domus_append_text(&to->out, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, end, help, name,
                             end, kinds[kind]);
-    write_unit(to, name, "seconds");
-    write_unit(to, name, "bytes");
+    write_unit_of_family(to, name, "seconds");
+    write_unit_of_family(to, name, "bytes");
 }
 
 void domi_sample_begin(domi_metrics *to, const char *name, const char *end, const char *labels)

@@ -12,24 +12,27 @@
 
 #include <stdbool.h>
 
-#define DOMI_LABELS_SIZE 128 /* bytes of the labels of a source, whose name has at most 63 */
+/* bytes of the labels of a source in a metric; the name of its pool has at most 63 */
+#define DOMI_LABELS_SIZE 128
 
-#define DOMI_LABEL_SIZE (5 * DOMUS_BEHAVIOUR_NAME_SIZE) /* bytes of an escaped name in a label */
+/* bytes of the name of a behaviour in a label, in which each byte may be escaped */
+#define DOMI_LABEL_SIZE (5 * DOMUS_BEHAVIOUR_NAME_SIZE)
 
 typedef struct domi_metrics {
     domus_appender out;
-    bool is_open; /* the text is OpenMetrics, not the older format */
+    bool is_open; /* the text is in the format OpenMetrics, and not in the older format 0.0.4 */
 } domi_metrics;
 
 typedef enum domi_family_kind { DOMI_COUNTER, DOMI_GAUGE, DOMI_HISTOGRAM } domi_family_kind;
 
-/* Begin a family, whose name is given without "_total". */
+/* Begin a family of metrics: write its type, unit and help. `name` is without "_total". */
 void domi_family_begin(domi_metrics *to, const char *name, domi_family_kind kind, const char *help);
 
-/* Write the name and the labels of a sample, before its value. */
+/* Write the beginning of a sample's line: the name of its family with `end` behind it, and its
+ * labels. */
 void domi_sample_begin(domi_metrics *to, const char *name, const char *end, const char *labels);
 
-/* Write the value of a sample, as a count or as seconds, and end its line. */
+/* Write the value of a sample, as a count or as seconds, and end the sample's line. */
 void domi_sample_count(domi_metrics *to, uint64_t count);
 void domi_sample_seconds(domi_metrics *to, uint64_t time_ns);
 
@@ -37,7 +40,7 @@ void domi_sample_seconds(domi_metrics *to, uint64_t time_ns);
  * cannot have are escaped, such that different names stay different. */
 void domi_label_escape(const char *name, char label[DOMI_LABEL_SIZE]);
 
-/* Write the labels that distinguish a source from others. */
+/* Write the labels that tell a source (a thread, the outside, or a runner) from other sources. */
 void domi_source_labels(const domi_source *source, char labels[DOMI_LABELS_SIZE]);
 
 #endif

@@ -46,8 +46,8 @@ int domi_histograms_read(domus_slice query, int *ret_kinds)
 
 /* --- metrics ---------------------------------------------------------------------------------- */
 
-/* A family of metrics, and the kinds of histograms in it. All phases are one family, and a label
- * distinguishes them. */
+/* A family of metrics, and the kinds of histograms that it contains. All phases of a thread are one
+ * family, and a label tells them apart. */
 typedef struct family {
     const char *name, *help;
     domus_histogram_kind first, last;
@@ -68,8 +68,8 @@ static const family families[] = {
      DOMUS_HISTOGRAM_REACTION, DOMUS_HISTOGRAM_REACTION},
 };
 
-static void write_samples(domi_metrics *to, const char *name, const char *labels,
-                          const domus_histogram *histogram)
+static void write_samples_of_histogram(domi_metrics *to, const char *name, const char *labels,
+                                       const domus_histogram *histogram)
 {
     char bucket[BUCKET_SIZE];
     uint64_t count = 0;
@@ -78,7 +78,8 @@ static void write_samples(domi_metrics *to, const char *name, const char *labels
         for (uint32_t i = 0; i < PLACES_PER_POWER; i++)
             count += histogram->places[place++];
         uint64_t end_ns = domus_histogram_bound_ns(place);
-        /* the last place also counts all longer times */
+        /* the last bucket has no upper bound, because the last place of a histogram also counts all
+         * longer times */
         if (place < DOMUS_HISTOGRAM_PLACES)
             snprintf(bucket, sizeof bucket, "%s,le=\"%" PRIu64 ".%09" PRIu64 "\"", labels,
                      end_ns / 1000000000, end_ns % 1000000000);
@@ -93,7 +94,7 @@ static void write_samples(domi_metrics *to, const char *name, const char *labels
     domi_sample_count(to, count);
 }
 
-static bool is_measured(const domus_system *system, domus_histogram_kind kind)
+static bool has_any_thread_measured_kind(const domus_system *system, domus_histogram_kind kind)
 {
     domus_histogram histogram;
 
@@ -103,8 +104,8 @@ static bool is_measured(const domus_system *system, domus_histogram_kind kind)
     return false;
 }
 
-static void write_kind(domi_metrics *to, const family *of, domus_histogram_kind kind,
-                       const domus_system *system)
+static void write_histograms_of_kind(domi_metrics *to, const family *of, domus_histogram_kind kind,
+                                     const domus_system *system)
 {
     char labels[DOMI_LABELS_SIZE];
     domus_histogram histogram;
@@ -115,11 +116,11 @@ static void write_kind(domi_metrics *to, const family *of, domus_histogram_kind 
             snprintf(labels + length, sizeof labels - (size_t)length, ",phase=\"%s\"",
                      domus_histogram_name(kind));
         (void)domus_system_histogram(system, i, kind, &histogram);
-        write_samples(to, of->name, labels, &histogram);
+        write_samples_of_histogram(to, of->name, labels, &histogram);
     }
 }
 
-static void write_answers(domi_metrics *to, const domus_system *system)
+static void write_histograms_of_answer_times(domi_metrics *to, const domus_system *system)
 {
     static const char name[] = "domus_answer_seconds";
     char behaviour[DOMUS_BEHAVIOUR_NAME_SIZE], label[DOMI_LABEL_SIZE];
@@ -136,7 +137,7 @@ static void write_answers(domi_metrics *to, const domus_system *system)
             has_begun = true;
             domi_label_escape(behaviour, label);
             snprintf(labels, sizeof labels, "thread=\"%" PRIu32 "\",behaviour=\"%s\"", i, label);
-            write_samples(to, name, labels, &histogram);
+            write_samples_of_histogram(to, name, labels, &histogram);
         }
     }
 }
@@ -148,20 +149,20 @@ void domi_histograms_write_metrics(domi_metrics *to, const domus_system *system)
         bool has_begun = false;
 
         for (int kind = (int)of->first; kind <= (int)of->last; kind++) {
-            if (!is_measured(system, (domus_histogram_kind)kind))
+            if (!has_any_thread_measured_kind(system, (domus_histogram_kind)kind))
                 continue;
             if (!has_begun)
                 domi_family_begin(to, of->name, DOMI_HISTOGRAM, of->help);
             has_begun = true;
-            write_kind(to, of, (domus_histogram_kind)kind, system);
+            write_histograms_of_kind(to, of, (domus_histogram_kind)kind, system);
         }
     }
-    write_answers(to, system);
+    write_histograms_of_answer_times(to, system);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void write_json(domus_appender *json, const domus_histogram *histogram)
+static void write_histogram_as_json(domus_appender *json, const domus_histogram *histogram)
 {
     const char *before = "";
     uint64_t max_ns = 0;
@@ -192,7 +193,7 @@ void domi_histograms_write_json(domus_appender *json, const domus_system *system
         (void)domus_system_histogram(system, thread, (domus_histogram_kind)kind, &histogram);
         (void)domus_append_text(json, "%s\"%s\":", kind == from ? "" : ",",
                                 domus_histogram_name((domus_histogram_kind)kind));
-        write_json(json, &histogram);
+        write_histogram_as_json(json, &histogram);
     }
     (void)domus_append_text(json, "}");
 }
@@ -207,7 +208,7 @@ void domi_answers_write_json(domus_appender *json, const domus_system *system, u
         (void)domus_append_text(json, "%s[", i == 0 ? "" : ",");
         domi_json_append_string(json, behaviour);
         (void)domus_append_text(json, ",");
-        write_json(json, &histogram);
+        write_histogram_as_json(json, &histogram);
         (void)domus_append_text(json, "]");
     }
     (void)domus_append_text(json, "]");

@@ -5,10 +5,11 @@
 
 #include <string.h>
 
-#define PIECE_MAX  256u                /* bytes of a text that are escaped at a time */
-#define SHOWN_SIZE (4 * PIECE_MAX + 1) /* bytes of such a piece after escaping, at most */
+#define PIECE_MAX 256u /* bytes of a string that are escaped at a time */
+/* bytes of such a piece of a string after escaping, at most */
+#define SHOWN_SIZE (4 * PIECE_MAX + 1)
 
-static void append_shown(domus_appender *json, const char *at)
+static void append_escaped_piece(domus_appender *json, const char *at)
 {
     while (*at != '\0') {
         size_t plain = strcspn(at, "\"\\");
@@ -28,7 +29,7 @@ void domi_json_append_string(domus_appender *json, const char *text)
     while (left > 0) {
         size_t piece = left < PIECE_MAX ? left : PIECE_MAX;
         (void)domus_text_escape(text, piece, shown, sizeof shown);
-        append_shown(json, shown);
+        append_escaped_piece(json, shown);
         text += piece;
         left -= piece;
     }

@@ -1,4 +1,5 @@
-/* POST /profile?level=WORD: makes the program measure more or less from now on. */
+/* POST /profile?level=WORD of the observation port: lets the program measure more or less from now
+ * on. */
 #include "protocols/observe/pages.h"
 
 #include "protocols/observe/answer.h"
@@ -10,7 +11,7 @@
 
 #define WORD_SIZE 16
 
-/* The word of each level, and the line that answers a change to it. */
+/* The word of each profile level, and the line by which a viewer is told that the level was set. */
 static const struct word {
     const char *name, *line;
 } words[] = {[DOMUS_PROFILE_OFF] = {"off", "off\n"},

@@ -1,7 +1,7 @@
 /* Counts of the listeners of the observed system, as metrics and as JSON.
  *
- * There is one for each listener in the configuration, and one for all listeners that actors have
- * made. Port 0 of an address is shown as the port that the kernel has chosen. */
+ * There is one entry for each listener in the configuration, and one entry for all listeners
+ * that actors have made. Port 0 of an address is shown as the port that the kernel has chosen. */
 #include "protocols/observe/writers.h"
 
 #include "protocols/observe/texts.h"
@@ -11,11 +11,11 @@
 #include <string.h>
 
 #define BY_ACTORS "(actors)"
-#define SHOWN_MAX 256 /* bytes of an address as text */
+#define SHOWN_MAX 256 /* bytes of a listener's address as text */
 
 static const struct row {
     const char *name, *field, *help;
-    size_t offset; /* offset of a uint64_t in domus_listener_profile */
+    size_t offset; /* offset of the count, a uint64_t, in domus_listener_profile */
     domi_family_kind kind;
 } rows[] = {
     {"domus_listener_accepted", "accepted",
@@ -33,14 +33,15 @@ static const struct row {
 };
 #define ROWS (sizeof rows / sizeof rows[0])
 
-static uint64_t value_of(const domus_listener_profile *listener, const struct row *row)
+static uint64_t value_of_listener_count(const domus_listener_profile *listener,
+                                        const struct row *row)
 {
     return *(const uint64_t *)(const void *)((const char *)listener + row->offset);
 }
 
-/* Returns how many listeners to show; the one for those of actors is left out while it has had no
- * connection. */
-static size_t count_listeners(const domus_system *system)
+/* Returns how many entries of listeners to show. The entry for listeners that actors have made is
+ * left out while these have had no connection. */
+static size_t count_listeners_to_show(const domus_system *system)
 {
     size_t count = domus_system_config(system)->listener_count;
     domus_listener_profile own = {0};
@@ -51,11 +52,12 @@ static size_t count_listeners(const domus_system *system)
 
 /* --- metrics ---------------------------------------------------------------------------------- */
 
-static void write_row(domi_metrics *to, const struct row *row, const domus_system *system,
-                      size_t count)
+static void write_family_of_listener_count(domi_metrics *to, const struct row *row,
+                                           const domus_system *system, size_t count)
 {
     domus_listener_profile listener;
-    /* no escaping is needed, because a name has only letters, digits, '-' and '_' */
+    /* no escaping is needed in the label, because a listener's name has only letters, digits, '-'
+     * and '_' */
     char labels[DOMI_LABELS_SIZE];
 
     domi_family_begin(to, row->name, row->kind, row->help);
@@ -64,23 +66,23 @@ static void write_row(domi_metrics *to, const struct row *row, const domus_syste
         snprintf(labels, sizeof labels, "listener=\"%s\"",
                  listener.name[0] != '\0' ? listener.name : BY_ACTORS);
         domi_sample_begin(to, row->name, row->kind == DOMI_COUNTER ? "_total" : "", labels);
-        domi_sample_count(to, value_of(&listener, row));
+        domi_sample_count(to, value_of_listener_count(&listener, row));
     }
 }
 
 void domi_listeners_write_metrics(domi_metrics *to, const domus_system *system)
 {
-    size_t count = count_listeners(system);
+    size_t count = count_listeners_to_show(system);
 
     if (count == 0)
-        return; /* a family without samples is left out */
+        return; /* a family of metrics without samples is left out */
     for (size_t i = 0; i < ROWS; i++)
-        write_row(to, &rows[i], system, count);
+        write_family_of_listener_count(to, &rows[i], system, count);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void append_address(domus_appender *json, const domus_listener_profile *listener)
+static void append_listener_address(domus_appender *json, const domus_listener_profile *listener)
 {
     const char *colon = strrchr(listener->address, ':');
     char address[SHOWN_MAX];
@@ -95,20 +97,20 @@ static void append_address(domus_appender *json, const domus_listener_profile *l
 
 void domi_listeners_write_json(domus_appender *json, const domus_system *system)
 {
-    size_t count = count_listeners(system);
+    size_t count = count_listeners_to_show(system);
     domus_listener_profile listener;
 
     (void)domus_append_text(json, "[");
     for (size_t i = 0; i < count; i++) {
         (void)domus_system_listener(system, i, &listener);
         (void)domus_append_text(json, "%s{\"listener\":", i == 0 ? "" : ",");
-        append_address(json, &listener);
+        append_listener_address(json, &listener);
         (void)domus_append_text(json, ",\"name\":");
         domi_json_append_string(json, listener.name[0] != '\0' ? listener.name : BY_ACTORS);
         (void)domus_append_text(json, ",\"served\":%s", listener.is_served ? "true" : "false");
         for (size_t k = 0; k < ROWS; k++)
             (void)domus_append_text(json, ",\"%s\":%" PRIu64, rows[k].field,
-                                    value_of(&listener, &rows[k]));
+                                    value_of_listener_count(&listener, &rows[k]));
         (void)domus_append_text(json, "}");
     }
     (void)domus_append_text(json, "]");

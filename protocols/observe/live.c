@@ -1,4 +1,4 @@
-/* /live: a stream of samples to one viewer (live.h), on the port's thread.
+/* /live of the observation port: a stream of samples to one viewer (live.h), on the port's thread.
  *
  * The stream does not end by itself. It is cut when its viewer goes away, or reads nothing for the
  * time that the port allows, and it ends when the program begins to stop. */
@@ -14,15 +14,16 @@
 
 #include <errno.h>
 
-#define RETRY_MS 2000u /* ms after which a page that has lost its stream connects again */
+/* ms after which the live page connects again when it has lost its stream */
+#define RETRY_MS 2000u
 
-/* The number of streams. Only the port's one thread uses it. */
+/* The number of streams of /live. Only the port's one thread uses it. */
 static uint32_t streams;
 
 /* --- places for viewers ----------------------------------------------------------------------- */
 
-/* Give a viewer one of the places for streams. Returns whether one was free. */
-static bool take_viewer_place(domi_viewer *viewer)
+/* Give a viewer one of the places for streams of /live. Returns whether one was free. */
+static bool take_place_for_stream(domi_viewer *viewer)
 {
     if (viewer->is_live || streams >= domi_live_streams_max())
         return false;
@@ -48,9 +49,10 @@ struct stream {
 static_assert(sizeof(struct stream) + 2 * sizeof(int64_t) <= DOMI_LIVE_FRAME_MAX,
               "a larger frame for requests");
 
-/* Take a sample from the answer of the sampler. `ret_first` gets the bytes to send before it. */
-static int take_tick(domus_stack *stack, struct stream *stream, const domus_answer *answer,
-                     domus_slice *ret_first)
+/* Take the sample of a tick from the sampler's answer. `ret_first` gets the bytes that must be sent
+ * before the sample. */
+static int take_tick_from_answer(domus_stack *stack, struct stream *stream,
+                                 const domus_answer *answer, domus_slice *ret_first)
 {
     if (answer->error != 0)
         return answer->error;
@@ -64,7 +66,7 @@ static int take_tick(domus_stack *stack, struct stream *stream, const domus_answ
     return 0;
 }
 
-static int write_retry(domus_slice *ret_bytes)
+static int write_retry_time_of_stream(domus_slice *ret_bytes)
 {
     domus_appender bytes = {0};
 
@@ -72,15 +74,16 @@ static int write_retry(domus_slice *ret_bytes)
     return domus_append_end(&bytes, ret_bytes);
 }
 
-/* Free the place of a viewer, even if its connection goes on, as after HEAD. */
-static int free_viewer_place(domi_viewer *viewer, int error)
+/* Free the place for a stream that a viewer has, even if the viewer's connection goes on, as after
+ * HEAD. Returns `error`. */
+static int free_place_and_return_error(domi_viewer *viewer, int error)
 {
     domi_live_leave(viewer);
     return error;
 }
 
-/* End a stream whose sampler has answered with an error. */
-static int end_stream(domus_stack *stack, domi_viewer *viewer, int error)
+/* End a viewer's stream after the sampler has answered with an error. */
+static int end_stream_after_error(domus_stack *stack, domi_viewer *viewer, int error)
 {
     domi_live_leave(viewer);
     return error == -ESHUTDOWN || error == -ESTALE ? domus_reply_end(stack, NULL, NULL) : error;
@@ -92,31 +95,31 @@ DOMUS_SEQUENCE(stream_live, struct stream)
     int error = 0;
 
     DOMUS_BEGIN;
-    if (!take_viewer_place(self))
+    if (!take_place_for_stream(self))
         return domi_observe_say(stack, 503, "too many viewers of /live\n");
     if (atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed)) {
-        (void)free_viewer_place(self, 0);
+        (void)free_place_and_return_error(self, 0);
         return domi_observe_say(stack, 503, "the program stops\n");
     }
     DOMUS_AWAIT(domi_observe_begin(stack, DOMUS_HTTP_EVENTS, "identity", then));
-    if (answer->error != 0 || (error = write_retry(&first)) != 0)
-        return free_viewer_place(self, answer->error != 0 ? answer->error : error);
+    if (answer->error != 0 || (error = write_retry_time_of_stream(&first)) != 0)
+        return free_place_and_return_error(self, answer->error != 0 ? answer->error : error);
     DOMUS_AWAIT(domus_reply_write(stack, first, then));
     if (answer->error != 0)
-        return free_viewer_place(self, answer->error);
+        return free_place_and_return_error(self, answer->error);
     for (;;) {
         DOMUS_ASK(domi_observed.sampler, &domi_live_next_type, &frame->seen);
-        error = take_tick(stack, frame, answer, &first);
+        error = take_tick_from_answer(stack, frame, answer, &first);
         if (error != 0)
-            return end_stream(stack, self, error);
+            return end_stream_after_error(stack, self, error);
         DOMUS_AWAIT(domus_reply_write(stack, first, then));
         if (answer->error != 0) {
             domus_slice_free(frame->sample);
-            return free_viewer_place(self, answer->error);
+            return free_place_and_return_error(self, answer->error);
         }
         DOMUS_AWAIT(domus_reply_write(stack, frame->sample, then));
         if (answer->error != 0)
-            return free_viewer_place(self, answer->error);
+            return free_place_and_return_error(self, answer->error);
     }
     DOMUS_END;
 }
@@ -140,8 +143,8 @@ int domi_live_begin(domus_system *port)
                                     &domi_observed.sampler);
 }
 
-/* Without memory for a message to the sampler, the sampler stops itself, and all streams end with
- * it. */
+/* If there is no memory for the message to the sampler, the sampler is stopped instead, and all
+ * streams end with it. */
 void domi_live_end(domus_system *port)
 {
     atomic_store_explicit(&domi_observed.is_ending, true, memory_order_relaxed);

@@ -12,7 +12,8 @@
 
 struct domi_viewer;
 
-#define DOMI_LIVE_FRAME_MAX 64u /* bytes of the frame of a request for /live */
+/* bytes of the frame of the DOMUS_SEQUENCE that serves a request for /live */
+#define DOMI_LIVE_FRAME_MAX 64u
 
 /* Start the sampler in the system of the port, before the port is served. Returns 0; or as
  * domus_outside_spawn(). */
@@ -22,10 +23,10 @@ int domi_live_begin(domus_system *port);
  * while the system of the port runs. */
 void domi_live_end(domus_system *port);
 
-/* Handle a request for /live of a viewer. Its frame has DOMI_LIVE_FRAME_MAX bytes. */
+/* Handle a viewer's request for /live. The frame of this handler has DOMI_LIVE_FRAME_MAX bytes. */
 int domi_observe_serve_live(domus_stack *stack, void *self, const void *payload);
 
-/* Free the place of a viewer in /live, if it has one. */
+/* Free the place for a stream of /live that a viewer has, if it has one. */
 void domi_live_leave(struct domi_viewer *viewer);
 
 #endif

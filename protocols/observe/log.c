@@ -1,5 +1,5 @@
-/* /log: the last lines of the log, as text; with follow=1 also further lines as they come; and
- * POST, which changes the level of the log.
+/* /log of the observation port: the last lines of the program's log, as text; with follow=1 also
+ * further lines as they come; and POST, which changes the level of the log.
  *
  * A viewer that follows reads the program's log source ten times a second, as far as the viewer has
  * received what was sent. So it costs the program nothing, and a viewer that reads slowly misses
@@ -19,20 +19,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TICK_NS   UINT64_C(100000000) /* ns between two reads of the log source */
-#define PIECE_MAX 32u                 /* lines that are sent at a time, at most */
-/* bytes that may wait for a viewer before further lines are sent */
+/* ns between two reads of the program's log source for a viewer */
+#define TICK_NS   UINT64_C(100000000)
+#define PIECE_MAX 32u /* lines of the log that are sent to a viewer at a time, at most */
+/* bytes that may wait for a viewer before it gets further lines */
 #define WAITS_MAX  UINT64_C(16384)
 #define TIMEOUT_NS UINT64_C(30000000000)
 #define WORD_SIZE  16
 
-/* The number of viewers that follow. Only the one thread of the port uses it. */
+/* The number of viewers that follow the log. Only the one thread of the port uses it. */
 static uint32_t followers;
 
 /* --- reading requests ------------------------------------------------------------------------- */
 
-/* Find the log level for a word. Returns false if there is none. */
-static bool find_level(const char *word, size_t size, domus_log_level *ret_level)
+/* Find the log level that has this name. Returns false if there is none. */
+static bool find_log_level_by_word(const char *word, size_t size, domus_log_level *ret_level)
 {
     for (int level = DOMUS_LOG_ERROR; level <= (int)DOMUS_LOG_INFO; level++) {
         const char *name = domus_log_level_name((domus_log_level)level);
@@ -44,24 +45,25 @@ static bool find_level(const char *word, size_t size, domus_log_level *ret_level
     return false;
 }
 
-/* Read the level from a query. Returns 0; -ENOENT if it is missing; -EINVAL for an unknown word. */
-static int read_level(domus_slice query, domus_log_level *ret_level)
+/* Read the log level from a query. Returns 0; -ENOENT if the query has none; -EINVAL for an unknown
+ * word. */
+static int read_log_level_of_query(domus_slice query, domus_log_level *ret_level)
 {
     char word[WORD_SIZE];
     int64_t size = domus_http_query_value(query, "level", word, sizeof word);
 
     if (size == -ENOENT)
         return -ENOENT;
-    return size > 0 && find_level(word, (size_t)size, ret_level) ? 0 : -EINVAL;
+    return size > 0 && find_log_level_by_word(word, (size_t)size, ret_level) ? 0 : -EINVAL;
 }
 
-static int answer_with_levels(domus_stack *stack)
+static int answer_with_words_of_levels(domus_stack *stack)
 {
     return domi_observe_say(stack, 400, "level is error, warning or info; follow is 0 or 1\n");
 }
 
-/* Read whether a query asks to follow the log. Returns 0; -EINVAL. */
-static int read_follow(domus_slice query, bool *ret_follows)
+/* Read from a query whether the viewer wants to follow the log. Returns 0; -EINVAL. */
+static int read_follow_of_query(domus_slice query, bool *ret_follows)
 {
     char digit = '0';
     int64_t size = domus_http_query_value(query, "follow", &digit, sizeof digit);
@@ -77,12 +79,12 @@ bool domi_observe_wants_to_follow(const domus_http_request *request)
     bool follows;
 
     return request->method == DOMUS_HTTP_GET &&
-           read_follow(domus_http_query(request), &follows) == 0 && follows;
+           read_follow_of_query(domus_http_query(request), &follows) == 0 && follows;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-static void write_line(domus_appender *text, const domus_log_line *line)
+static void write_log_line(domus_appender *text, const domus_log_line *line)
 {
     char when[DOMI_UTC_SIZE], thread[32] = "";
 
@@ -93,8 +95,9 @@ static void write_line(domus_appender *text, const domus_log_line *line)
                             line->text);
 }
 
-/* Write the next lines for a viewer, at most `most`. Returns how many were read. */
-static uint32_t write_lines(domi_follow *follow, uint32_t most, domus_appender *text)
+/* Write the next lines of the log for a viewer, at most `most` lines. Returns how many were
+ * read. */
+static uint32_t write_next_log_lines(domi_follow *follow, uint32_t most, domus_appender *text)
 {
     const domus_log_source *source = &domi_observed.log;
     domus_log_line line;
@@ -106,7 +109,7 @@ static uint32_t write_lines(domi_follow *follow, uint32_t most, domus_appender *
                                     line.number - follow->next);
         follow->next = line.number + 1;
         if (line.level <= follow->level)
-            write_line(text, &line);
+            write_log_line(text, &line);
     }
     return count;
 }
@@ -120,59 +123,61 @@ void domi_observe_stop_following(domi_follow *follow)
     follow->follows = false;
 }
 
-/* Set the options of the connection; NULL: those of all viewers. Returns 0; -EPIPE when the
- * connection is gone, which a conversation may notice before it is cancelled; another negative
- * errno. */
-static int set_options(domus_stack *stack, const domus_channel_options *options)
+/* Set the options of the viewer's connection; NULL sets those of all viewers. Returns 0; -EPIPE
+ * when the connection is gone, which a conversation may notice before it is cancelled; another
+ * negative errno. */
+static int set_options_of_viewer_channel(domus_stack *stack, const domus_channel_options *options)
 {
     domus_channel *channel = domus_channel_running(stack);
 
     return channel != NULL ? domus_channel_set_options(stack, channel, options) : -EPIPE;
 }
 
-/* End the answer, and free the viewer's place. Returns as a handler. */
-static int end_stream(domus_stack *stack, domi_viewer *viewer)
+/* End the answer to a viewer that follows the log, and free its place. Returns as a handler
+ * does. */
+static int end_stream_of_log(domus_stack *stack, domi_viewer *viewer)
 {
     domi_observe_stop_following(&viewer->follow);
-    (void)set_options(stack, NULL);
+    (void)set_options_of_viewer_channel(stack, NULL);
     return domus_reply_end(stack, NULL, NULL);
 }
 
-static domus_resumed continue_following;
+static domus_resumed send_next_log_lines;
 
-/* Send the lines that there are, or wait. When the port is closed, the viewer gets the last lines
- * and then the end, because it must not keep the program from ending. */
-static int send_lines_or_wait(domus_stack *stack, domi_viewer *viewer)
+/* Send a viewer the lines of the log that are new, or wait for some. When the port closes, the
+ * viewer gets the last lines and then the end of its answer, because it must not keep the program
+ * from ending. */
+static int send_log_lines_or_wait(domus_stack *stack, domi_viewer *viewer)
 {
     bool is_closing = atomic_load_explicit(&domi_observed.is_closing, memory_order_relaxed);
     domus_appender text = {0};
     domus_slice piece;
-    uint32_t count = write_lines(&viewer->follow, PIECE_MAX, &text);
+    uint32_t count = write_next_log_lines(&viewer->follow, PIECE_MAX, &text);
     int error = domus_append_end(&text, &piece);
 
     if (error != 0)
         return error;
     if (piece.size != 0)
-        return domus_reply_write(stack, piece, continue_following);
+        return domus_reply_write(stack, piece, send_next_log_lines);
     domus_slice_free(piece);
     if (count == 0 && is_closing)
-        return end_stream(stack, viewer);
-    return domus_sleep(stack, count == 0 ? TICK_NS : 0, continue_following);
+        return end_stream_of_log(stack, viewer);
+    return domus_sleep(stack, count == 0 ? TICK_NS : 0, send_next_log_lines);
 }
 
-static int continue_following(domus_stack *stack, void *self, const domus_answer *answer)
+static int send_next_log_lines(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_viewer *viewer = self;
 
     if (answer->error == 0)
-        return send_lines_or_wait(stack, viewer);
+        return send_log_lines_or_wait(stack, viewer);
     domi_observe_stop_following(&viewer->follow);
     return answer->error;
 }
 
-/* Begin an answer that does not end by itself. A viewer may be silent for any time; the end of its
- * connection tells that it is gone. */
-static int begin_stream(domus_stack *stack, domi_viewer *viewer)
+/* Begin an answer with lines of the log that does not end by itself. Such a viewer may be silent
+ * for any time; only the end of its connection tells that it is gone. */
+static int begin_stream_of_log(domus_stack *stack, domi_viewer *viewer)
 {
     static const domus_channel_options patient = {.send_high_bytes = WAITS_MAX,
                                                   .send_low_bytes = WAITS_MAX / 4,
@@ -181,10 +186,10 @@ static int begin_stream(domus_stack *stack, domi_viewer *viewer)
 
     if (followers >= DOMUS_OBSERVE_FOLLOWERS_MAX)
         return domi_observe_say(stack, 503, "too many viewers follow the log\n");
-    int error = set_options(stack, &patient);
+    int error = set_options_of_viewer_channel(stack, &patient);
     if (error != 0)
         return error;
-    int result = domi_observe_begin(stack, DOMI_OBSERVE_PLAIN, NULL, continue_following);
+    int result = domi_observe_begin(stack, DOMI_OBSERVE_PLAIN, NULL, send_next_log_lines);
     if (result < 0)
         return result;
     viewer->follow.follows = true;
@@ -202,15 +207,16 @@ int domi_observe_serve_log(domus_stack *stack, void *self, const void *payload)
     bool follows;
 
     viewer->follow = (domi_follow){.level = DOMUS_LOG_INFO};
-    int error = read_level(query, &viewer->follow.level);
-    if ((error != 0 && error != -ENOENT) || read_follow(query, &follows) != 0)
-        return answer_with_levels(stack);
-    /* acquire: pairs with the release of set_log(), so that the source is seen complete */
+    int error = read_log_level_of_query(query, &viewer->follow.level);
+    if ((error != 0 && error != -ENOENT) || read_follow_of_query(query, &follows) != 0)
+        return answer_with_words_of_levels(stack);
+    /* acquire: pairs with the release of set_log_source(), so that the log source is seen complete
+     */
     if (!atomic_load_explicit(&domi_observed.has_log, memory_order_acquire))
         return domi_observe_say(stack, 404, "this program keeps no lines of its log\n");
     if (domi_observe_wants_to_follow(payload))
-        return begin_stream(stack, viewer);
-    (void)write_lines(&viewer->follow, DOMUS_LOG_KEPT, &lines);
+        return begin_stream_of_log(stack, viewer);
+    (void)write_next_log_lines(&viewer->follow, DOMUS_LOG_KEPT, &lines);
     error = domus_append_end(&lines, &text);
     return error != 0 ? error : domi_observe_answer(stack, DOMI_OBSERVE_PLAIN, text);
 }
@@ -223,8 +229,8 @@ int domi_observe_serve_log_level(domus_stack *stack, void *self, const void *pay
     (void)self;
     if (!domi_observe_is_own_page(payload))
         return domi_observe_say(stack, 403, "a page of another site may not change anything\n");
-    if (read_level(domus_http_query(payload), &level) != 0)
-        return answer_with_levels(stack);
+    if (read_log_level_of_query(domus_http_query(payload), &level) != 0)
+        return answer_with_words_of_levels(stack);
     (void)domus_system_set_log_level(domi_observed.observed, level);
     return domi_observe_say(stack, 200, lines[level]);
 }

@@ -1,5 +1,5 @@
-/* Takes looks of the observed system (looking.h). Each figure is copied by its name, so the
- * compiler finds a name that the system does not have. */
+/* Takes looks of the observed system for the doctor (looking.h). Each figure is copied by its name,
+ * so the compiler notices a name that the system does not have. */
 #include "protocols/observe/looking.h"
 
 #include "protocols/observe/observe.h"
@@ -15,47 +15,47 @@
 
 #define COPY(name) to->name = from->name;
 
-static void copy_counters(const domus_profile *from, domi_look_counters *to)
+static void copy_counters_of_source(const domus_profile *from, domi_look_counters *to)
 {
     DOMI_LOOK_COUNTERS(COPY)
 }
 
-static void copy_runner(const domus_runner_profile *from, domi_look_runner *to)
+static void copy_times_of_runner(const domus_runner_profile *from, domi_look_runner *to)
 {
     DOMI_LOOK_RUNNERS(COPY)
 }
 
-static void copy_behaviour(const domus_behaviour_profile *from, domi_look_behaviour *to)
+static void copy_counts_of_behaviour(const domus_behaviour_profile *from, domi_look_behaviour *to)
 {
     DOMI_LOOK_BEHAVIOURS(COPY)
 }
 
-static void copy_listener(const domus_listener_profile *from, domi_look_listener *to)
+static void copy_counts_of_listener(const domus_listener_profile *from, domi_look_listener *to)
 {
     DOMI_LOOK_LISTENERS(COPY)
 }
 
-static void copy_memory(const domus_memory *from, domi_look_memory *to)
+static void copy_figures_of_memory(const domus_memory *from, domi_look_memory *to)
 {
     DOMI_LOOK_MEMORY(COPY)
 }
 
-static void copy_usage(const domus_usage *from, domi_look_usage *to)
+static void copy_figures_of_usage(const domus_usage *from, domi_look_usage *to)
 {
     DOMI_LOOK_USAGE(COPY)
 }
 
-static void copy_machine(const domus_machine *from, domi_look_machine *to)
+static void copy_figures_of_machine(const domus_machine *from, domi_look_machine *to)
 {
     DOMI_LOOK_MACHINE(COPY)
 }
 
-static void copy_times(const domus_thread_times *from, domi_look_times *to)
+static void copy_cpu_times_of_thread(const domus_thread_times *from, domi_look_times *to)
 {
     DOMI_LOOK_TIMES(COPY)
 }
 
-static void copy_keys(const domus_config *from, domi_look_settings *to)
+static void copy_values_of_keys(const domus_config *from, domi_look_settings *to)
 {
     static_assert(DOMI_LOOK_IO_RATIO_AUTO == DOMUS_IO_RATIO_AUTO, "the rules know it");
     *to = (domi_look_settings){
@@ -95,8 +95,9 @@ static void copy_keys(const domus_config *from, domi_look_settings *to)
     };
 }
 
-/* Returns the smallest number of requests that a listener sets for itself; 0: none does. */
-static uint64_t find_listener_requests(domus_system *system, const domus_config *config)
+/* Returns the smallest number of requests that a listener of the system sets for itself; 0: none
+ * does. */
+static uint64_t find_least_requests_of_listeners(domus_system *system, const domus_config *config)
 {
     uint64_t least = 0;
 
@@ -111,8 +112,9 @@ static uint64_t find_listener_requests(domus_system *system, const domus_config 
     return least;
 }
 
-/* Returns which connections have no TCP_NODELAY: 1: all; 2: only those of a listener; 0: none. */
-static uint64_t find_delays(domus_system *system, const domus_config *config)
+/* Returns on which connections TCP_NODELAY is not set: 1: on all; 2: only on those of a listener;
+ * 0: on none. */
+static uint64_t find_connections_with_delay(domus_system *system, const domus_config *config)
 {
     domus_channel_options options;
 
@@ -126,56 +128,59 @@ static uint64_t find_delays(domus_system *system, const domus_config *config)
     return 0;
 }
 
-/* Copy the current settings, which may differ from those at the start. */
-static void copy_settings(domus_system *system, domi_look_settings *to)
+/* Copy the system's current settings, which may differ from those at its start. */
+static void copy_current_settings(domus_system *system, domi_look_settings *to)
 {
     domus_config now;
 
     domus_system_config_now(system, &now);
-    copy_keys(&now, to);
-    to->listener_requests = find_listener_requests(system, &now);
-    to->delays = find_delays(system, &now);
+    copy_values_of_keys(&now, to);
+    to->listener_requests = find_least_requests_of_listeners(system, &now);
+    to->delays = find_connections_with_delay(system, &now);
 }
 
 /* --- threads and runners ---------------------------------------------------------------------- */
 
-static void copy_thread(const domus_system *system, const domi_source *source, domi_look_thread *to)
+static void copy_figures_of_thread(const domus_system *system, const domi_source *source,
+                                   domi_look_thread *to)
 {
     domus_thread_times times = {0};
 
     static_assert(sizeof to->phases == sizeof source->counters.phase_ns,
                   "the phases are in the order of domus_phase");
-    copy_counters(&source->counters, &to->counters);
+    copy_counters_of_source(&source->counters, &to->counters);
     memcpy(&to->phases, source->counters.phase_ns, sizeof to->phases);
     (void)domus_system_thread_times(system, source->number, &times);
-    copy_times(&times, &to->times);
+    copy_cpu_times_of_thread(&times, &to->times);
 }
 
-static void copy_pool_runner(const domi_source *source, domi_look_pool_runner *to)
+static void copy_figures_of_pool_runner(const domi_source *source, domi_look_pool_runner *to)
 {
     domi_look_copy_name(to->pool, sizeof to->pool, source->pool);
     to->runner = source->number;
     to->is_spare = source->is_spare;
-    copy_runner(&source->runner, &to->times);
-    copy_counters(&source->counters, &to->counters);
+    copy_times_of_runner(&source->runner, &to->times);
+    copy_counters_of_source(&source->counters, &to->counters);
 }
 
-static void copy_sources(const domus_system *system, const domi_sources *sources, domi_look *look)
+static void copy_figures_of_sources(const domus_system *system, const domi_sources *sources,
+                                    domi_look *look)
 {
     uint32_t threads = 0, runners = 0;
 
     for (size_t i = 0; i < sources->count; i++) {
         const domi_source *source = &sources->each[i];
         if (source->kind == DOMI_SOURCE_THREAD)
-            copy_thread(system, source, &look->threads[threads++]);
+            copy_figures_of_thread(system, source, &look->threads[threads++]);
         else if (source->kind == DOMI_SOURCE_RUNNER)
-            copy_pool_runner(source, &look->runners[runners++]);
+            copy_figures_of_pool_runner(source, &look->runners[runners++]);
         else
-            copy_counters(&source->counters, &look->outside);
+            copy_counters_of_source(&source->counters, &look->outside);
     }
 }
 
-/* Returns how many steals were made for a thread that slept; 0 without memory for the pairs. */
+/* Returns how often a thread ran an actor of a thread that slept; 0 if there is no memory to read
+ * that. */
 static uint64_t count_stand_ins(const domus_system *system)
 {
     size_t room = domus_system_pairs(system, NULL, 0);
@@ -195,15 +200,18 @@ static uint64_t count_stand_ins(const domus_system *system)
 
 #define AT_ONE_PLACE (DOMUS_BEHAVIOURS_MAX + 1u)
 
-/* The behaviours of all places, one place after the other. */
+/* The list of the behaviours of all places that is being made for a look, one place after the
+ * other. */
 struct crowd {
-    domi_look_actors *actors; /* the list, in allocated memory */
+    domi_look_actors *actors; /* the list so far, in allocated memory */
     uint32_t count;
-    domus_behaviour_profile each[AT_ONE_PLACE]; /* behaviours of the place that is being read */
+    /* profiles of the behaviours at the place that is being read */
+    domus_behaviour_profile each[AT_ONE_PLACE];
 };
 
-/* Add the behaviours of a place. Returns 0; -ENOMEM. */
-static int add_place(struct crowd *crowd, uint32_t count, int64_t thread, const char *pool)
+/* Add the behaviours of a place to the list of a look. Returns 0; -ENOMEM. */
+static int add_behaviours_of_place(struct crowd *crowd, uint32_t count, int64_t thread,
+                                   const char *pool)
 {
     size_t size = (crowd->count + (size_t)count + 1) * sizeof *crowd->actors;
     domi_look_actors *actors = realloc(crowd->actors, size);
@@ -216,25 +224,25 @@ static int add_place(struct crowd *crowd, uint32_t count, int64_t thread, const 
         *to = (domi_look_actors){.thread = thread, .is_channels = crowd->each[i].is_channels};
         domi_look_copy_name(to->name, sizeof to->name, crowd->each[i].name);
         domi_look_copy_name(to->pool, sizeof to->pool, pool);
-        copy_behaviour(&crowd->each[i], &to->counts);
+        copy_counts_of_behaviour(&crowd->each[i], &to->counts);
     }
     return 0;
 }
 
-static int add_threads(domus_system *system, struct crowd *crowd)
+static int add_behaviours_of_threads(domus_system *system, struct crowd *crowd)
 {
     uint32_t count = 0;
     int error = 0;
 
     for (uint32_t i = 0; i < domus_system_threads(system) && error == 0; i++) {
         (void)domus_system_behaviours(system, i, crowd->each, AT_ONE_PLACE, &count);
-        error = add_place(crowd, count, i, "");
+        error = add_behaviours_of_place(crowd, count, i, "");
     }
     (void)domus_outside_behaviours(system, crowd->each, AT_ONE_PLACE, &count);
-    return error != 0 ? error : add_place(crowd, count, DOMI_LOOK_OUTSIDE, "");
+    return error != 0 ? error : add_behaviours_of_place(crowd, count, DOMI_LOOK_OUTSIDE, "");
 }
 
-static int add_pools(domus_system *system, struct crowd *crowd)
+static int add_behaviours_of_pools(domus_system *system, struct crowd *crowd)
 {
     const domus_config *config = domus_system_config(system);
     int error = 0;
@@ -244,19 +252,20 @@ static int add_pools(domus_system *system, struct crowd *crowd)
         uint32_t count = 0;
         (void)domus_pool_behaviours(domus_outside_pool_find(system, name), crowd->each,
                                     AT_ONE_PLACE, &count);
-        error = add_place(crowd, count, DOMI_LOOK_POOL, name);
+        error = add_behaviours_of_place(crowd, count, DOMI_LOOK_POOL, name);
     }
     return error;
 }
 
-/* Read the behaviours of all places into an allocated list. Returns 0; -ENOMEM. */
-static int read_actors(domus_system *system, domi_look_actors **ret_actors, uint32_t *ret_count)
+/* Read the behaviours of all places of a system into an allocated list. Returns 0; -ENOMEM. */
+static int read_behaviours_of_all_places(domus_system *system, domi_look_actors **ret_actors,
+                                         uint32_t *ret_count)
 {
     struct crowd *crowd = calloc(1, sizeof *crowd);
-    int error = crowd != NULL ? add_threads(system, crowd) : -ENOMEM;
+    int error = crowd != NULL ? add_behaviours_of_threads(system, crowd) : -ENOMEM;
 
     if (error == 0)
-        error = add_pools(system, crowd);
+        error = add_behaviours_of_pools(system, crowd);
     if (error == 0) {
         *ret_actors = crowd->actors;
         *ret_count = crowd->count;
@@ -269,7 +278,7 @@ static int read_actors(domus_system *system, domi_look_actors **ret_actors, uint
 
 /* --- the whole look --------------------------------------------------------------------------- */
 
-static void copy_listeners(const domus_system *system, domi_look *look)
+static void copy_figures_of_listeners(const domus_system *system, domi_look *look)
 {
     domus_listener_profile listener;
 
@@ -277,28 +286,28 @@ static void copy_listeners(const domus_system *system, domi_look *look)
         if (domus_system_listener(system, i, &listener) != 0)
             continue;
         domi_look_copy_name(look->ports[i].name, sizeof look->ports[i].name, listener.name);
-        copy_listener(&listener, &look->ports[i].counts);
+        copy_counts_of_listener(&listener, &look->ports[i].counts);
     }
 }
 
-static void copy_system(domus_system *system, domi_look *look)
+static void copy_figures_of_system(domus_system *system, domi_look *look)
 {
     domus_memory memory;
     domus_usage usage;
     domus_machine machine;
 
     domus_system_memory(system, &memory);
-    copy_memory(&memory, &look->memory);
+    copy_figures_of_memory(&memory, &look->memory);
     domus_system_usage(system, &usage);
-    copy_usage(&usage, &look->usage);
+    copy_figures_of_usage(&usage, &look->usage);
     domus_system_machine(system, &machine);
-    copy_machine(&machine, &look->machine);
-    copy_settings(system, &look->settings);
+    copy_figures_of_machine(&machine, &look->machine);
+    copy_current_settings(system, &look->settings);
     domi_look_copy_name(look->backend, sizeof look->backend, machine.backend);
     domi_look_copy_name(look->backend_why, sizeof look->backend_why, machine.backend_why);
 }
 
-static void copy_program(const domus_system *system, domi_look *look)
+static void copy_identity_of_program(const domus_system *system, domi_look *look)
 {
     look->now_ns = domi_observe_now_ns();
     look->pid = (uint64_t)getpid();
@@ -320,14 +329,14 @@ int domi_looking_take(domus_system *system, domi_look *ret_look)
     error = domi_look_init(&look, threads, sources.count - threads - 1, 0,
                            domus_system_config(system)->listener_count + 1);
     if (error == 0) {
-        copy_program(system, &look);
-        copy_sources(system, &sources, &look);
+        copy_identity_of_program(system, &look);
+        copy_figures_of_sources(system, &sources, &look);
         look.stand_ins = count_stand_ins(system);
         free(look.actors);
         look.actors = NULL;
-        error = read_actors(system, &look.actors, &look.actors_count);
-        copy_listeners(system, &look);
-        copy_system(system, &look);
+        error = read_behaviours_of_all_places(system, &look.actors, &look.actors_count);
+        copy_figures_of_listeners(system, &look);
+        copy_figures_of_system(system, &look);
         if (error == 0)
             *ret_look = look;
         else
@@ -339,22 +348,22 @@ int domi_looking_take(domus_system *system, domi_look *ret_look)
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void write_group(domus_appender *json, const char *before, const char *const names[],
-                        void *group)
+static void write_group_of_figures(domus_appender *json, const char *before,
+                                   const char *const names[], void *group)
 {
     for (size_t i = 0; names[i] != NULL; i++)
         (void)domus_append_text(json, "%s\"%s\":%" PRIu64, i == 0 ? before : ",", names[i],
                                 *domi_look_field(group, i));
 }
 
-static void write_times(domus_appender *json, const domus_system *system)
+static void write_cpu_times_of_threads(domus_appender *json, const domus_system *system)
 {
     for (uint32_t i = 0; i < domus_system_threads(system); i++) {
         domus_thread_times read = {0};
         domi_look_times times;
         (void)domus_system_thread_times(system, i, &read);
-        copy_times(&read, &times);
-        write_group(json, i == 0 ? "{" : ",{", domi_look_time_names, &times);
+        copy_cpu_times_of_thread(&read, &times);
+        write_group_of_figures(json, i == 0 ? "{" : ",{", domi_look_time_names, &times);
         (void)domus_append_text(json, "}");
     }
 }
@@ -366,15 +375,15 @@ void domi_looking_write_json(domus_appender *json, domus_system *system)
     domus_machine machine;
 
     domus_system_machine(system, &machine);
-    copy_machine(&machine, &figures);
-    copy_settings(system, &settings);
-    write_group(json, ",\"machine\":{", domi_look_machine_names, &figures);
+    copy_figures_of_machine(&machine, &figures);
+    copy_current_settings(system, &settings);
+    write_group_of_figures(json, ",\"machine\":{", domi_look_machine_names, &figures);
     (void)domus_append_text(json, ",\"backend\":");
     domi_json_append_string(json, machine.backend);
     (void)domus_append_text(json, ",\"backend_why\":");
     domi_json_append_string(json, machine.backend_why);
-    write_group(json, ",\"settings\":{", domi_look_setting_names, &settings);
+    write_group_of_figures(json, ",\"settings\":{", domi_look_setting_names, &settings);
     (void)domus_append_text(json, "},\"threads\":[");
-    write_times(json, system);
+    write_cpu_times_of_threads(json, system);
     (void)domus_append_text(json, "]}");
 }

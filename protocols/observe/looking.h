@@ -7,7 +7,7 @@
 
 #include <domus/domus.h>
 
-/* Take a look. Returns 0; -ENOMEM. domi_look_fini() frees it. */
+/* Take a look at the observed system. Returns 0; -ENOMEM. domi_look_fini() frees the look. */
 int domi_looking_take(domus_system *system, domi_look *ret_look);
 
 /* Write `,"machine":{...}`, the figures of a look that the rest of /profile lacks:

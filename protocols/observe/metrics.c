@@ -1,4 +1,5 @@
-/* /metrics: the profiles for Prometheus, as OpenMetrics 1.0 or in the text format 0.0.4.
+/* /metrics of the observation port: the profiles of the observed system for Prometheus, as
+ * OpenMetrics 1.0 or in the text format 0.0.4.
  *
  * Both formats differ in how families are written (families.h), and only the first ends with "#
  * EOF". The number of labels is bounded: threads, pools and their runners, phases. */
@@ -15,21 +16,22 @@
 
 /* --- families --------------------------------------------------------------------------------- */
 
-/* Returns whether a source counts a row. The kinds of sources are numbered as the values of
- * domi_counted_by. */
-static bool counts_row(const domi_source *source, const domi_row *row)
+/* Returns whether a source (thread, runner or outside) counts the counter of a row. The kinds of
+ * sources have the same numbers as the values of domi_counted_by. */
+static bool does_source_count_row(const domi_source *source, const domi_row *row)
 {
     return (int)source->kind <= (int)row->counted_by;
 }
 
-static void write_row(domi_metrics *to, const domi_row *row, const domi_sources *sources)
+static void write_family_of_counter(domi_metrics *to, const domi_row *row,
+                                    const domi_sources *sources)
 {
     char labels[DOMI_LABELS_SIZE];
 
     domi_family_begin(to, row->name, row->is_gauge ? DOMI_GAUGE : DOMI_COUNTER, row->help);
     for (size_t i = 0; i < sources->count; i++) {
         const domi_source *source = &sources->each[i];
-        if (!counts_row(source, row))
+        if (!does_source_count_row(source, row))
             continue;
         domi_source_labels(source, labels);
         domi_sample_begin(to, row->name, row->is_gauge ? "" : "_total", labels);
@@ -40,7 +42,7 @@ static void write_row(domi_metrics *to, const domi_row *row, const domi_sources 
     }
 }
 
-static void write_phases(domi_metrics *to, const domi_sources *sources)
+static void write_family_of_phases(domi_metrics *to, const domi_sources *sources)
 {
     static const char name[] = "domus_phase_seconds";
     char labels[DOMI_LABELS_SIZE];
@@ -57,7 +59,7 @@ static void write_phases(domi_metrics *to, const domi_sources *sources)
     }
 }
 
-/* Write the stalls of a source as a histogram, whose last length has no upper bound. */
+/* Write the stalls of a source as a histogram by length, whose last bucket has no upper bound. */
 static void write_stalls_of(domi_metrics *to, const char *name, const domi_source *source)
 {
     const domus_profile *counters = &source->counters;
@@ -82,7 +84,7 @@ static void write_stalls_of(domi_metrics *to, const char *name, const domi_sourc
     domi_sample_count(to, sum);
 }
 
-static void write_stalls(domi_metrics *to, const domi_sources *sources)
+static void write_families_of_stalls(domi_metrics *to, const domi_sources *sources)
 {
     static const char name[] = "domus_stall_seconds";
 
@@ -102,7 +104,7 @@ static void write_stalls(domi_metrics *to, const domi_sources *sources)
 
 static const struct runner_row {
     const char *name, *help;
-    size_t offset; /* offset of a uint64_t in domus_runner_profile */
+    size_t offset; /* offset of the count, a uint64_t, in domus_runner_profile */
 } runner_counts[] = {
     RUNNER(turns, "Turns that a runner of a pool gave to actors."),
     RUNNER(messages, "Messages that were handled in these turns."),
@@ -113,13 +115,13 @@ static const struct runner_row {
     RUNNER(begun, "Times that the thread of a runner has begun."),
 };
 
-static uint64_t runner_value(const domi_source *source, size_t offset)
+static uint64_t value_of_runner_count(const domi_source *source, size_t offset)
 {
     return *(const uint64_t *)(const void *)((const char *)&source->runner + offset);
 }
 
-static void write_runner_row(domi_metrics *to, const struct runner_row *row,
-                             const domi_sources *sources)
+static void write_family_of_runner_count(domi_metrics *to, const struct runner_row *row,
+                                         const domi_sources *sources)
 {
     char labels[DOMI_LABELS_SIZE];
 
@@ -129,11 +131,11 @@ static void write_runner_row(domi_metrics *to, const struct runner_row *row,
             continue;
         domi_source_labels(&sources->each[i], labels);
         domi_sample_begin(to, row->name, "_total", labels);
-        domi_sample_count(to, runner_value(&sources->each[i], row->offset));
+        domi_sample_count(to, value_of_runner_count(&sources->each[i], row->offset));
     }
 }
 
-static void write_runner_times(domi_metrics *to, const domi_sources *sources)
+static void write_family_of_runner_times(domi_metrics *to, const domi_sources *sources)
 {
     static const struct {
         const char *what;
@@ -153,63 +155,70 @@ static void write_runner_times(domi_metrics *to, const domi_sources *sources)
         for (size_t k = 0; k < sizeof times / sizeof times[0]; k++) {
             snprintf(all, sizeof all, "%s,state=\"%s\"", labels, times[k].what);
             domi_sample_begin(to, name, "_total", all);
-            domi_sample_seconds(to, runner_value(&sources->each[i], times[k].offset));
+            domi_sample_seconds(to, value_of_runner_count(&sources->each[i], times[k].offset));
         }
     }
 }
 
-static void write_runners(domi_metrics *to, const domi_sources *sources)
+static void write_families_of_runners(domi_metrics *to, const domi_sources *sources)
 {
     if (sources->each[sources->count - 1].kind != DOMI_SOURCE_RUNNER)
-        return; /* without pools the families would have no samples */
-    write_runner_times(to, sources);
+        /* without pools these families of metrics would have no samples, so they are left out */
+        return;
+    write_family_of_runner_times(to, sources);
     for (size_t i = 0; i < sizeof runner_counts / sizeof runner_counts[0]; i++)
-        write_runner_row(to, &runner_counts[i], sources);
+        write_family_of_runner_count(to, &runner_counts[i], sources);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static void write_gauge(domi_metrics *to, const char *name, uint64_t value, const char *help)
+static void write_family_of_gauge(domi_metrics *to, const char *name, uint64_t value,
+                                  const char *help)
 {
     domi_family_begin(to, name, DOMI_GAUGE, help);
     domi_sample_begin(to, name, "", "");
     domi_sample_count(to, value);
 }
 
-static void write_memory(domi_metrics *to, domus_system *system)
+static void write_families_of_memory(domi_metrics *to, domus_system *system)
 {
     domus_memory memory;
 
     domus_system_memory(system, &memory);
     if (memory.limit_bytes == 0)
-        return; /* no limit is set, so memory is not measured */
-    write_gauge(to, "domus_memory_used_bytes", memory.used_bytes, "Memory that is in use.");
-    write_gauge(to, "domus_memory_limit_bytes", memory.limit_bytes, "The limit of that memory.");
-    write_gauge(to, "domus_memory_own_bytes", memory.own_bytes,
-                "The part of it that the library holds.");
-    write_gauge(to, "domus_memory_foreign_bytes", memory.foreign_bytes,
-                "The part that it does not.");
-    write_gauge(to, "domus_memory_budget_bytes", memory.budget_bytes,
-                "Own memory beyond which nothing is let in from outside.");
-    write_gauge(to, "domus_memory_last_budget_bytes", memory.last_budget_bytes,
-                "Own memory beyond which asks and notices are refused.");
-    write_gauge(to, "domus_memory_level", memory.level, "0: normal; 1: high; 2: critical.");
-    write_gauge(to, "domus_memory_own_level", memory.own_level,
-                "0: normal; 1: above the budget; 2: above the last one.");
+        return; /* no memory limit is set, so memory is not measured and not shown */
+    write_family_of_gauge(to, "domus_memory_used_bytes", memory.used_bytes,
+                          "Memory that is in use.");
+    write_family_of_gauge(to, "domus_memory_limit_bytes", memory.limit_bytes,
+                          "The limit of that memory.");
+    write_family_of_gauge(to, "domus_memory_own_bytes", memory.own_bytes,
+                          "The part of it that the library holds.");
+    write_family_of_gauge(to, "domus_memory_foreign_bytes", memory.foreign_bytes,
+                          "The part that it does not.");
+    write_family_of_gauge(to, "domus_memory_budget_bytes", memory.budget_bytes,
+                          "Own memory beyond which nothing is let in from outside.");
+    write_family_of_gauge(to, "domus_memory_last_budget_bytes", memory.last_budget_bytes,
+                          "Own memory beyond which asks and notices are refused.");
+    write_family_of_gauge(to, "domus_memory_level", memory.level,
+                          "0: normal; 1: high; 2: critical.");
+    write_family_of_gauge(to, "domus_memory_own_level", memory.own_level,
+                          "0: normal; 1: above the budget; 2: above the last one.");
 }
 
-static void write_usage(domi_metrics *to, domus_system *system)
+static void write_families_of_usage(domi_metrics *to, domus_system *system)
 {
     domus_usage usage;
 
     domus_system_usage(system, &usage);
-    write_gauge(to, "domus_helpers", usage.helpers, "Helper threads for blocking work.");
-    write_gauge(to, "domus_helpers_busy", usage.helpers_busy, "Those that run a function.");
-    write_gauge(to, "domus_helper_jobs_queued", usage.jobs_queued,
-                "Functions that wait for a helper.");
-    write_gauge(to, "domus_detached_threads", usage.detached_threads,
-                "Threads of detached actors, and outsiders.");
-    write_gauge(to, "domus_detached_busy", usage.detached_busy, "Those that have an actor.");
+    write_family_of_gauge(to, "domus_helpers", usage.helpers, "Helper threads for blocking work.");
+    write_family_of_gauge(to, "domus_helpers_busy", usage.helpers_busy,
+                          "Those that run a function.");
+    write_family_of_gauge(to, "domus_helper_jobs_queued", usage.jobs_queued,
+                          "Functions that wait for a helper.");
+    write_family_of_gauge(to, "domus_detached_threads", usage.detached_threads,
+                          "Threads of detached actors, and outsiders.");
+    write_family_of_gauge(to, "domus_detached_busy", usage.detached_busy,
+                          "Those that have an actor.");
 }
 
 int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_text)
@@ -226,17 +235,17 @@ int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_te
         domi_sources_fini(&sources);
         return error;
     }
-    write_phases(&to, &sources);
-    write_stalls(&to, &sources);
+    write_family_of_phases(&to, &sources);
+    write_families_of_stalls(&to, &sources);
     domi_histograms_write_metrics(&to, system);
     domi_pairs_write_metrics(&to, system);
     for (const domi_row *row = domi_rows; row->name != NULL; row++)
-        write_row(&to, row, &sources);
-    write_runners(&to, &sources);
+        write_family_of_counter(&to, row, &sources);
+    write_families_of_runners(&to, &sources);
     domi_listeners_write_metrics(&to, system);
-    write_memory(&to, system);
+    write_families_of_memory(&to, system);
     domi_behaviours_write_metrics(&to, &places);
-    write_usage(&to, system);
+    write_families_of_usage(&to, system);
     domi_sets_write_metrics(&to, system);
     if (is_open)
         (void)domus_append_text(&to.out, "# EOF\n");

@@ -1,7 +1,7 @@
 /* Parts that the files of the observation port share: the observed system, and the texts about it.
  *
- * The port runs in a system of its own (port.c). It reads only what foreign threads may read of the
- * observed system. */
+ * The port runs in a system of its own (port.c). It reads only those parts of the observed
+ * system that foreign threads may read. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_H
 #define DOMI_PROTOCOLS_OBSERVE_H
 
@@ -10,33 +10,38 @@
 
 #include <stdatomic.h>
 
-/* The port of the process. It is constant while the port's system runs, except the atomic members,
- * `log`, which is set once before `has_log`, and members that only the port's thread uses. */
+/* The observation port of the process. It is constant while the port's own system runs, except the
+ * atomic members, `log`, which is set once before `has_log`, and members that only the port's
+ * thread uses. */
 typedef struct domi_observation {
     domus_system *observed;
-    domus_system *own;     /* the system of the port */
-    uint64_t opened_ns;    /* time at which the port was opened, by domi_observe_now_ns() */
-    bool checks_host;      /* requests must name a loopback host */
+    domus_system *own; /* the port's own system, which serves viewers */
+    /* time at which the port was opened, on the clock of domi_observe_now_ns() */
+    uint64_t opened_ns;
+    /* requests must name a loopback host, because the port is on TCP and not public */
+    bool checks_host;
     domus_address sampler; /* address of the sampler of /live (live.h), in the port's system */
-    atomic_bool is_ready;  /* the program is ready; relaxed: it orders nothing */
+    atomic_bool is_ready;  /* /ready says that the program is ready; relaxed: it orders nothing */
     atomic_bool is_ending; /* the program has begun to stop; relaxed: it orders nothing */
-    /* answers without an end of their own must end; relaxed: it orders nothing */
+    /* the port closes, so answers that do not end by themselves must end; relaxed: it orders
+     * nothing */
     atomic_bool is_closing;
-    atomic_bool has_log;  /* `log` is set; release and acquire order both */
-    domus_log_source log; /* source of the program's log lines */
+    /* `log` is set; the release of the setter and the acquire of readers order `log` before it */
+    atomic_bool has_log;
+    domus_log_source log; /* the source from which viewers get the program's log lines */
     /* --- members that only the port's thread uses --- */
-    bool is_traced, is_profiled; /* a trace or a CPU profile is under way */
-    /* a trace has raised the level, and level_before must be set back */
+    bool is_traced, is_profiled; /* a viewer's trace, or a viewer's CPU profile, is under way */
+    /* a trace has raised the profile level, and `level_before` must be set at its end */
     bool is_raised;
     domus_profile_level level_before;
 } domi_observation;
 
 extern domi_observation domi_observed;
 
-/* The behaviour of the channels that serve requests (site.c). */
+/* The behaviour of the port's channels, which serve the requests of viewers (site.c). */
 extern const domus_behaviour domi_observe_site;
 
-/* Returns the time of CLOCK_MONOTONIC in ns. */
+/* Returns the time in ns by CLOCK_MONOTONIC. */
 uint64_t domi_observe_now_ns(void);
 
 /* --- texts about the system ------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
-/* The one observation port of a process, and the system that it observes. */
+/* The one observation port of a process, with the system that it observes, and the clock of the
+ * port. */
 #include "protocols/observe/observe.h"
 
 #include <time.h>

@@ -1,4 +1,5 @@
-/* /: the live page for browsers, and a list of paths for clients that do not accept HTML. */
+/* The path / of the observation port: the live page for browsers, and a list of paths for clients
+ * that do not accept HTML. */
 #include "protocols/observe/pages.h"
 
 #include "protocols/observe/answer.h"
@@ -21,8 +22,10 @@
     "/health   200 as long as the process answers\n"                                               \
     "/ready    200 while it takes new work, else 503\n"
 
-/* Returns whether a list such as Accept has a name with a weight other than 0. */
-static bool has_name(const domus_http_request *request, const char *field, const char *name)
+/* Returns whether the list in a header field such as Accept has a name with a weight other than
+ * 0. */
+static bool has_accept_list_name(const domus_http_request *request, const char *field,
+                                 const char *name)
 {
     domus_slice list;
 
@@ -45,7 +48,7 @@ static bool has_name(const domus_http_request *request, const char *field, const
     return false;
 }
 
-static int answer_page(domus_stack *stack, bool is_packed)
+static int answer_with_live_page(domus_stack *stack, bool is_packed)
 {
     const domi_page *page = &domi_observe_page;
     domus_http_response response = {.status = 200, .media = "text/html; charset=utf-8"};
@@ -70,7 +73,7 @@ static int answer_page(domus_stack *stack, bool is_packed)
 int domi_observe_serve_page(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
-    if (!has_name(payload, "accept", "text/html"))
+    if (!has_accept_list_name(payload, "accept", "text/html"))
         return domi_observe_say(stack, 200, LIST);
-    return answer_page(stack, has_name(payload, "accept-encoding", "gzip"));
+    return answer_with_live_page(stack, has_accept_list_name(payload, "accept-encoding", "gzip"));
 }

@@ -1,13 +1,14 @@
-/* Reads the pairs of threads. Their number only grows, so a list that has memory for the number
- * seen gets at least so many. */
+/* Reads the pairs of threads of which one has run actors of the other. The number of pairs only
+ * grows, so a list with memory for the number seen before gets at least so many. */
 #include "protocols/observe/writers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Read the pairs into memory that the caller frees. Returns how many there are. */
-static size_t read_pairs(const domus_system *system, domus_pair **ret_pairs)
+/* Read the pairs of threads into memory that the caller frees. Returns how many there are; 0 if
+ * there is no memory. */
+static size_t read_pairs_of_threads(const domus_system *system, domus_pair **ret_pairs)
 {
     size_t count = domus_system_pairs(system, NULL, 0);
 
@@ -23,8 +24,8 @@ static size_t read_pairs(const domus_system *system, domus_pair **ret_pairs)
     return count;
 }
 
-static void write_family(domi_metrics *to, const char *name, const char *help,
-                         const domus_pair *pairs, size_t count, bool stand_ins)
+static void write_family_of_pairs(domi_metrics *to, const char *name, const char *help,
+                                  const domus_pair *pairs, size_t count, bool stand_ins)
 {
     char labels[DOMI_LABELS_SIZE];
 
@@ -43,21 +44,23 @@ static void write_family(domi_metrics *to, const char *name, const char *help,
 void domi_pairs_write_metrics(domi_metrics *to, const domus_system *system)
 {
     domus_pair *pairs;
-    size_t count = read_pairs(system, &pairs);
+    size_t count = read_pairs_of_threads(system, &pairs);
 
     if (count == 0)
-        return; /* a family without samples is left out */
-    write_family(to, "domus_pair_steals", "Actors of a thread that another one stole and ran.",
-                 pairs, count, false);
-    write_family(to, "domus_pair_stand_ins",
-                 "Actors of a thread that another one ran while it slept.", pairs, count, true);
+        return; /* a family of metrics without samples is left out */
+    write_family_of_pairs(to, "domus_pair_steals",
+                          "Actors of a thread that another one stole and ran.", pairs, count,
+                          false);
+    write_family_of_pairs(to, "domus_pair_stand_ins",
+                          "Actors of a thread that another one ran while it slept.", pairs, count,
+                          true);
     free(pairs);
 }
 
 void domi_pairs_write_json(domus_appender *json, const domus_system *system)
 {
     domus_pair *pairs;
-    size_t count = read_pairs(system, &pairs);
+    size_t count = read_pairs_of_threads(system, &pairs);
 
     (void)domus_append_text(json, "[");
     for (size_t i = 0; i < count; i++)

@@ -17,32 +17,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LISTENER     "observe"
-#define SECOND_NS    UINT64_C(1000000000)
-#define BACKLOG      128u /* connections that may wait to be accepted */
-#define BUFFERS      64u  /* receive buffers of 4 KiB, for heads of requests */
+#define LISTENER  "observe"
+#define SECOND_NS UINT64_C(1000000000)
+#define BACKLOG   128u /* connections to the port that may wait to be accepted */
+/* receive buffers of the port's thread, of 4 KiB each, for heads of requests */
+#define BUFFERS      64u
 #define RING_ENTRIES 256u
-/* helper threads: for a trace, for a CPU profile, and for pages of actors */
+/* helper threads of the port: one for a trace, one for a CPU profile, one for pages of actors */
 #define HELPERS      3u
-#define DUMPS_QUEUED 16u /* viewers that may wait for a page of actors */
-/* bytes of the longest text, the metrics of 1,024 threads and 2,048 runners */
+#define DUMPS_QUEUED 16u /* viewers of the port that may wait for a page of actors */
+/* bytes of the longest answer of the port, the metrics of 1,024 threads and 2,048 runners */
 #define SEND_MAX  (UINT64_C(64) << 20)
 #define PATH_SIZE (sizeof(((domus_endpoint *)NULL)->bytes) + 1)
 
-/* The port of the process. Only `open` and `close` change it, called by one thread at a time. */
+/* The observation port of the process. Only `open` and `close` change it, which one thread at a
+ * time calls. */
 static struct {
-    domus_system *system; /* the system of the port; NULL: no port is open */
-    struct stat file;     /* status of the file of the port's Unix socket */
-    char path[PATH_SIZE]; /* path of that file; "": there is none */
+    domus_system *system; /* the system that serves the port; NULL: no port is open */
+    /* status of the file of the port's Unix socket, by which `close` recognizes the file */
+    struct stat file;
+    char path[PATH_SIZE]; /* path of the file of the port's Unix socket; "": there is none */
 } port;
 
-/* The socket that the next `open` serves, and where it listens; 0: `open` makes one. */
+/* The socket, passed to the process, that the next `open` serves, and where it listens; 0: `open`
+ * makes a socket. */
 static int adopted;
 static domus_endpoint adopted_at;
 
 /* --- checking the configuration --------------------------------------------------------------- */
 
-static bool is_loopback(const domus_endpoint *endpoint)
+static bool is_loopback_address(const domus_endpoint *endpoint)
 {
     static const unsigned char v6[16] = {[15] = 1};
 
@@ -51,14 +55,14 @@ static bool is_loopback(const domus_endpoint *endpoint)
     return endpoint->family == AF_INET6 && memcmp(endpoint->bytes, v6, sizeof v6) == 0;
 }
 
-/* Returns whether the configuration wants a port. */
-static bool is_wanted(const domus_config *config)
+/* Returns whether the configuration says that the observation port is to be opened. */
+static bool is_port_wanted(const domus_config *config)
 {
     return config->observe.listen != NULL && config->observe.listen[0] != '\0';
 }
 
-/* Find the endpoint at which the port is to listen. Returns 0; -EINVAL. */
-static int find_endpoint(const domus_config *config, domus_endpoint *ret_at)
+/* Find the endpoint at which the observation port is to listen. Returns 0; -EINVAL. */
+static int find_endpoint_to_listen_at(const domus_config *config, domus_endpoint *ret_at)
 {
     if (adopted == 0)
         return domus_endpoint_parse(config->observe.listen, ret_at);
@@ -66,10 +70,10 @@ static int find_endpoint(const domus_config *config, domus_endpoint *ret_at)
     return 0;
 }
 
-/* Check who may connect to a Unix socket that was passed to the process, by the mode of its file; a
- * socket that is made here belongs to the user alone, but systemd makes them for all users
- * (SocketMode=0666). Returns 0; -EINVAL. */
-static int check_mode(const domus_endpoint *at, char *error, size_t error_size)
+/* Check by the mode of its file who may connect to a Unix socket that was passed to the process:
+ * the socket that the port itself makes belongs to the user alone, but systemd makes sockets for
+ * all users by default (SocketMode=0666). Returns 0; -EINVAL. */
+static int check_mode_of_passed_socket(const domus_endpoint *at, char *error, size_t error_size)
 {
     char path[PATH_SIZE] = "";
     struct stat file;
@@ -85,21 +89,21 @@ static int check_mode(const domus_endpoint *at, char *error, size_t error_size)
     return -EINVAL;
 }
 
-static int check_listen(const domus_config *config, char *error, size_t error_size)
+static int check_endpoint_to_listen_at(const domus_config *config, char *error, size_t error_size)
 {
     const char *listen = config->observe.listen;
     domus_endpoint at;
 
-    if (!is_wanted(config))
+    if (!is_port_wanted(config))
         return 0;
-    if (find_endpoint(config, &at) != 0) {
+    if (find_endpoint_to_listen_at(config, &at) != 0) {
         snprintf(error, error_size,
                  "observe.listen: must be unix:PATH, or such as 127.0.0.1:9100, is '%s'", listen);
         return -EINVAL;
     }
     if (at.family == AF_UNIX && adopted != 0 && !config->observe.is_public)
-        return check_mode(&at, error, error_size);
-    if (at.family == AF_UNIX || is_loopback(&at) || config->observe.is_public)
+        return check_mode_of_passed_socket(&at, error, error_size);
+    if (at.family == AF_UNIX || is_loopback_address(&at) || config->observe.is_public)
         return 0;
     snprintf(error, error_size,
              "observe.listen: %s is not of loopback, so strangers could see all that the port "
@@ -140,7 +144,7 @@ static void configure_port_system(const domus_config *observed,
 
 /* Serve the port. A socket file that this makes has mode 0600 from the start, because of the umask,
  * which all threads of the process share for this moment. */
-static int serve_port(domus_system *system, uint16_t *ret_port)
+static int serve_observation_port(domus_system *system, uint16_t *ret_port)
 {
     const domus_serve_options options = {.listening = adopted};
     mode_t before = umask(0177);
@@ -150,9 +154,9 @@ static int serve_port(domus_system *system, uint16_t *ret_port)
     return result;
 }
 
-/* Remember the file of a Unix socket, which `close` removes if it is still the same file. The file
- * of a socket that was passed to the process stays. */
-static void remember_file(const domus_endpoint *at)
+/* Remember the file of the port's Unix socket, which `close` removes if it is still the same file.
+ * The file of a socket that was passed to the process stays. */
+static void remember_file_of_socket(const domus_endpoint *at)
 {
     port.path[0] = '\0';
     if (adopted != 0 || at->family != AF_UNIX || at->bytes[0] == '\0')
@@ -163,8 +167,8 @@ static void remember_file(const domus_endpoint *at)
         port.path[0] = '\0';
 }
 
-/* Start the system of the port and serve the port. Returns 0; a negative errno, and `error` tells
- * why. */
+/* Start the system of the port, and serve the port with it. Returns 0; or a negative errno, and
+ * `error` tells why. */
 static int start_port_system(domus_system *own, const domus_config *config, char *error,
                              size_t error_size, uint16_t *ret_port)
 {
@@ -173,7 +177,7 @@ static int start_port_system(domus_system *own, const domus_config *config, char
     if (result == 0)
         result = domi_live_begin(own);
     if (result == 0)
-        result = serve_port(own, ret_port);
+        result = serve_observation_port(own, ret_port);
     if (result == 0)
         return 0;
     const char *why = domus_system_error(own);
@@ -182,8 +186,8 @@ static int start_port_system(domus_system *own, const domus_config *config, char
     return result;
 }
 
-static int open_port(domus_system *system, char *error, size_t error_size, void **ret_state,
-                     uint16_t *ret_port)
+static int open_observation_port(domus_system *system, char *error, size_t error_size,
+                                 void **ret_state, uint16_t *ret_port)
 {
     const domus_config *config = domus_system_config(system);
     const domus_listener_config listener = {
@@ -193,19 +197,20 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
     domus_endpoint at;
     uint16_t number = 0;
 
-    if (!is_wanted(config)) {
+    if (!is_port_wanted(config)) {
         *ret_state = NULL;
         *ret_port = 0;
         return 0;
     }
-    int result = check_listen(config, error, error_size);
+    int result = check_endpoint_to_listen_at(config, error, error_size);
     if (result == 0 && port.system != NULL) {
         snprintf(error, error_size, "observe.listen: this process has such a port already");
         result = -EALREADY;
     }
     if (result != 0)
         return result;
-    (void)find_endpoint(config, &at); /* cannot fail, because the endpoint was checked before */
+    /* this cannot fail, because the endpoint was checked before */
+    (void)find_endpoint_to_listen_at(config, &at);
     domi_observed.observed = system;
     domi_observed.opened_ns = domi_observe_now_ns();
     domi_observed.checks_host = at.family != AF_UNIX && !config->observe.is_public;
@@ -223,8 +228,10 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
         domus_system_free(own);
         return result;
     }
-    remember_file(&at);
-    adopted = 0; /* the socket now belongs to the system of the port */
+    remember_file_of_socket(&at);
+    /* the passed socket now belongs to the system of the port, so the next `open` does not serve
+     * it */
+    adopted = 0;
     domi_announce(&at, number);
     port.system = own;
     *ret_state = &port;
@@ -240,7 +247,7 @@ static void adopt_listening_socket(int listening, const domus_endpoint *at)
 
 /* --- while the port is open ------------------------------------------------------------------- */
 
-static void set_ready(void *state, bool is_ready)
+static void set_ready_of_program(void *state, bool is_ready)
 {
     if (state == NULL)
         return;
@@ -249,21 +256,22 @@ static void set_ready(void *state, bool is_ready)
         domi_live_end(port.system);
 }
 
-static void set_log(void *state, const domus_log_source *source)
+static void set_log_source(void *state, const domus_log_source *source)
 {
     if (state == NULL)
         return;
     domi_observed.log = *source;
-    /* release: pairs with the acquire of those who read lines */
+    /* release: pairs with the acquire of viewers that read lines, so that they see `log`
+     * complete */
     atomic_store_explicit(&domi_observed.has_log, true, memory_order_release);
 }
 
-static int set_config(void *state, domus_config_walk *walk, const void *from)
+static int set_config_to_show(void *state, domus_config_walk *walk, const void *from)
 {
     return state != NULL ? domi_observe_set_config(walk, from) : 0;
 }
 
-static void remove_file(void)
+static void remove_file_of_socket(void)
 {
     struct stat now;
 
@@ -273,7 +281,7 @@ static void remove_file(void)
     port.path[0] = '\0';
 }
 
-static void close_port(void *state)
+static void close_observation_port(void *state)
 {
     if (state == NULL)
         return;
@@ -281,16 +289,16 @@ static void close_port(void *state)
     atomic_store_explicit(&domi_observed.is_ending, true, memory_order_relaxed);
     domi_announce_end();
     (void)domus_system_stop(port.system);
-    remove_file();
+    remove_file_of_socket();
     domus_system_free(port.system);
     domi_observe_forget_config();
     port.system = NULL;
 }
 
-const domus_observer domus_observe_front = {.check = check_listen,
-                                            .open = open_port,
-                                            .set_ready = set_ready,
-                                            .close = close_port,
-                                            .set_log = set_log,
-                                            .set_config = set_config,
+const domus_observer domus_observe_front = {.check = check_endpoint_to_listen_at,
+                                            .open = open_observation_port,
+                                            .set_ready = set_ready_of_program,
+                                            .close = close_observation_port,
+                                            .set_log = set_log_source,
+                                            .set_config = set_config_to_show,
                                             .adopt = adopt_listening_socket};

@@ -1,4 +1,4 @@
-/* /profile: all counters as one JSON object, with times in nanoseconds.
+/* /profile of the observation port: all counters as one JSON object, with times in nanoseconds.
  *
  *   {"now_ns": 1, "pid": 1, "program": "shop", "version": "0.3.0", "uptime_ns": 1,
  *    "level": "counters",
@@ -25,122 +25,123 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-static void write_number(domus_appender *json, const char *before, const char *name, uint64_t value)
+static void write_number_member(domus_appender *json, const char *before, const char *name,
+                                uint64_t value)
 {
     (void)domus_append_text(json, "%s\"%s\":%" PRIu64, before, name, value);
 }
 
-static void write_phases(domus_appender *json, const domus_profile *counters)
+static void write_phases_of_thread(domus_appender *json, const domus_profile *counters)
 {
     (void)domus_append_text(json, ",\"phase_ns\":");
     for (int i = 0; i < DOMUS_PHASES; i++)
-        write_number(json, i == 0 ? "{" : ",", domus_phase_name((domus_phase)i),
-                     counters->phase_ns[i]);
+        write_number_member(json, i == 0 ? "{" : ",", domus_phase_name((domus_phase)i),
+                            counters->phase_ns[i]);
     (void)domus_append_text(json, "}");
 }
 
-static void write_stalls(domus_appender *json, const domus_profile *counters)
+static void write_stalls_of_thread(domus_appender *json, const domus_profile *counters)
 {
-    write_number(json, ",", "stalls", counters->stalls);
-    write_number(json, ",", "stalled_ns", counters->stalled_ns);
+    write_number_member(json, ",", "stalls", counters->stalls);
+    write_number_member(json, ",", "stalled_ns", counters->stalled_ns);
     (void)domus_append_text(json, ",\"stall_lengths\":");
     for (int i = 0; i < DOMUS_STALL_LENGTHS; i++)
         (void)domus_append_text(json, "%s%" PRIu64, i == 0 ? "[" : ",", counters->stall_lengths[i]);
     (void)domus_append_text(json, "]");
 }
 
-static void write_counters(domus_appender *json, const domi_source *source)
+static void write_counters_of_source(domus_appender *json, const domi_source *source)
 {
     const char *before = "{";
 
     for (const domi_row *row = domi_rows; row->name != NULL; row++) {
         if ((int)source->kind > (int)row->counted_by)
             continue;
-        write_number(json, before, row->field, domi_row_value(row, &source->counters));
+        write_number_member(json, before, row->field, domi_row_value(row, &source->counters));
         before = ",";
     }
     if (source->kind == DOMI_SOURCE_THREAD)
-        write_phases(json, &source->counters);
+        write_phases_of_thread(json, &source->counters);
     if (source->kind != DOMI_SOURCE_OUTSIDE)
-        write_stalls(json, &source->counters);
+        write_stalls_of_thread(json, &source->counters);
     (void)domus_append_text(json, "}");
 }
 
-static void write_runner(domus_appender *json, const domi_source *source)
+static void write_profile_of_runner(domus_appender *json, const domi_source *source)
 {
     const domus_runner_profile *runner = &source->runner;
 
     (void)domus_append_text(json, "{\"pool\":\"%s\",\"runner\":%" PRIu32 ",\"spare\":%s,\"times\":",
                             source->pool, source->number, source->is_spare ? "true" : "false");
-    write_number(json, "{", "wall_ns", runner->wall_ns);
-    write_number(json, ",", "run_ns", runner->run_ns);
-    write_number(json, ",", "search_ns", runner->search_ns);
-    write_number(json, ",", "park_ns", runner->park_ns);
-    write_number(json, ",", "turns", runner->turns);
-    write_number(json, ",", "messages", runner->messages);
-    write_number(json, ",", "steals", runner->steals);
-    write_number(json, ",", "stolen", runner->stolen);
-    write_number(json, ",", "global_takes", runner->global_takes);
-    write_number(json, ",", "parks", runner->parks);
-    write_number(json, ",", "begun", runner->begun);
+    write_number_member(json, "{", "wall_ns", runner->wall_ns);
+    write_number_member(json, ",", "run_ns", runner->run_ns);
+    write_number_member(json, ",", "search_ns", runner->search_ns);
+    write_number_member(json, ",", "park_ns", runner->park_ns);
+    write_number_member(json, ",", "turns", runner->turns);
+    write_number_member(json, ",", "messages", runner->messages);
+    write_number_member(json, ",", "steals", runner->steals);
+    write_number_member(json, ",", "stolen", runner->stolen);
+    write_number_member(json, ",", "global_takes", runner->global_takes);
+    write_number_member(json, ",", "parks", runner->parks);
+    write_number_member(json, ",", "begun", runner->begun);
     (void)domus_append_text(json, "},\"counters\":");
-    write_counters(json, source);
+    write_counters_of_source(json, source);
     (void)domus_append_text(json, "}");
 }
 
-static void write_memory(domus_appender *json, domus_system *system)
+static void write_memory_profile(domus_appender *json, domus_system *system)
 {
     domus_memory memory;
 
     domus_system_memory(system, &memory);
-    write_number(json, ",\"memory\":{", "level", memory.level);
-    write_number(json, ",", "used_bytes", memory.used_bytes);
-    write_number(json, ",", "limit_bytes", memory.limit_bytes);
-    write_number(json, ",", "highs", memory.highs);
-    write_number(json, ",", "criticals", memory.criticals);
-    write_number(json, ",", "fulls", memory.fulls);
-    write_number(json, ",", "looks", memory.looks);
-    write_number(json, ",", "own_level", memory.own_level);
-    write_number(json, ",", "own_bytes", memory.own_bytes);
-    write_number(json, ",", "foreign_bytes", memory.foreign_bytes);
-    write_number(json, ",", "budget_bytes", memory.budget_bytes);
-    write_number(json, ",", "last_budget_bytes", memory.last_budget_bytes);
-    write_number(json, ",", "channels_reset", memory.channels_reset);
-    write_number(json, ",", "channels_reset_bytes", memory.channels_reset_bytes);
+    write_number_member(json, ",\"memory\":{", "level", memory.level);
+    write_number_member(json, ",", "used_bytes", memory.used_bytes);
+    write_number_member(json, ",", "limit_bytes", memory.limit_bytes);
+    write_number_member(json, ",", "highs", memory.highs);
+    write_number_member(json, ",", "criticals", memory.criticals);
+    write_number_member(json, ",", "fulls", memory.fulls);
+    write_number_member(json, ",", "looks", memory.looks);
+    write_number_member(json, ",", "own_level", memory.own_level);
+    write_number_member(json, ",", "own_bytes", memory.own_bytes);
+    write_number_member(json, ",", "foreign_bytes", memory.foreign_bytes);
+    write_number_member(json, ",", "budget_bytes", memory.budget_bytes);
+    write_number_member(json, ",", "last_budget_bytes", memory.last_budget_bytes);
+    write_number_member(json, ",", "channels_reset", memory.channels_reset);
+    write_number_member(json, ",", "channels_reset_bytes", memory.channels_reset_bytes);
     (void)domus_append_text(json, "}");
 }
 
-/* Write the members that identify this program, and the time of this reading. */
-static void write_head(domus_appender *json, const domus_system *system)
+/* Write the members of /profile that identify this program, and the time of this reading. */
+static void write_members_of_program(domus_appender *json, const domus_system *system)
 {
     uint64_t now_ns = domi_observe_now_ns();
 
-    write_number(json, "{", "now_ns", now_ns);
+    write_number_member(json, "{", "now_ns", now_ns);
     (void)domus_append_text(json, ",\"pid\":%ld,\"program\":", (long)getpid());
     domi_json_append_string(json, program_invocation_short_name);
     (void)domus_append_text(json, ",\"version\":\"%s\"", DOMI_VERSION);
-    write_number(json, ",", "uptime_ns", now_ns - domi_observed.opened_ns);
+    write_number_member(json, ",", "uptime_ns", now_ns - domi_observed.opened_ns);
     (void)domus_append_text(json, ",\"level\":\"%s\"",
                             domi_observe_level_name(domus_system_profile_level(system)));
 }
 
-static void write_usage(domus_appender *json, domus_system *system)
+static void write_usage_profile(domus_appender *json, domus_system *system)
 {
     domus_usage usage;
 
     domus_system_usage(system, &usage);
-    write_number(json, ",\"usage\":{", "helpers", usage.helpers);
-    write_number(json, ",", "helpers_busy", usage.helpers_busy);
-    write_number(json, ",", "jobs_queued", usage.jobs_queued);
-    write_number(json, ",", "detached_threads", usage.detached_threads);
-    write_number(json, ",", "detached_busy", usage.detached_busy);
+    write_number_member(json, ",\"usage\":{", "helpers", usage.helpers);
+    write_number_member(json, ",", "helpers_busy", usage.helpers_busy);
+    write_number_member(json, ",", "jobs_queued", usage.jobs_queued);
+    write_number_member(json, ",", "detached_threads", usage.detached_threads);
+    write_number_member(json, ",", "detached_busy", usage.detached_busy);
     (void)domus_append_text(json, "}");
 }
 
-/* Write all threads, and then the outside, which follows them. Returns the index of the first
- * runner. */
-static size_t write_threads(domus_appender *json, const domus_system *system,
-                            const domi_sources *sources, int histograms)
+/* Write all threads, and then the outside, which follows the threads in the list of sources.
+ * Returns the index of the first runner. */
+static size_t write_threads_and_outside(domus_appender *json, const domus_system *system,
+                                        const domi_sources *sources, int histograms)
 {
     size_t i = 0;
 
@@ -148,7 +149,7 @@ static size_t write_threads(domus_appender *json, const domus_system *system,
     for (; sources->each[i].kind == DOMI_SOURCE_THREAD; i++) {
         (void)domus_append_text(json, "%s{\"thread\":%" PRIu32 ",\"counters\":", i == 0 ? "" : ",",
                                 sources->each[i].number);
-        write_counters(json, &sources->each[i]);
+        write_counters_of_source(json, &sources->each[i]);
         if (histograms != DOMI_HISTOGRAMS_NONE) {
             (void)domus_append_text(json, ",\"histograms\":");
             domi_histograms_write_json(json, system, sources->each[i].number, histograms);
@@ -160,7 +161,7 @@ static size_t write_threads(domus_appender *json, const domus_system *system,
         (void)domus_append_text(json, "}");
     }
     (void)domus_append_text(json, "],\"outside\":");
-    write_counters(json, &sources->each[i]);
+    write_counters_of_source(json, &sources->each[i]);
     return i + 1;
 }
 
@@ -179,12 +180,12 @@ int domi_observe_profile(domus_system *system, int histograms, bool has_machine,
         domi_sources_fini(&sources);
         return error;
     }
-    write_head(&json, system);
-    size_t first = write_threads(&json, system, &sources, histograms);
+    write_members_of_program(&json, system);
+    size_t first = write_threads_and_outside(&json, system, &sources, histograms);
     (void)domus_append_text(&json, ",\"runners\":[");
     for (size_t i = first; i < sources.count; i++) {
         (void)domus_append_text(&json, "%s", i == first ? "" : ",");
-        write_runner(&json, &sources.each[i]);
+        write_profile_of_runner(&json, &sources.each[i]);
     }
     (void)domus_append_text(&json, "],\"listeners\":");
     domi_listeners_write_json(&json, system);
@@ -192,8 +193,8 @@ int domi_observe_profile(domus_system *system, int histograms, bool has_machine,
     domi_pairs_write_json(&json, system);
     (void)domus_append_text(&json, ",\"sets\":");
     domi_sets_write_names(&json, system);
-    write_memory(&json, system);
-    write_usage(&json, system);
+    write_memory_profile(&json, system);
+    write_usage_profile(&json, system);
     if (has_machine)
         domi_looking_write_json(&json, system);
     (void)domus_append_text(&json, ",\"behaviours\":");

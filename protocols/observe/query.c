@@ -1,4 +1,4 @@
-/* Reads numbers and words from queries (texts.h). */
+/* Reads numbers and words from the query of a request (texts.h). */
 #include "protocols/observe/texts.h"
 
 #include <domus/http_query.h>
@@ -9,8 +9,9 @@
 
 #define VALUE_SIZE 24
 
-/* Read a value as a text. Returns 0; -ENOENT; -EINVAL, also for a value with a zero in it. */
-static int read_value(domus_slice query, const char *name, char value[VALUE_SIZE])
+/* Read the value of a query's parameter as a text. Returns 0; -ENOENT; -EINVAL, also for a value
+ * with a zero byte in it. */
+static int read_value_of_parameter(domus_slice query, const char *name, char value[VALUE_SIZE])
 {
     int64_t size = domus_http_query_value(query, name, value, VALUE_SIZE - 1);
 
@@ -27,13 +28,13 @@ int domi_query_number(domus_slice query, const char *name, const char *unit, uin
 {
     char value[VALUE_SIZE];
     char *end;
-    int error = read_value(query, name, value);
+    int error = read_value_of_parameter(query, name, value);
 
     if (error != 0)
         return error == -ENOENT ? 0 : error;
     if (value[0] < '0' || value[0] > '9')
         return -EINVAL;
-    /* a number that is too large becomes ULONG_MAX, which exceeds `most` */
+    /* strtoul() returns ULONG_MAX for a number that is too large, and that exceeds `most` */
     unsigned long read = strtoul(value, &end, 10);
     bool is_whole = *end == '\0' || (unit != NULL && strcmp(end, unit) == 0);
     if (!is_whole || read > most)
@@ -45,7 +46,7 @@ int domi_query_number(domus_slice query, const char *name, const char *unit, uin
 int domi_query_word(domus_slice query, const char *name, const char *const words[])
 {
     char value[VALUE_SIZE];
-    int error = read_value(query, name, value);
+    int error = read_value_of_parameter(query, name, value);
 
     if (error != 0)
         return error == -ENOENT ? 0 : error;

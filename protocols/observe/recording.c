@@ -1,4 +1,4 @@
-/* Rules that traces and CPU profiles share (recording.h). */
+/* Rules that traces and CPU profiles have in common (recording.h). */
 #include "protocols/observe/recording.h"
 
 #include "protocols/observe/answer.h"

@@ -1,5 +1,5 @@
-/* Rules that traces and CPU profiles share: when none may be made, and how their errors are
- * answered. */
+/* Rules that traces and CPU profiles have in common: when no further one may be made, and how their
+ * errors are answered. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_RECORDING_H
 #define DOMI_PROTOCOLS_OBSERVE_RECORDING_H
 
@@ -11,8 +11,8 @@
  * answer is allowed. */
 bool domi_recording_is_unread(void);
 
-/* Answer with the meaning of an error of domus_blocking() or of its function. Returns as
- * domi_observe_say(); or the error if it has no such meaning. */
+/* Answer a viewer with a sentence about an error of domus_blocking() or of the function that it
+ * ran. Returns as domi_observe_say(); or the error if there is no sentence for it. */
 int domi_recording_refuse(domus_stack *stack, int error);
 
 #endif

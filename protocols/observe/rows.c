@@ -1,5 +1,6 @@
 /* The table of the profile's counters, with the names that the observation port gives them, in the
- * order of domus_profile. Phases and stalls are not in it, because they have forms of their own. */
+ * order of domus_profile. Phases and stalls are not in this table, because they are written in
+ * forms of their own. */
 #include "protocols/observe/rows.h"
 
 #define ROW(field_, name_, text, who, ...)                                                         \
@@ -8,10 +9,10 @@
         .offset = offsetof(domus_profile, field_), __VA_ARGS__                                     \
     }
 #define COUNT(field_, text) ROW(field_, "domus_" #field_, text, DOMI_BY_THREADS, .is_gauge = false)
-/* Runners of pools also count mistakes of actors. */
+/* Rows for mistakes of actors, which threads and runners of pools count. */
 #define MISTAKES(field_, text)                                                                     \
     ROW(field_, "domus_" #field_, text, DOMI_BY_RUNNERS, .is_gauge = false)
-/* Threads, runners of pools and foreign threads all count messages. */
+/* Rows for messages, which threads, runners of pools and foreign threads count. */
 #define MESSAGES(field_, text) ROW(field_, "domus_" #field_, text, DOMI_BY_ALL, .is_gauge = false)
 
 const domi_row domi_rows[] = {

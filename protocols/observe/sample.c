@@ -14,7 +14,7 @@
 
 #define DIGITS_MAX 20
 
-/* The counters of stalls, which are not in domi_rows. */
+/* Rows for the counters of stalls, which are not in domi_rows. */
 static const domi_row stall_rows[] = {
     {.field = "stalls", .offset = offsetof(domus_profile, stalls)},
     {.field = "stalled_ns", .offset = offsetof(domus_profile, stalled_ns)},
@@ -37,12 +37,12 @@ static const struct {
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static bool has_histograms(domus_profile_level level)
+static bool does_level_include_histograms(domus_profile_level level)
 {
     return level == DOMUS_PROFILE_HISTOGRAMS || level == DOMUS_PROFILE_SPANS;
 }
 
-static void read_iterations(domus_system *system, domi_sample *sample)
+static void read_histogram_of_iterations(domus_system *system, domi_sample *sample)
 {
     domus_histogram histogram;
 
@@ -71,9 +71,9 @@ int domi_sample_read(domus_system *system, uint64_t now_ns, domi_sample *sample)
     sample->serial++;
     sample->now_ns = now_ns;
     sample->level = domus_system_profile_level(system);
-    sample->has_histograms = has_histograms(sample->level);
+    sample->has_histograms = does_level_include_histograms(sample->level);
     if (sample->has_histograms)
-        read_iterations(system, sample);
+        read_histogram_of_iterations(system, sample);
     domus_system_memory(system, &sample->memory);
     return 0;
 }
@@ -86,13 +86,14 @@ void domi_sample_fini(domi_sample *sample)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static void write_text(domus_appender *json, const char *text)
+static void append_text(domus_appender *json, const char *text)
 {
     (void)domus_append(json, text, strlen(text));
 }
 
-/* Write a character and a number behind it; the text for 64 threads has thousands of them. */
-static void write_number(domus_appender *json, char before, uint64_t number)
+/* Write the character `before` and a number behind it. This is faster than printf(), which matters
+ * because the text for 64 threads has thousands of numbers. */
+static void write_character_and_number(domus_appender *json, char before, uint64_t number)
 {
     char text[DIGITS_MAX + 1];
     size_t at = sizeof text;
@@ -105,13 +106,13 @@ static void write_number(domus_appender *json, char before, uint64_t number)
     (void)domus_append(json, text + at, sizeof text - at);
 }
 
-static void write_row_names(domus_appender *json, const domi_row *rows, const char *before)
+static void write_names_of_counters(domus_appender *json, const domi_row *rows, const char *before)
 {
     for (; rows->field != NULL; rows++, before = ",")
         (void)domus_append_text(json, "%s\"%s\"", before, rows->field);
 }
 
-static void write_runner_names(domus_appender *json, domus_system *system)
+static void write_names_of_runners(domus_appender *json, domus_system *system)
 {
     const domus_config *config = domus_system_config(system);
     const char *before = "";
@@ -124,8 +125,8 @@ static void write_runner_names(domus_appender *json, domus_system *system)
     }
 }
 
-/* End the text of an event with a zero, and make the event. */
-static int end_event(domus_appender *json, const char *name, domus_slice *ret_event)
+/* End the JSON text of an event with a zero byte, and make the event of it. */
+static int make_event_of_text(domus_appender *json, const char *name, domus_slice *ret_event)
 {
     domus_appender event = {0};
     domus_slice text;
@@ -144,40 +145,41 @@ int domi_sample_names(domus_system *system, domus_slice *ret_event)
 {
     domus_appender json = {0};
 
-    write_text(&json, "{\"program\":");
+    append_text(&json, "{\"program\":");
     domi_json_append_string(&json, program_invocation_short_name);
     (void)domus_append_text(&json, ",\"pid\":%ld,\"opened_ns\":%" PRIu64, (long)getpid(),
                             domi_observed.opened_ns);
     (void)domus_append_text(&json, ",\"interval_ms\":%" PRIu64, DOMI_LIVE_TICK_NS / 1000000);
-    write_text(&json, ",\"levels\":[\"off\",\"counters\",\"histograms\",\"spans\"],\"phases\":");
+    append_text(&json, ",\"levels\":[\"off\",\"counters\",\"histograms\",\"spans\"],\"phases\":");
     for (int i = 0; i < DOMUS_PHASES; i++)
         (void)domus_append_text(&json, "%s\"%s\"", i == 0 ? "[" : ",",
                                 domus_phase_name((domus_phase)i));
-    write_text(&json, "],\"counters\":[");
-    write_row_names(&json, domi_rows, "");
-    write_row_names(&json, stall_rows, ",");
+    append_text(&json, "],\"counters\":[");
+    write_names_of_counters(&json, domi_rows, "");
+    write_names_of_counters(&json, stall_rows, ",");
     (void)domus_append_text(&json,
                             "],\"threads\":%" PRIu32 ",\"times\":", domus_system_threads(system));
     for (size_t i = 0; i < TIMES; i++)
         (void)domus_append_text(&json, "%s\"%s\"", i == 0 ? "[" : ",", times[i].name);
-    write_text(&json, "],\"runners\":[");
-    write_runner_names(&json, system);
-    write_text(&json, "],\"bounds\":");
+    append_text(&json, "],\"runners\":[");
+    write_names_of_runners(&json, system);
+    append_text(&json, "],\"bounds\":");
     for (uint32_t i = 0; i < DOMI_SAMPLE_PLACES; i++)
-        write_number(&json, i == 0 ? '[' : ',', domus_histogram_bound_ns(i * DOMI_SAMPLE_FOLD));
-    write_text(&json, "]");
-    return end_event(&json, "names", ret_event);
+        write_character_and_number(&json, i == 0 ? '[' : ',',
+                                   domus_histogram_bound_ns(i * DOMI_SAMPLE_FOLD));
+    append_text(&json, "]");
+    return make_event_of_text(&json, "names", ret_event);
 }
 
-static void write_phases(domus_appender *json, const domi_source *thread)
+static void write_phases_of_threads(domus_appender *json, const domi_source *thread)
 {
     for (int i = 0; i < DOMUS_PHASES; i++)
-        write_number(json, i == 0 ? '[' : ',', thread->counters.phase_ns[i]);
-    write_text(json, "]");
+        write_character_and_number(json, i == 0 ? '[' : ',', thread->counters.phase_ns[i]);
+    append_text(json, "]");
 }
 
-/* Returns how many sources are threads; they are the first ones. */
-static size_t count_threads(const domi_sources *sources)
+/* Returns how many of the sources are threads of the loop; these are the first ones. */
+static size_t count_threads_of_sources(const domi_sources *sources)
 {
     size_t count = 0;
 
@@ -186,9 +188,10 @@ static size_t count_threads(const domi_sources *sources)
     return count;
 }
 
-/* Returns whether a counter has changed since the sample before, or, without one, is not 0. */
-static bool has_changed(const domi_row *row, const domi_sources *now, const domi_sources *before,
-                        size_t threads)
+/* Returns whether the counter of a row has changed on any thread since the sample before; without
+ * such a sample, whether it is not 0. */
+static bool has_counter_changed_on_any_thread(const domi_row *row, const domi_sources *now,
+                                              const domi_sources *before, size_t threads)
 {
     for (size_t i = 0; i < threads; i++) {
         uint64_t old = before != NULL ? domi_row_value(row, &before->each[i].counters) : 0;
@@ -198,69 +201,73 @@ static bool has_changed(const domi_row *row, const domi_sources *now, const domi
     return false;
 }
 
-/* Write the rows of a table that have changed. Returns the number of the row behind them. */
-static uint64_t write_rows(domus_appender *json, const domi_row *rows, uint64_t number,
-                           const domi_sources *now, const domi_sources *before)
+/* Write those rows of a table whose counters have changed. Returns the number of the row behind the
+ * table. */
+static uint64_t write_changed_rows(domus_appender *json, const domi_row *rows, uint64_t number,
+                                   const domi_sources *now, const domi_sources *before)
 {
-    size_t threads = count_threads(now);
+    size_t threads = count_threads_of_sources(now);
 
     for (; rows->field != NULL; rows++, number++) {
-        if (!has_changed(rows, now, before, threads))
+        if (!has_counter_changed_on_any_thread(rows, now, before, threads))
             continue;
-        write_number(json, '[', number);
+        write_character_and_number(json, '[', number);
         for (size_t i = 0; i < threads; i++)
-            write_number(json, ',', domi_row_value(rows, &now->each[i].counters));
-        write_text(json, "],");
+            write_character_and_number(json, ',', domi_row_value(rows, &now->each[i].counters));
+        append_text(json, "],");
     }
     return number;
 }
 
-static void write_runner(domus_appender *json, const domus_runner_profile *runner)
+static void write_counts_of_runner(domus_appender *json, const domus_runner_profile *runner)
 {
     for (size_t i = 0; i < TIMES; i++)
-        write_number(json, i == 0 ? '[' : ',',
-                     *(const uint64_t *)(const void *)((const char *)runner + times[i].offset));
-    write_text(json, "]");
+        write_character_and_number(
+            json, i == 0 ? '[' : ',',
+            *(const uint64_t *)(const void *)((const char *)runner + times[i].offset));
+    append_text(json, "]");
 }
 
-static void write_sources(domus_appender *json, const domi_sources *now, const domi_sources *before)
+static void write_counters_of_sources(domus_appender *json, const domi_sources *now,
+                                      const domi_sources *before)
 {
-    size_t threads = count_threads(now);
+    size_t threads = count_threads_of_sources(now);
 
-    write_text(json, ",\"phases\":[");
+    append_text(json, ",\"phases\":[");
     for (size_t i = 0; i < threads; i++) {
-        write_text(json, i == 0 ? "" : ",");
-        write_phases(json, &now->each[i]);
+        append_text(json, i == 0 ? "" : ",");
+        write_phases_of_threads(json, &now->each[i]);
     }
-    write_text(json, "],\"counters\":[");
-    uint64_t stalls = write_rows(json, domi_rows, 0, now, before);
-    (void)write_rows(json, stall_rows, stalls, now, before);
-    write_text(json, "[]],\"runners\":["); /* an empty row, because each row ends with a comma */
+    append_text(json, "],\"counters\":[");
+    uint64_t stalls = write_changed_rows(json, domi_rows, 0, now, before);
+    (void)write_changed_rows(json, stall_rows, stalls, now, before);
+    /* each row ends with a comma, so an empty row ends the list */
+    append_text(json, "[]],\"runners\":[");
     for (size_t i = threads + 1; i < now->count; i++) {
-        write_text(json, i == threads + 1 ? "" : ",");
-        write_runner(json, &now->each[i].runner);
+        append_text(json, i == threads + 1 ? "" : ",");
+        write_counts_of_runner(json, &now->each[i].runner);
     }
-    write_text(json, "]");
+    append_text(json, "]");
 }
 
-static void write_iterations(domus_appender *json, const domi_sample *sample,
-                             const domi_sample *before)
+static void write_histogram_of_iterations(domus_appender *json, const domi_sample *sample,
+                                          const domi_sample *before)
 {
     const char *comma = "";
 
     if (before != NULL && !before->has_histograms)
         before = NULL;
-    write_text(json, ",\"iteration\":[");
+    append_text(json, ",\"iteration\":[");
     for (uint32_t i = 0; i < DOMI_SAMPLE_PLACES; i++) {
         if (sample->iterations[i] == (before != NULL ? before->iterations[i] : 0))
             continue;
-        write_text(json, comma);
-        write_number(json, '[', i);
-        write_number(json, ',', sample->iterations[i]);
-        write_text(json, "]");
+        append_text(json, comma);
+        write_character_and_number(json, '[', i);
+        write_character_and_number(json, ',', sample->iterations[i]);
+        append_text(json, "]");
         comma = ",";
     }
-    write_text(json, "]");
+    append_text(json, "]");
 }
 
 int domi_sample_event(const domi_sample *sample, const domi_sample *before, domus_slice *ret_event)
@@ -269,13 +276,13 @@ int domi_sample_event(const domi_sample *sample, const domi_sample *before, domu
 
     (void)domus_append_text(&json, "{\"serial\":%" PRIu64 ",\"now_ns\":%" PRIu64 ",\"level\":%d",
                             sample->serial, sample->now_ns, (int)sample->level);
-    write_sources(&json, &sample->sources, before != NULL ? &before->sources : NULL);
+    write_counters_of_sources(&json, &sample->sources, before != NULL ? &before->sources : NULL);
     (void)domus_append_text(&json, ",\"memory\":[%" PRIu64 ",%" PRIu64 ",%d]",
                             (uint64_t)sample->memory.used_bytes,
                             (uint64_t)sample->memory.limit_bytes, (int)sample->memory.level);
     if (sample->has_histograms)
-        write_iterations(&json, sample, before);
-    write_text(&json, ",\"behaviours\":");
+        write_histogram_of_iterations(&json, sample, before);
+    append_text(&json, ",\"behaviours\":");
     domi_sums_write(&json, &sample->behaviours, before != NULL ? &before->behaviours : NULL);
-    return end_event(&json, "sample", ret_event);
+    return make_event_of_text(&json, "sample", ret_event);
 }

@@ -29,7 +29,7 @@
 #define DOMI_SAMPLE_PLACES (DOMUS_HISTOGRAM_PLACES / DOMI_SAMPLE_FOLD)
 
 typedef struct domi_sample {
-    uint64_t serial; /* number of the sample, from 1; 0: nothing was read */
+    uint64_t serial; /* number of the sample, from 1 on; 0: no sample was read */
     uint64_t now_ns;
     domus_profile_level level;
     domi_sources sources;
@@ -44,11 +44,12 @@ typedef struct domi_sample {
 int domi_sample_read(domus_system *system, uint64_t now_ns, domi_sample *sample);
 void domi_sample_fini(domi_sample *sample);
 
-/* Write the event with the names. Returns 0; -ENOMEM. Ownership: the slice is the caller's. */
+/* Write the event with the names for /live. Returns 0; -ENOMEM. Ownership: the slice is the
+ * caller's. */
 int domi_sample_names(domus_system *system, domus_slice *ret_event);
 
-/* Write the event of a sample: in step with `before`, or full if that is NULL. Returns 0; -ENOMEM.
- * Ownership: the slice is the caller's. */
+/* Write the event of a sample: only what has changed since the sample `before`, or all counts that
+ * are not 0 if `before` is NULL. Returns 0; -ENOMEM. Ownership: the slice is the caller's. */
 int domi_sample_event(const domi_sample *sample, const domi_sample *before, domus_slice *ret_event);
 
 #endif

@@ -13,16 +13,18 @@
 
 struct sampler {
     domi_sample now, before;
-    domus_slice names;   /* event with the names; empty until a viewer needs it */
-    domus_slice in_step; /* event of `now` for viewers that have seen `before` */
-    domus_slice full;    /* event of `now` for all other viewers */
-    /* asks of viewers that have seen `now`; there is room for one for each stream */
+    domus_slice names; /* the event with the names; empty until a viewer needs it */
+    /* the event of the sample `now` for viewers that have seen the sample `before` */
+    domus_slice in_step;
+    domus_slice full; /* the event of the sample `now` for all other viewers */
+    /* kept asks of viewers that have seen `now` and wait for the next sample; one place for each
+     * stream */
     domus_kept *waiting;
     uint32_t waiting_count;
     bool ticks, is_ending;
 };
 
-static void release_tick(void *payload)
+static void free_tick_events(void *payload)
 {
     const domi_live_tick *tick = payload;
 
@@ -33,7 +35,7 @@ static void release_tick(void *payload)
 static const domus_type tick_type = {.name = "sampler ticks"};
 const domus_type domi_live_next_type = {.name = "next sample", .size = sizeof(domi_live_next)};
 const domus_type domi_live_tick_type = {
-    .name = "sample", .size = sizeof(domi_live_tick), .release = release_tick};
+    .name = "sample", .size = sizeof(domi_live_tick), .release = free_tick_events};
 const domus_type domi_live_end_type = {.name = "samples end"};
 
 uint32_t domi_live_streams_max(void)
@@ -43,30 +45,29 @@ uint32_t domi_live_streams_max(void)
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-static void drop_texts(struct sampler *sampler)
+static void free_events_of_sample(struct sampler *sampler)
 {
     domus_slice_free(sampler->in_step);
     domus_slice_free(sampler->full);
     sampler->in_step = sampler->full = (domus_slice){0};
 }
 
-static int read_sample(domus_stack *stack, struct sampler *sampler)
+static int read_next_sample(domus_stack *stack, struct sampler *sampler)
 {
     domi_sample sample = {.serial = sampler->now.serial};
     int error = domi_sample_read(domi_observed.observed, domus_now_ns(stack), &sample);
 
     if (error != 0)
         return error;
-    drop_texts(sampler);
+    free_events_of_sample(sampler);
     domi_sample_fini(&sampler->before);
     sampler->before = sampler->now;
     sampler->now = sample;
     return 0;
 }
 
-/* Make the events for a viewer that has seen the sample with a serial number. Returns 0;
- * -ENOMEM. */
-static int make_tick(struct sampler *sampler, uint64_t seen, domi_live_tick *ret_tick)
+/* Make the events for a viewer whose last sample has the number `seen`. Returns 0; -ENOMEM. */
+static int make_tick_for_viewer(struct sampler *sampler, uint64_t seen, domi_live_tick *ret_tick)
 {
     bool is_in_step = seen != 0 && seen == sampler->before.serial;
     domus_slice *event = is_in_step ? &sampler->in_step : &sampler->full;
@@ -82,7 +83,7 @@ static int make_tick(struct sampler *sampler, uint64_t seen, domi_live_tick *ret
     if (error == 0)
         error = domus_slice_keep(*event, &tick.sample);
     if (error != 0) {
-        release_tick(&tick);
+        free_tick_events(&tick);
         return error;
     }
     *ret_tick = tick;
@@ -91,42 +92,44 @@ static int make_tick(struct sampler *sampler, uint64_t seen, domi_live_tick *ret
 
 /* --- viewers that wait for a tick ------------------------------------------------------------- */
 
-static void fail_waiting(domus_stack *stack, struct sampler *sampler, int error)
+static void fail_waiting_asks(domus_stack *stack, struct sampler *sampler, int error)
 {
     while (sampler->waiting_count != 0)
         (void)domus_kept_fail(stack, sampler->waiting[--sampler->waiting_count], error);
 }
 
-/* Answer all viewers that wait; they have seen the sample with the number `seen`. */
-static void answer_waiting(domus_stack *stack, struct sampler *sampler, uint64_t seen)
+/* Answer the asks of all viewers that wait with the new sample. The last sample that they have seen
+ * has the number `seen`. */
+static void answer_waiting_asks(domus_stack *stack, struct sampler *sampler, uint64_t seen)
 {
     domi_live_tick tick;
 
     while (sampler->waiting_count != 0) {
-        int error = make_tick(sampler, seen, &tick);
+        int error = make_tick_for_viewer(sampler, seen, &tick);
         if (error != 0) {
-            fail_waiting(stack, sampler, error);
+            fail_waiting_asks(stack, sampler, error);
             return;
         }
         if (domus_kept_reply(stack, sampler->waiting[--sampler->waiting_count],
                              &domi_live_tick_type, &tick) != 0)
-            release_tick(&tick); /* the viewer is gone, so its tick is freed */
+            /* the viewer is gone, so nobody takes the answer, and it is freed */
+            free_tick_events(&tick);
     }
 }
 
-/* Read a sample, and answer all viewers that wait. */
-static void serve_waiting(domus_stack *stack, struct sampler *sampler)
+/* Read the next sample, and answer all viewers that wait for it. */
+static void read_sample_and_answer_waiting(domus_stack *stack, struct sampler *sampler)
 {
     uint64_t seen = sampler->now.serial;
-    int error = read_sample(stack, sampler);
+    int error = read_next_sample(stack, sampler);
 
     if (error != 0)
-        fail_waiting(stack, sampler, error);
+        fail_waiting_asks(stack, sampler, error);
     else
-        answer_waiting(stack, sampler, seen);
+        answer_waiting_asks(stack, sampler, seen);
 }
 
-static int begin_tick(domus_stack *stack, struct sampler *sampler)
+static int set_timer_for_next_tick(domus_stack *stack, struct sampler *sampler)
 {
     if (sampler->ticks || sampler->is_ending)
         return 0;
@@ -135,8 +138,8 @@ static int begin_tick(domus_stack *stack, struct sampler *sampler)
     return error;
 }
 
-/* Handle a tick: without waiting viewers it is the last one. */
-static int handle_tick(domus_stack *stack, void *self, const void *payload)
+/* Handle a tick of the sampler. If no viewer waits, no further tick follows. */
+static int handle_tick_of_sampler(domus_stack *stack, void *self, const void *payload)
 {
     struct sampler *sampler = self;
 
@@ -144,22 +147,22 @@ static int handle_tick(domus_stack *stack, void *self, const void *payload)
     sampler->ticks = false;
     if (sampler->waiting_count == 0)
         return 0;
-    int error = begin_tick(stack, sampler);
+    int error = set_timer_for_next_tick(stack, sampler);
     if (error != 0)
-        fail_waiting(stack, sampler, error);
-    serve_waiting(stack, sampler);
+        fail_waiting_asks(stack, sampler, error);
+    read_sample_and_answer_waiting(stack, sampler);
     return 0;
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* Keep the ask of a viewer until the next tick. A viewer that has gone away leaves its ask behind
- * until then. When such asks have taken all places, all viewers get their sample early. */
-static int wait_for_tick(domus_stack *stack, struct sampler *sampler)
+/* Keep a viewer's ask until the next tick. A viewer that has gone away leaves its ask behind until
+ * then. When such asks have taken all places, all waiting viewers get their sample early. */
+static int keep_ask_until_next_tick(domus_stack *stack, struct sampler *sampler)
 {
     if (sampler->waiting_count == domi_live_streams_max())
-        serve_waiting(stack, sampler);
-    int error = begin_tick(stack, sampler);
+        read_sample_and_answer_waiting(stack, sampler);
+    int error = set_timer_for_next_tick(stack, sampler);
     if (error == 0)
         error = domus_keep(stack, &sampler->waiting[sampler->waiting_count]);
     if (error == 0)
@@ -167,7 +170,7 @@ static int wait_for_tick(domus_stack *stack, struct sampler *sampler)
     return error;
 }
 
-static int handle_next_request(domus_stack *stack, void *self, const void *payload)
+static int handle_ask_for_next_tick(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t seen = ((const domi_live_next *)payload)->serial;
     struct sampler *sampler = self;
@@ -177,28 +180,29 @@ static int handle_next_request(domus_stack *stack, void *self, const void *paylo
     if (sampler->is_ending)
         return -ESHUTDOWN;
     if (seen != 0 && seen == sampler->now.serial)
-        return wait_for_tick(stack, sampler);
+        return keep_ask_until_next_tick(stack, sampler);
     if (!sampler->ticks)
-        error = read_sample(stack, sampler); /* the last sample is too old */
+        /* while nobody watched, no samples were read, so the last one is too old */
+        error = read_next_sample(stack, sampler);
     if (error == 0)
-        error = make_tick(sampler, seen, &tick);
+        error = make_tick_for_viewer(sampler, seen, &tick);
     if (error != 0)
         return error;
     error = domus_reply(stack, &domi_live_tick_type, &tick);
     if (error != 0)
-        release_tick(&tick);
+        free_tick_events(&tick);
     return error;
 }
 
-static int end_streams(domus_stack *stack, void *self, const void *payload)
+static int end_all_streams(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
     ((struct sampler *)self)->is_ending = true;
-    fail_waiting(stack, self, -ESHUTDOWN);
+    fail_waiting_asks(stack, self, -ESHUTDOWN);
     return 0;
 }
 
-static int mount_sampler(domus_stack *stack, void *self)
+static int on_mount_of_sampler(domus_stack *stack, void *self)
 {
     struct sampler *sampler = self;
 
@@ -207,12 +211,12 @@ static int mount_sampler(domus_stack *stack, void *self)
     return sampler->waiting != NULL ? 0 : -ENOMEM;
 }
 
-static void stop_sampler(domus_stack *stack, void *self)
+static void on_stop_of_sampler(domus_stack *stack, void *self)
 {
     struct sampler *sampler = self;
 
     (void)stack;
-    drop_texts(sampler);
+    free_events_of_sample(sampler);
     domus_slice_free(sampler->names);
     domi_sample_fini(&sampler->now);
     domi_sample_fini(&sampler->before);
@@ -222,10 +226,10 @@ static void stop_sampler(domus_stack *stack, void *self)
 const domus_behaviour domi_live_sampler = {
     .name = "sampler",
     .state_size = sizeof(struct sampler),
-    .on = (const domus_on[]){{&domi_live_next_type, handle_next_request, 0},
-                             {&tick_type, handle_tick, 0},
-                             {&domi_live_end_type, end_streams, 0},
+    .on = (const domus_on[]){{&domi_live_next_type, handle_ask_for_next_tick, 0},
+                             {&tick_type, handle_tick_of_sampler, 0},
+                             {&domi_live_end_type, end_all_streams, 0},
                              {NULL, NULL, 0}},
-    .on_mount = mount_sampler,
-    .on_stop = stop_sampler,
+    .on_mount = on_mount_of_sampler,
+    .on_stop = on_stop_of_sampler,
 };

@@ -4,15 +4,16 @@
 
 #include <domus/domus.h>
 
-/* An ask for the tick after the one with this number; 0: the viewer has seen none. The answer is a
- * domi_live_tick. The ask fails with -ESHUTDOWN once the program stops. */
+/* A viewer's ask to the sampler for the tick after the one with the number `serial`; 0: the viewer
+ * has seen none. The answer is a domi_live_tick. The ask fails with -ESHUTDOWN once the program
+ * stops. */
 typedef struct domi_live_next {
     uint64_t serial;
 } domi_live_next;
 
-/* A tick as server-sent events. */
+/* The sampler's answer to a viewer: a tick as server-sent events. */
 typedef struct domi_live_tick {
-    /* event with the names, for a viewer that has seen no tick; otherwise empty */
+    /* the event with the names, for a viewer that has seen no tick; otherwise empty */
     domus_slice names;
     domus_slice sample;
     uint64_t serial;
@@ -21,8 +22,8 @@ typedef struct domi_live_tick {
 extern const domus_type domi_live_next_type, domi_live_tick_type, domi_live_end_type;
 extern const domus_behaviour domi_live_sampler;
 
-/* Returns how many streams there may be: half of observe.viewersMax, so that live pages do not keep
- * a scrape of metrics out. */
+/* Returns how many streams of /live there may be: half of observe.viewersMax, so that live pages
+ * leave room for a scrape of metrics. */
 uint32_t domi_live_streams_max(void);
 
 #endif

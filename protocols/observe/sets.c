@@ -16,12 +16,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define NAME_SIZE 32u /* bytes of the name of a set or a table, with a zero */
+#define NAME_SIZE 32u /* bytes of the name of a set or a table, with its zero byte */
 
 /* --- the path of a set ------------------------------------------------------------------------ */
 
-/* Returns the path of a request without its first '/'; empty if it has further ones. */
-static domus_slice name_of_set_in(const domus_http_request *request)
+/* Returns the path of a request without its first '/', which may be the name of a set; empty if the
+ * path has further ones. */
+static domus_slice name_of_set_in_path(const domus_http_request *request)
 {
     domus_slice path = domus_http_path(request);
     const char *data = domus_slice_data(path);
@@ -31,25 +32,25 @@ static domus_slice name_of_set_in(const domus_http_request *request)
     return (domus_slice){path.page, path.offset + 1, path.size - 1};
 }
 
-static bool is_name(domus_slice name, const char *of)
+static bool is_name_of_set(domus_slice name, const char *of)
 {
     return name.size == strlen(of) && memcmp(domus_slice_data(name), of, name.size) == 0;
 }
 
 bool domi_sets_have(domus_system *system, const domus_http_request *request)
 {
-    domus_slice name = name_of_set_in(request);
+    domus_slice name = name_of_set_in_path(request);
     const domus_figures_table *table;
 
     for (uint32_t i = 0; (table = domus_figures_at(system, i)) != NULL; i++) {
-        if (is_name(name, table->set))
+        if (is_name_of_set(name, table->set))
             return true;
     }
     return false;
 }
 
-/* Returns whether a table is the first one of its set. */
-static bool is_first_of_set(domus_system *system, uint32_t index, const char *set)
+/* Returns whether a table is the first one of its set, so that each set is named once. */
+static bool is_first_table_of_set(domus_system *system, uint32_t index, const char *set)
 {
     for (uint32_t i = 0; i < index; i++) {
         const domus_figures_table *table = domus_figures_at(system, i);
@@ -66,7 +67,7 @@ void domi_sets_write_names(domus_appender *json, domus_system *system)
 
     (void)domus_append_text(json, "[");
     for (uint32_t i = 0; (table = domus_figures_at(system, i)) != NULL; i++) {
-        if (!is_first_of_set(system, i, table->set))
+        if (!is_first_table_of_set(system, i, table->set))
             continue;
         (void)domus_append_text(json, "%s\"%s\"", comma, table->set);
         comma = ",";
@@ -76,7 +77,7 @@ void domi_sets_write_names(domus_appender *json, domus_system *system)
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-static void write_columns(domus_appender *json, const domus_figures_table *table)
+static void write_columns_of_table(domus_appender *json, const domus_figures_table *table)
 {
     static const char *const kinds[] = {
         [DOMUS_FIGURE_LABEL] = "label",   [DOMUS_FIGURE_TEXT] = "text",
@@ -96,8 +97,8 @@ static void write_columns(domus_appender *json, const domus_figures_table *table
     (void)domus_append_text(json, "]");
 }
 
-static void write_cell(domus_appender *json, const domus_figure_column *column,
-                       const domus_figure *cell)
+static void write_cell_of_row(domus_appender *json, const domus_figure_column *column,
+                              const domus_figure *cell)
 {
     if (column->kind == DOMUS_FIGURE_LABEL || column->kind == DOMUS_FIGURE_TEXT)
         domi_json_append_string(json, cell->text);
@@ -107,7 +108,7 @@ static void write_cell(domus_appender *json, const domus_figure_column *column,
         (void)domus_append_text(json, "%" PRIu64, cell->number);
 }
 
-static void write_table(domus_appender *json, const domus_figures_shot *shot)
+static void write_table_as_json(domus_appender *json, const domus_figures_shot *shot)
 {
     const domus_figures_table *table = shot->table;
 
@@ -115,7 +116,7 @@ static void write_table(domus_appender *json, const domus_figures_shot *shot)
     domi_json_append_string(json, table->title);
     (void)domus_append_text(json, ",\"is_list\":%s,\"from\":%" PRIu32 ",\"total\":%" PRIu64,
                             table->is_list ? "true" : "false", shot->from, shot->total);
-    write_columns(json, table);
+    write_columns_of_table(json, table);
     (void)domus_append_text(json, ",\"rows\":[");
     for (uint32_t i = 0; i < shot->count; i++) {
         for (uint32_t k = 0; k < table->columns_count; k++) {
@@ -124,7 +125,7 @@ static void write_table(domus_appender *json, const domus_figures_shot *shot)
                                     : i > 0 ? ",{\"%s\":"
                                             : "{\"%s\":",
                                     table->columns[k].name);
-            write_cell(json, &table->columns[k], domus_figures_cell(shot, i, k));
+            write_cell_of_row(json, &table->columns[k], domus_figures_cell(shot, i, k));
         }
         (void)domus_append_text(json, "}");
     }
@@ -133,10 +134,10 @@ static void write_table(domus_appender *json, const domus_figures_shot *shot)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* The rows that a query asks for. */
+/* The tables and rows that a viewer's query asks for. */
 typedef struct wish {
     uint32_t from, count;
-    char table[NAME_SIZE]; /* name of the table; "": all tables */
+    char table[NAME_SIZE]; /* name of the wanted table; "": all tables of the set */
 } wish;
 
 static int read_wanted_rows(domus_slice query, wish *ret_wish)
@@ -154,8 +155,8 @@ static int read_wanted_rows(domus_slice query, wish *ret_wish)
     return 0;
 }
 
-static int write_set(domus_system *system, domus_slice name, const wish *wanted,
-                     domus_slice *ret_text)
+static int write_set_as_json(domus_system *system, domus_slice name, const wish *wanted,
+                             domus_slice *ret_text)
 {
     const domus_figures_table *table;
     domus_appender json = {0};
@@ -165,19 +166,20 @@ static int write_set(domus_system *system, domus_slice name, const wish *wanted,
     (void)domus_append_text(&json, "{\"set\":\"%.*s\",\"tables\":[", (int)name.size,
                             domus_slice_data(name));
     for (uint32_t i = 0; (table = domus_figures_at(system, i)) != NULL; i++) {
-        if (!is_name(name, table->set) ||
+        if (!is_name_of_set(name, table->set) ||
             (wanted->table[0] != '\0' && strcmp(table->name, wanted->table) != 0))
             continue;
         int error = domus_figures_read(system, i, wanted->from, wanted->count, &shot);
         if (error == -ENOENT || error == -ECHILD)
-            break; /* the table was removed just now */
+            break; /* the table was removed since the set was found, so it is left out */
         if (error != 0) {
             domus_append_drop(&json);
             return error;
         }
-        if (shot.table == table) { /* true unless a table before it was removed meanwhile */
+        /* this is false only if a table before this one was removed meanwhile */
+        if (shot.table == table) {
             (void)domus_append_text(&json, "%s", comma);
-            write_table(&json, &shot);
+            write_table_as_json(&json, &shot);
             comma = ",";
         }
         domus_figures_free(&shot);
@@ -196,6 +198,7 @@ int domi_observe_serve_set(domus_stack *stack, void *self, const void *payload)
         return domi_observe_say(stack, 400,
                                 "from and count are numbers, count is 0..10000, and "
                                 "the name of a table has at most 31 bytes\n");
-    int error = write_set(domi_observed.observed, name_of_set_in(payload), &wanted, &text);
+    int error =
+        write_set_as_json(domi_observed.observed, name_of_set_in_path(payload), &wanted, &text);
     return error != 0 ? error : domi_observe_answer(stack, "application/json", text);
 }

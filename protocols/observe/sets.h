@@ -18,10 +18,11 @@
 /* Returns whether the path of a request is that of a set of tables. */
 bool domi_sets_have(domus_system *system, const domus_http_request *request);
 
-/* Handle a request of a viewer for a set. */
+/* Handle a viewer's request for a set of tables. */
 int domi_observe_serve_set(domus_stack *stack, void *self, const void *payload);
 
-/* Write the families of metrics of all tables, each with at most DOMUS_OBSERVE_ROWS_COUNT rows. */
+/* Write the families of metrics of all tables of all sets; at most DOMUS_OBSERVE_ROWS_COUNT rows of
+ * each table are written. */
 void domi_sets_write_metrics(domi_metrics *to, domus_system *system);
 
 /* Write the names of all sets as JSON: ["cluster"]. */

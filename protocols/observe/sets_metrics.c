@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the labels of a row: each label has a name of up to 31 bytes and an escaped value. A
- * further label for the word of a state may follow. */
+/* Bytes of the labels of a table's row: each label has a name of up to 31 bytes and an escaped
+ * value. A further label for the word of a state may follow. */
 #define LABELS_SIZE (DOMUS_FIGURES_LABELS_MAX * (DOMI_LABEL_SIZE + 40))
 
-static void write_labels(const domus_figures_shot *shot, uint32_t row, char labels[LABELS_SIZE])
+static void write_labels_of_row(const domus_figures_shot *shot, uint32_t row,
+                                char labels[LABELS_SIZE])
 {
     const domus_figures_table *table = shot->table;
     char value[DOMI_LABEL_SIZE];
@@ -27,9 +28,10 @@ static void write_labels(const domus_figures_shot *shot, uint32_t row, char labe
     }
 }
 
-/* Write a sample for each word of a state: 1 for the current word, and 0 for the others. */
-static void write_state(domi_metrics *to, const domus_figure_column *column, const char *labels,
-                        uint64_t number)
+/* Write a sample for each word that a state may have: 1 for the current word, and 0 for the
+ * others. */
+static void write_samples_of_state(domi_metrics *to, const domus_figure_column *column,
+                                   const char *labels, uint64_t number)
 {
     char all[LABELS_SIZE + 64];
 
@@ -41,7 +43,8 @@ static void write_state(domi_metrics *to, const domus_figure_column *column, con
     }
 }
 
-static void write_family(domi_metrics *to, const domus_figures_shot *shot, uint32_t number)
+static void write_family_of_column(domi_metrics *to, const domus_figures_shot *shot,
+                                   uint32_t number)
 {
     const domus_figure_column *column = &shot->table->columns[number];
     bool grows = column->kind == DOMUS_FIGURE_COUNT || column->kind == DOMUS_FIGURE_FAULTS;
@@ -52,9 +55,9 @@ static void write_family(domi_metrics *to, const domus_figures_shot *shot, uint3
         uint64_t value = domus_figures_cell(shot, i, number)->number;
         if (shot->is_past[i])
             continue;
-        write_labels(shot, i, labels);
+        write_labels_of_row(shot, i, labels);
         if (column->kind == DOMUS_FIGURE_STATE) {
-            write_state(to, column, labels, value);
+            write_samples_of_state(to, column, labels, value);
             continue;
         }
         domi_sample_begin(to, column->metric, grows ? "_total" : "", labels);
@@ -65,8 +68,9 @@ static void write_family(domi_metrics *to, const domus_figures_shot *shot, uint3
     }
 }
 
-/* Returns whether a table has samples; a family without samples is left out. */
-static bool has_samples(const domus_figures_shot *shot)
+/* Returns whether a table has a row that is not past, and so samples. A family of metrics without
+ * samples is left out. */
+static bool has_table_samples(const domus_figures_shot *shot)
 {
     for (uint32_t i = 0; i < shot->count; i++) {
         if (!shot->is_past[i])
@@ -84,9 +88,9 @@ void domi_sets_write_metrics(domi_metrics *to, domus_system *system)
         if (table->is_list ||
             domus_figures_read(system, i, 0, DOMUS_OBSERVE_ROWS_COUNT, &shot) != 0)
             continue;
-        for (uint32_t k = 0; has_samples(&shot) && k < table->columns_count; k++) {
+        for (uint32_t k = 0; has_table_samples(&shot) && k < table->columns_count; k++) {
             if (shot.table->columns[k].metric != NULL)
-                write_family(to, &shot, k);
+                write_family_of_column(to, &shot, k);
         }
         domus_figures_free(&shot);
     }

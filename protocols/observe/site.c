@@ -1,6 +1,6 @@
 /* The site of the observation port: its routes, and the channels that serve requests.
  *
- * Texts of counters are made at once, on the port's thread. Helper threads make those that may take
+ * The port's thread makes the texts of counters at once; helper threads make texts that may take
  * longer. */
 #include "protocols/observe/answer.h"
 #include "protocols/observe/live.h"
@@ -21,8 +21,9 @@
 
 /* --- handlers of routes ----------------------------------------------------------------------- */
 
-/* Returns whether a viewer accepts OpenMetrics; no known viewer names it with a weight of 0. */
-static bool wants_open_metrics(const domus_http_request *request)
+/* Returns whether a viewer accepts OpenMetrics. A weight of 0 is not looked for, because no known
+ * viewer uses it. */
+static bool does_viewer_accept_open_metrics(const domus_http_request *request)
 {
     static const char name[] = "application/openmetrics-text";
     domus_slice accepted;
@@ -33,7 +34,7 @@ static bool wants_open_metrics(const domus_http_request *request)
 
 static int serve_metrics(domus_stack *stack, void *self, const void *payload)
 {
-    bool is_open = wants_open_metrics(payload);
+    bool is_open = does_viewer_accept_open_metrics(payload);
     domus_slice text;
     int error = domi_observe_metrics(domi_observed.observed, is_open, &text);
 
@@ -58,13 +59,13 @@ static int serve_profile(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : domi_observe_answer(stack, "application/json", text);
 }
 
-static int serve_health(domus_stack *stack, void *self, const void *payload)
+static int serve_health_of_program(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     return domi_observe_say(stack, 200, "ok\n");
 }
 
-static int serve_ready(domus_stack *stack, void *self, const void *payload)
+static int serve_readiness_of_program(domus_stack *stack, void *self, const void *payload)
 {
     bool is_ready = atomic_load_explicit(&domi_observed.is_ready, memory_order_relaxed);
 
@@ -105,11 +106,11 @@ static const domus_http_route routes[] = {
     {DOMUS_HTTP_ON(GET), "/doctor", DOCTOR},   {0, NULL, 0},
 };
 
-/* The route for all other paths, which may be names of sets. */
+/* The route for all paths that no other route has; such a path may be the name of a set. */
 static const domus_http_route routes_of_sets[] = {{DOMUS_HTTP_ON(GET), "/{set}", SET},
                                                   {0, NULL, 0}};
 
-static int serve_change(domus_stack *stack, void *self, const void *payload)
+static int serve_change_of_key(domus_stack *stack, void *self, const void *payload)
 {
     domus_http_match match = domus_http_find_route(routes, payload);
 
@@ -124,10 +125,10 @@ static domus_handler *const functions[] = {
     [LEVEL] = domi_observe_serve_level,
     [TRACE] = domi_observe_serve_trace,
     [ACTORS] = domi_observe_serve_actors,
-    [HEALTH] = serve_health,
-    [READY] = serve_ready,
+    [HEALTH] = serve_health_of_program,
+    [READY] = serve_readiness_of_program,
     [CONFIG] = domi_observe_serve_config,
-    [CHANGE] = serve_change,
+    [CHANGE] = serve_change_of_key,
     [LOG] = domi_observe_serve_log,
     [LOG_LEVEL] = domi_observe_serve_log_level,
     [STALLS] = domi_observe_serve_stalls,
@@ -136,33 +137,34 @@ static domus_handler *const functions[] = {
     [SET] = domi_observe_serve_set,
 };
 
-/* Returns whether a request is meant for this port. Browsers always name a host. */
-static bool is_own_host(const domus_http_request *request)
+/* Returns whether a request names this port as its host. Browsers always name a host, so a page of
+ * another name cannot reach the port by a name that leads here. */
+static bool is_request_for_own_host(const domus_http_request *request)
 {
     domus_slice host = domus_http_host(request);
 
     return !domi_observed.checks_host || host.size == 0 || domus_http_host_is_loopback(host);
 }
 
-/* Returns whether a route occupies a place or a thread of the program for a while, so that pages of
- * other sites must not begin it, although they would not see the answer. Handlers that change
+/* Returns whether a route occupies a place or a thread of the program for a while. A page of
+ * another site must not begin that, although it would not see the answer. Handlers that change
  * something check this themselves. */
-static bool is_for_own_pages(uint32_t route)
+static bool may_only_own_pages_request(uint32_t route)
 {
     return route == ACTORS || route == LIVE || route == LOG || route == STALLS || route == DOCTOR ||
            route == SET;
 }
 
-static int handle_request(domus_stack *stack, void *self, const void *payload)
+static int handle_request_of_viewer(domus_stack *stack, void *self, const void *payload)
 {
     domus_http_match match = domus_http_find_route(routes, payload);
     domus_http_response refusal;
 
-    if (!is_own_host(payload))
+    if (!is_request_for_own_host(payload))
         return domi_observe_say(stack, 421, "this port has another name\n");
     if (match.allowed == 0 && domi_sets_have(domi_observed.observed, payload))
         match = domus_http_find_route(routes_of_sets, payload);
-    if (match.route != NULL && is_for_own_pages(match.route->id) &&
+    if (match.route != NULL && may_only_own_pages_request(match.route->id) &&
         !domi_observe_is_own_page(payload))
         return domi_observe_say(stack, 403, "not for a page of another site\n");
     if (match.route != NULL)
@@ -174,7 +176,7 @@ static int handle_request(domus_stack *stack, void *self, const void *payload)
 /* Returns the marks of a request: an answer without an end of its own, or one that comes after a
  * time of recording, ends with its viewer; other viewers get their answers even after they have
  * finished sending. This function must only read the request. */
-static uint32_t find_marks(const void *payload)
+static uint32_t find_marks_of_request(const void *payload)
 {
     domus_http_match match = domus_http_find_route(routes, payload);
     uint32_t id = match.route != NULL ? match.route->id : INDEX;
@@ -185,14 +187,14 @@ static uint32_t find_marks(const void *payload)
     return is_endless || is_recording ? DOMUS_ALONE | DOMUS_ENDS_WITH_PEER : 0;
 }
 
-static int handle_lost_viewer(domus_stack *stack, void *self, const void *payload)
+static int on_connection_of_viewer_closed(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)payload;
     atomic_store_explicit(&((domi_viewer *)self)->is_gone, true, memory_order_relaxed);
     return 0;
 }
 
-static void stop_viewer(domus_stack *stack, void *self)
+static void on_stop_of_viewer(domus_stack *stack, void *self)
 {
     domi_viewer *viewer = self;
 
@@ -219,12 +221,12 @@ static const domus_behaviour visitor_behaviour = {
     .pipeline = &pipeline,
     .on = (const domus_on[]){{NULL, NULL, 0}},
     .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
-                                        .handle = handle_request,
-                                        .marks_of = find_marks,
+                                        .handle = handle_request_of_viewer,
+                                        .marks_of = find_marks_of_request,
                                         .peer_frame_size = DOMI_LIVE_FRAME_MAX},
                                        {.type = NULL}},
-    .on_close = {handle_lost_viewer, 0},
-    .on_stop = stop_viewer,
+    .on_close = {on_connection_of_viewer_closed, 0},
+    .on_stop = on_stop_of_viewer,
 };
 
 const domus_behaviour domi_observe_site = {

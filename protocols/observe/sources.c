@@ -1,10 +1,10 @@
-/* Reads the profiles of all sources of a system (sources.h). */
+/* Reads the profiles of all sources of a system: threads, the outside, and runners (sources.h). */
 #include "protocols/observe/sources.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-static size_t count_sources(domus_system *system)
+static size_t count_sources_of_system(domus_system *system)
 {
     const domus_config *config = domus_system_config(system);
     size_t count = domus_system_threads(system) + 1u;
@@ -14,7 +14,8 @@ static size_t count_sources(domus_system *system)
     return count;
 }
 
-static void read_pool(domus_system *system, const domus_pool_config *config, domi_sources *sources)
+static void read_profiles_of_pool(domus_system *system, const domus_pool_config *config,
+                                  domi_sources *sources)
 {
     const domus_pool *pool = domus_outside_pool_find(system, config->name);
     uint32_t count = domus_pool_runners(pool);
@@ -32,7 +33,7 @@ static void read_pool(domus_system *system, const domus_pool_config *config, dom
 int domi_sources_init(domus_system *system, domi_sources *ret_sources)
 {
     const domus_config *config = domus_system_config(system);
-    domi_sources sources = {0, calloc(count_sources(system), sizeof *sources.each)};
+    domi_sources sources = {0, calloc(count_sources_of_system(system), sizeof *sources.each)};
 
     if (sources.each == NULL)
         return -ENOMEM;
@@ -44,7 +45,7 @@ int domi_sources_init(domus_system *system, domi_sources *ret_sources)
     sources.each[sources.count].kind = DOMI_SOURCE_OUTSIDE;
     (void)domus_outside_profile(system, &sources.each[sources.count++].counters);
     for (size_t i = 0; i < config->pool_count; i++)
-        read_pool(system, &config->pools[i], &sources);
+        read_profiles_of_pool(system, &config->pools[i], &sources);
     *ret_sources = sources;
     return 0;
 }

@@ -12,14 +12,14 @@ typedef enum domi_source_kind {
     DOMI_SOURCE_OUTSIDE,
 } domi_source_kind;
 
-/* A thread, a runner or the outside, with its counters. */
+/* A source of counters: a thread, a runner or the outside. */
 typedef struct domi_source {
     domi_source_kind kind;
-    const char *pool; /* name of a runner's pool */
-    uint32_t number;  /* number of the thread, or of the runner in its pool */
-    bool is_spare;    /* the runner is a spare */
+    const char *pool; /* name of the pool to which a runner belongs */
+    uint32_t number;  /* number of the thread, or of the runner within its pool */
+    bool is_spare;    /* the source is a spare runner */
     domus_profile counters;
-    domus_runner_profile runner; /* the profile of a runner */
+    domus_runner_profile runner; /* the profile that a runner has of its own turns */
 } domi_source;
 
 /* The sources of a system: its threads, then the outside, then the runners, pool by pool. */

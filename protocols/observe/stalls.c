@@ -1,4 +1,5 @@
-/* /stalls: the last stalls of the program (domus/stall.h) as one JSON object, the oldest first.
+/* /stalls of the observation port: the last stalls of the program (domus/stall.h) as one JSON
+ * object, the oldest first.
  *
  * The names of functions are read from files, so a helper thread makes the text, for one viewer at
  * a time. */
@@ -13,13 +14,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static void write_name(domus_appender *json, const char *before, const char *name)
+static void write_name_as_json(domus_appender *json, const char *before, const char *name)
 {
     (void)domus_append_text(json, "%s", before);
     domi_json_append_string(json, name);
 }
 
-static void write_stall(domus_appender *json, const domus_stall *stall)
+static void write_stall_as_json(domus_appender *json, const domus_stall *stall)
 {
     char when[DOMI_UTC_SIZE];
 
@@ -29,16 +30,16 @@ static void write_stall(domus_appender *json, const domus_stall *stall)
     if (stall->pool[0] == '\0') {
         (void)domus_append_text(json, ",\"thread\":%" PRIu32, stall->index);
     } else {
-        write_name(json, ",\"pool\":", stall->pool);
+        write_name_as_json(json, ",\"pool\":", stall->pool);
         (void)domus_append_text(json, ",\"runner\":%" PRIu32, stall->index);
     }
     (void)domus_append_text(json, ",\"length_ns\":%" PRIu64 ",\"is_over\":%s", stall->length_ns,
                             stall->is_over ? "true" : "false");
-    write_name(json, ",\"behaviour\":", stall->behaviour);
-    write_name(json, ",\"type\":", stall->type);
+    write_name_as_json(json, ",\"behaviour\":", stall->behaviour);
+    write_name_as_json(json, ",\"type\":", stall->type);
     (void)domus_append_text(json, ",\"backtrace\":[");
     for (uint32_t i = 0; i < stall->frame_count; i++)
-        write_name(json, i == 0 ? "" : ",", stall->frames[i]);
+        write_name_as_json(json, i == 0 ? "" : ",", stall->frames[i]);
     (void)domus_append_text(json, "]}");
 }
 
@@ -54,7 +55,7 @@ int domi_observe_stalls(domus_system *system, domus_slice *ret_text)
         (void)domus_append_text(&json, "{\"stalls\":[");
         for (uint32_t i = 0; i < count; i++) {
             (void)domus_append_text(&json, "%s", i == 0 ? "" : ",");
-            write_stall(&json, &stalls[i]);
+            write_stall_as_json(&json, &stalls[i]);
         }
         (void)domus_append_text(&json, "]}\n");
         error = domus_append_end(&json, ret_text);
@@ -63,13 +64,13 @@ int domi_observe_stalls(domus_system *system, domus_slice *ret_text)
     return error;
 }
 
-/* Make the text of the stalls, on a helper thread. */
-static int make_text(void *viewer)
+/* Make the text of the last stalls, on a helper thread. */
+static int make_text_of_stalls(void *viewer)
 {
     return domi_observe_stalls(domi_observed.observed, &((domi_viewer *)viewer)->stalls);
 }
 
-static int answer_with_text(domus_stack *stack, void *self, const domus_answer *made)
+static int answer_with_stalls(domus_stack *stack, void *self, const domus_answer *made)
 {
     domi_viewer *viewer = self;
     domus_slice text = viewer->stalls;
@@ -87,5 +88,5 @@ static int answer_with_text(domus_stack *stack, void *self, const domus_answer *
 int domi_observe_serve_stalls(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    return domus_blocking(stack, make_text, self, answer_with_text);
+    return domus_blocking(stack, make_text_of_stalls, self, answer_with_stalls);
 }

@@ -14,8 +14,9 @@
 
 /* --- reading counts --------------------------------------------------------------------------- */
 
-/* Find the sum with a name. The list is searched from the start, because there are few names. */
-static domus_behaviour_profile *find_sum(const domi_sums *sums, const char *name)
+/* Find the sum of the behaviour with this name. The list is searched from its start, because there
+ * are few names. */
+static domus_behaviour_profile *find_sum_of_behaviour(const domi_sums *sums, const char *name)
 {
     for (uint32_t i = 0; i < sums->count; i++) {
         if (strcmp(sums->each[i].name, name) == 0)
@@ -26,7 +27,7 @@ static domus_behaviour_profile *find_sum(const domi_sums *sums, const char *name
 
 static void add_behaviour_counts(domi_sums *sums, const domus_behaviour_profile *more)
 {
-    domus_behaviour_profile *to = find_sum(sums, more->name);
+    domus_behaviour_profile *to = find_sum_of_behaviour(sums, more->name);
 
     if (to == NULL) {
         if (sums->count < NAMES_MAX)
@@ -43,7 +44,8 @@ static void add_behaviour_counts(domi_sums *sums, const domus_behaviour_profile 
     to->bytes += more->bytes;
 }
 
-static void add_all_counts(domi_sums *sums, const domus_behaviour_profile *more, uint32_t count)
+static void add_counts_of_all_places(domi_sums *sums, const domus_behaviour_profile *more,
+                                     uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         add_behaviour_counts(sums, &more[i]);
@@ -53,7 +55,7 @@ int domi_sums_init(domus_system *system, domi_sums *ret_sums)
 {
     const domus_config *config = domus_system_config(system);
     domi_sums sums = {0, malloc(2 * NAMES_MAX * sizeof *sums.each)};
-    /* the counts of one place, behind the sums */
+    /* the second half of the memory, for the counts of one place that are being added */
     domus_behaviour_profile *place = sums.each + NAMES_MAX;
     uint32_t count;
 
@@ -61,14 +63,14 @@ int domi_sums_init(domus_system *system, domi_sums *ret_sums)
         return -ENOMEM;
     for (uint32_t i = 0; i < domus_system_threads(system); i++) {
         if (domus_system_behaviours(system, i, place, NAMES_MAX, &count) == 0)
-            add_all_counts(&sums, place, count);
+            add_counts_of_all_places(&sums, place, count);
     }
     if (domus_outside_behaviours(system, place, NAMES_MAX, &count) == 0)
-        add_all_counts(&sums, place, count);
+        add_counts_of_all_places(&sums, place, count);
     for (size_t i = 0; i < config->pool_count; i++) {
         const domus_pool *pool = domus_outside_pool_find(system, config->pools[i].name);
         if (domus_pool_behaviours(pool, place, NAMES_MAX, &count) == 0)
-            add_all_counts(&sums, place, count);
+            add_counts_of_all_places(&sums, place, count);
     }
     *ret_sums = sums;
     return 0;
@@ -82,16 +84,17 @@ void domi_sums_fini(domi_sums *sums)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static bool has_changed(const domus_behaviour_profile *now, const domi_sums *before)
+static bool has_sum_changed(const domus_behaviour_profile *now, const domi_sums *before)
 {
-    const domus_behaviour_profile *old = before != NULL ? find_sum(before, now->name) : NULL;
+    const domus_behaviour_profile *old =
+        before != NULL ? find_sum_of_behaviour(before, now->name) : NULL;
 
     return old == NULL || old->runs != now->runs || old->run_ns != now->run_ns ||
            old->messages != now->messages || old->failures != now->failures ||
            old->alive != now->alive || old->bytes != now->bytes;
 }
 
-static void write_one_sum(domus_appender *json, const domus_behaviour_profile *one)
+static void write_sum_of_behaviour(domus_appender *json, const domus_behaviour_profile *one)
 {
     (void)domus_append(json, "[", 1);
     domi_json_append_string(json, one->name);
@@ -103,7 +106,7 @@ static void write_one_sum(domus_appender *json, const domus_behaviour_profile *o
                             one->bytes);
 }
 
-static int compare_times(const void *a_, const void *b_)
+static int compare_sums_by_time(const void *a_, const void *b_)
 {
     const domus_behaviour_profile *const *a = a_, *const *b = b_;
 
@@ -116,14 +119,14 @@ void domi_sums_write(domus_appender *json, const domi_sums *sums, const domi_sum
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < sums->count; i++) {
-        if (has_changed(&sums->each[i], before))
+        if (has_sum_changed(&sums->each[i], before))
             changed[count++] = &sums->each[i];
     }
-    qsort(changed, count, sizeof(const domus_behaviour_profile *), compare_times);
+    qsort(changed, count, sizeof(const domus_behaviour_profile *), compare_sums_by_time);
     (void)domus_append(json, "[", 1);
     for (uint32_t i = 0; i < count && i < DOMI_SUMS_SHOWN; i++) {
         (void)domus_append(json, ",", i != 0);
-        write_one_sum(json, changed[i]);
+        write_sum_of_behaviour(json, changed[i]);
     }
     (void)domus_append(json, "]", 1);
 }

@@ -1,10 +1,11 @@
-/* The counts of each behaviour, summed over all places, for /live. */
+/* The counts of each behaviour, summed over all threads, pools and the outside, for /live. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_SUMS_H
 #define DOMI_PROTOCOLS_OBSERVE_SUMS_H
 
 #include <domus/domus.h>
 
-/* Rows in a sample, at most: of those that have changed, the ones with the most time. */
+/* Behaviours in a sample of /live, at most. If more have changed, the ones with the most time are
+ * shown. */
 #define DOMI_SUMS_SHOWN 100u
 
 typedef struct domi_sums {
@@ -12,7 +13,7 @@ typedef struct domi_sums {
     domus_behaviour_profile *each;
 } domi_sums;
 
-/* Read the sums. Returns 0; -ENOMEM. domi_sums_fini() frees them. */
+/* Read the sums of all behaviours of a system. Returns 0; -ENOMEM. domi_sums_fini() frees them. */
 int domi_sums_init(domus_system *system, domi_sums *ret_sums);
 void domi_sums_fini(domi_sums *sums);
 

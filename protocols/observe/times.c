@@ -1,4 +1,4 @@
-/* Writes calendar times (texts.h). */
+/* Writes calendar times as text (texts.h). */
 #include "protocols/observe/texts.h"
 
 #include <inttypes.h>

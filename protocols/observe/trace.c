@@ -1,4 +1,5 @@
-/* /trace: a trace for ui.perfetto.dev of what the program does for some seconds, or has done last.
+/* /trace of the observation port: a trace for ui.perfetto.dev of what the program does for some
+ * seconds, or has done last.
  *
  * The conversation of the viewer sleeps while the level is spans, and then a helper thread writes
  * the trace. There is one trace at a time. It ends early when the program begins to stop. If its
@@ -17,8 +18,8 @@
 #include <errno.h>
 
 #define SECOND_NS UINT64_C(1000000000)
-#define LOOK_NS   UINT64_C(10000000) /* ns between two checks whether the trace is over */
-#define SHORT_NS  UINT64_C(1000000)  /* ns of a trace that is not shortened further */
+#define LOOK_NS   UINT64_C(10000000) /* ns between two checks whether the time of a trace is over */
+#define SHORT_NS  UINT64_C(1000000)  /* ns of a trace below which it is not shortened further */
 
 /* --- on a helper thread ----------------------------------------------------------------------- */
 
@@ -28,9 +29,9 @@ static int append_trace_bytes(void *out, const void *bytes, size_t length)
     return domus_append(out, bytes, length);
 }
 
-/* Write the records that ended at `since_ns` or later. Returns 0; -EMSGSIZE when there are too
- * many; a negative errno of domus_trace_write(). */
-static int write_since(uint64_t since_ns, domus_slice *ret_bytes)
+/* Write the records of the observed program that ended at `since_ns` or later, as a trace. Returns
+ * 0; -EMSGSIZE when there are too many; a negative errno of domus_trace_write(). */
+static int write_trace_since(uint64_t since_ns, domus_slice *ret_bytes)
 {
     domus_appender out = {.size_max = DOMUS_OBSERVE_TRACE_BYTES};
     int error = domus_trace_write(domi_observed.observed, since_ns, append_trace_bytes, &out);
@@ -42,31 +43,31 @@ static int write_since(uint64_t since_ns, domus_slice *ret_bytes)
     return domus_append_end(&out, ret_bytes);
 }
 
-/* Write the trace since a time; if it is too long, only its newer half, and so on, until it is
- * short enough. */
-static int write_newest(uint64_t since_ns, domus_slice *ret_bytes)
+/* Write the trace since a time. If it is too long, write only its newer half, then the newer half
+ * of that, and so on, until it is short enough. */
+static int write_newest_trace_that_fits(uint64_t since_ns, domus_slice *ret_bytes)
 {
     uint64_t now_ns = domi_observe_now_ns();
     uint64_t length_ns = now_ns - (since_ns != 0 ? since_ns : domi_observed.opened_ns);
-    int error = write_since(since_ns, ret_bytes);
+    int error = write_trace_since(since_ns, ret_bytes);
 
     while (error == -EMSGSIZE && length_ns > SHORT_NS) {
         length_ns /= 2;
-        error = write_since(now_ns - length_ns, ret_bytes);
+        error = write_trace_since(now_ns - length_ns, ret_bytes);
     }
     return error;
 }
 
-static int make_trace(void *trace_)
+static int make_trace_on_helper(void *trace_)
 {
     domi_viewer_trace *trace = trace_;
 
-    return write_newest(trace->since_ns, &trace->bytes);
+    return write_newest_trace_that_fits(trace->since_ns, &trace->bytes);
 }
 
 /* --- on the port's thread --------------------------------------------------------------------- */
 
-static void end_trace(void)
+static void end_trace_and_restore_level(void)
 {
     domi_observe_level_put_back();
     domi_observed.is_traced = false;
@@ -77,7 +78,7 @@ static int answer_with_trace(domus_stack *stack, void *self, const domus_answer 
     domi_viewer_trace *trace = &((domi_viewer *)self)->trace;
     domus_slice bytes = trace->bytes;
 
-    end_trace();
+    end_trace_and_restore_level();
     trace->bytes = (domus_slice){0};
     if (made->error == 0)
         return domi_observe_answer_file(stack, "application/octet-stream", "pftrace", bytes);
@@ -93,13 +94,13 @@ static int check_trace_again(domus_stack *stack, void *self, const domus_answer 
     domi_viewer_trace *trace = &((domi_viewer *)self)->trace;
 
     if (slept->error != 0) {
-        end_trace();
+        end_trace_and_restore_level();
         return slept->error;
     }
     if (domi_observe_now_ns() < trace->end_ns &&
         !atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed))
         return domus_sleep(stack, LOOK_NS, check_trace_again);
-    return domus_blocking(stack, make_trace, trace, answer_with_trace);
+    return domus_blocking(stack, make_trace_on_helper, trace, answer_with_trace);
 }
 
 int domi_observe_serve_trace(domus_stack *stack, void *self, const void *payload)
@@ -119,7 +120,7 @@ int domi_observe_serve_trace(domus_stack *stack, void *self, const void *payload
     domi_observed.is_traced = true;
     viewer->trace = (domi_viewer_trace){0};
     if (seconds == 0)
-        return domus_blocking(stack, make_trace, &viewer->trace, answer_with_trace);
+        return domus_blocking(stack, make_trace_on_helper, &viewer->trace, answer_with_trace);
     domi_observe_level_raise();
     viewer->trace.since_ns = domi_observe_now_ns();
     viewer->trace.end_ns = viewer->trace.since_ns + seconds * SECOND_NS;

@@ -1,5 +1,5 @@
-/* /doctor: takes a look, sleeps for some seconds, takes another one, and judges the span between
- * them (doctor/rule.h), on the port's thread.
+/* /doctor of the observation port: takes a look at the program, sleeps for some seconds, takes
+ * another one, and judges the span between them (doctor/rule.h), on the port's thread.
  *
  * Viewers that come at nearly the same time share their looks, so that many of them cost no more
  * than one; and if many are waiting already, a further one begins with their newest look, so that
@@ -23,21 +23,23 @@
 #include <string.h>
 
 #define SECOND_NS UINT64_C(1000000000)
-#define STEP_NS   UINT64_C(50000000) /* ns between two checks whether the program stops */
-#define SHARED_NS UINT64_C(50000000) /* ns for which a look counts as current */
-/* With many visits, a look is shared for as long as one visit may take. */
+/* ns between two checks of a visit whether the program stops */
+#define STEP_NS UINT64_C(50000000)
+/* ns for which a look counts as current, so that visits share it */
+#define SHARED_NS UINT64_C(50000000)
+/* If there are many visits, they share a look for as long as one visit may take. */
 #define CROWDED_NS (DOMUS_OBSERVE_SECONDS_MAX * SECOND_NS)
-/* ns of the shortest span (DOMI_SPAN_LEAST), and a little more */
+/* ns of the shortest visit: a little more than the shortest span (DOMI_SPAN_LEAST) */
 #define LEAST_NS UINT64_C(110000000)
 
-/* A look that several visits share. */
+/* A look at the program that several visits share. */
 struct domi_shared_look {
     uint32_t users;
     domi_look look;
 };
 
-/* The number of visits that wait, and the newest look, if one of them still has it. Only the port's
- * one thread uses them. */
+/* The number of visits that wait for their end, and the newest look, if a visit still has it. Only
+ * the port's one thread uses them. */
 static uint32_t visits;
 static struct domi_shared_look *newest;
 
@@ -53,7 +55,8 @@ static void release_shared_look(struct domi_shared_look *shared)
     free(shared);
 }
 
-/* Get the newest look if it is not older than `age_ns`, or take one. Returns 0; -ENOMEM. */
+/* Get the newest look if it is not older than `age_ns`, otherwise take a look. Returns 0;
+ * -ENOMEM. */
 static int get_shared_look(uint64_t age_ns, struct domi_shared_look **ret_shared)
 {
     if (newest == NULL || domi_observe_now_ns() - newest->look.now_ns > age_ns) {
@@ -73,7 +76,8 @@ static int get_shared_look(uint64_t age_ns, struct domi_shared_look **ret_shared
 
 /* --- reports ---------------------------------------------------------------------------------- */
 
-/* Append a piece of the report to the answer. The type of this function is domi_report_sink. */
+/* Append a piece of the doctor's report to the answer. The type of this function is
+ * domi_report_sink. */
 static void append_report_text(void *out, const char *text, size_t size)
 {
     (void)domus_append(out, text, size);
@@ -96,7 +100,7 @@ static int write_report(const domi_span *span, bool is_json, domus_slice *ret_te
     return domus_append_end(&out, ret_text);
 }
 
-static int answer_why_no_span(domus_stack *stack, const char *why)
+static int answer_with_reason_for_no_span(domus_stack *stack, const char *why)
 {
     char line[128];
 
@@ -104,7 +108,7 @@ static int answer_why_no_span(domus_stack *stack, const char *why)
     return domi_observe_say(stack, 409, line);
 }
 
-/* Answer with the findings in the span between two looks. */
+/* Answer a viewer with the doctor's findings in the span between two looks. */
 static int answer_with_span(domus_stack *stack, const domi_look *before, const domi_look *after,
                             bool is_json)
 {
@@ -113,7 +117,7 @@ static int answer_with_span(domus_stack *stack, const domi_look *before, const d
     const char *why = domi_span_init(before, after, &span);
 
     if (why != NULL)
-        return answer_why_no_span(stack, why);
+        return answer_with_reason_for_no_span(stack, why);
     int error = write_report(&span, is_json, &text);
     domi_span_fini(&span);
     if (error != 0)
@@ -132,7 +136,7 @@ void domi_visit_leave(domi_visit *visit)
     visit->before = NULL;
 }
 
-static int end_visit(domus_stack *stack, domi_visit *visit)
+static int answer_visit_with_findings(domus_stack *stack, domi_visit *visit)
 {
     struct domi_shared_look *after;
     int error = get_shared_look(SHARED_NS, &after);
@@ -145,8 +149,8 @@ static int end_visit(domus_stack *stack, domi_visit *visit)
     return error;
 }
 
-/* Returns the time at which a visit ends, which is earlier if the program stops. */
-static uint64_t find_end(const domi_visit *visit)
+/* Returns the time at which a visit ends, which is earlier if the program stops meanwhile. */
+static uint64_t end_time_of_visit(const domi_visit *visit)
 {
     uint64_t least_ns = visit->before->look.now_ns + LEAST_NS;
 
@@ -155,7 +159,7 @@ static uint64_t find_end(const domi_visit *visit)
     return least_ns < visit->end_ns ? least_ns : visit->end_ns;
 }
 
-static int finish_visit(domus_stack *stack, void *self, const domus_answer *slept)
+static int resume_visit_after_sleep(domus_stack *stack, void *self, const domus_answer *slept)
 {
     domi_visit *visit = &((domi_viewer *)self)->visit;
 
@@ -163,15 +167,16 @@ static int finish_visit(domus_stack *stack, void *self, const domus_answer *slep
         domi_visit_leave(visit);
         return slept->error;
     }
-    uint64_t now_ns = domi_observe_now_ns(), end_ns = find_end(visit);
+    uint64_t now_ns = domi_observe_now_ns(), end_ns = end_time_of_visit(visit);
     if (now_ns < end_ns)
         return domus_sleep(stack, end_ns - now_ns < STEP_NS ? end_ns - now_ns : STEP_NS,
-                           finish_visit);
-    return end_visit(stack, visit);
+                           resume_visit_after_sleep);
+    return answer_visit_with_findings(stack, visit);
 }
 
-/* Returns 1 if the viewer wants JSON, by ?format= or else by Accept; 0; -EINVAL. */
-static int wants_json(const domus_http_request *request)
+/* Returns 1 if the viewer wants JSON, which it says by ?format= or else by Accept; 0 if it does
+ * not; -EINVAL. */
+static int does_viewer_want_json(const domus_http_request *request)
 {
     static const char *const formats[] = {"", "text", "json", NULL};
     static const char media[] = "application/json";
@@ -188,7 +193,7 @@ int domi_observe_serve_doctor(domus_stack *stack, void *self, const void *payloa
 {
     domi_visit *visit = &((domi_viewer *)self)->visit;
     uint32_t seconds = DOMUS_OBSERVE_DOCTOR_SECONDS;
-    int is_json = wants_json(payload);
+    int is_json = does_viewer_want_json(payload);
 
     if (is_json < 0 ||
         domi_query_number(domus_http_query(payload), "seconds", "s", DOMUS_OBSERVE_SECONDS_MAX,
@@ -204,5 +209,5 @@ int domi_observe_serve_doctor(domus_stack *stack, void *self, const void *payloa
     *visit = (domi_visit){.before = before,
                           .end_ns = domi_observe_now_ns() + seconds * SECOND_NS,
                           .is_json = is_json != 0};
-    return domus_sleep(stack, STEP_NS, finish_visit);
+    return domus_sleep(stack, STEP_NS, resume_visit_after_sleep);
 }

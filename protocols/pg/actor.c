@@ -1,4 +1,5 @@
-/* The actor of a pool of connections to PostgreSQL, and the driver whose scheme leads to it. */
+/* The actor that is a pool of connections to PostgreSQL, and the driver that makes it for urls of
+ * PostgreSQL. */
 #include "protocols/pg/pg.h"
 
 #include <stdlib.h>
@@ -26,11 +27,13 @@ static int on_mount(domus_stack *stack, void *self)
     pool->doors = &doors;
     for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++)
         pool->fds[slot] = -1;
-    domi_pg_serve(stack, pool); /* makes the connections that are kept open without use */
+    /* make the connections that the options keep open even without use */
+    domi_pg_serve(stack, pool);
     return 0;
 }
 
-static void fail_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_line *line, int error)
+static void fail_queries_of_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_line *line,
+                                 int error)
 {
     domi_pg_query *query;
 
@@ -44,21 +47,21 @@ static void on_stop(domus_stack *stack, void *self)
 {
     domi_pg_pool *pool = self;
 
-    fail_line(stack, pool, &pool->waiting, -ESTALE);
-    fail_line(stack, pool, &pool->listening, -ESTALE);
+    fail_queries_of_line(stack, pool, &pool->waiting, -ESTALE);
+    fail_queries_of_line(stack, pool, &pool->listening, -ESTALE);
     for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++) {
         domi_pg_connection *connection = pool->connections[slot];
         if (connection == NULL)
             continue;
-        /* the connection is lost, so the server may have done this query */
-        fail_line(stack, pool, &connection->line, -EPIPE);
-        fail_line(stack, pool, &connection->todo, -ESTALE);
+        /* the connection ends, and the server may have done this query or not */
+        fail_queries_of_line(stack, pool, &connection->line, -EPIPE);
+        fail_queries_of_line(stack, pool, &connection->todo, -ESTALE);
         domi_pg_connection_free(pool, connection);
     }
     domi_pg_subscriptions_free(pool);
     domi_pg_query_spares_free(pool);
     free(pool->scratch);
-    /* zeroed, because the url may have a password */
+    /* the settings are zeroed, because their url may have a password */
     explicit_bzero(&pool->settings, sizeof pool->settings);
 }
 

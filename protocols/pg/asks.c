@@ -1,9 +1,9 @@
 /* Handlers of the asks of domus/sql.h: each ask becomes a record of a query, which is given to a
- * connection or to its transaction. */
+ * connection or to the transaction that it names. */
 #include "protocols/pg/pg.h"
 
-/* Fail a verb for which no record could be made, and its transaction, too. */
-static int fail_early(domi_pg_pool *pool, uint64_t transaction, int error)
+/* Fail an ask for which no record of a query could be made, and fail its transaction, too. */
+static int fail_ask_without_record(domi_pg_pool *pool, uint64_t transaction, int error)
 {
     const domus_sql_error failure =
         domus_sql_error_make(error, "", "a statement could not be begun");
@@ -12,15 +12,15 @@ static int fail_early(domi_pg_pool *pool, uint64_t transaction, int error)
     return error;
 }
 
-static int start_query_of_request(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
-                                  const domus_sql_request *request)
+static int keep_and_put_query_of_request(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
+                                         const domus_sql_request *request)
 {
     domi_pg_query *query = NULL;
     domus_address owner = domus_sender(stack);
     int error = domi_pg_query_keep(stack, pool, job, request, &query);
 
     if (error != 0)
-        return fail_early(pool, request->transaction, error);
+        return fail_ask_without_record(pool, request->transaction, error);
     query->owner = owner;
     if (query->request.transaction != 0)
         domi_pg_put_inside(stack, pool, query);
@@ -31,17 +31,17 @@ static int start_query_of_request(domus_stack *stack, domi_pg_pool *pool, domi_p
 
 int domi_pg_on_query(domus_stack *stack, void *self, const void *payload)
 {
-    return start_query_of_request(stack, self, DOMI_PG_QUERY, payload);
+    return keep_and_put_query_of_request(stack, self, DOMI_PG_QUERY, payload);
 }
 
 int domi_pg_on_rows(domus_stack *stack, void *self, const void *payload)
 {
-    return start_query_of_request(stack, self, DOMI_PG_ROWS, payload);
+    return keep_and_put_query_of_request(stack, self, DOMI_PG_ROWS, payload);
 }
 
 int domi_pg_on_script(domus_stack *stack, void *self, const void *payload)
 {
-    return start_query_of_request(stack, self, DOMI_PG_SCRIPT, payload);
+    return keep_and_put_query_of_request(stack, self, DOMI_PG_SCRIPT, payload);
 }
 
 int domi_pg_on_who(domus_stack *stack, void *self, const void *payload)
@@ -63,7 +63,7 @@ int domi_pg_on_look(domus_stack *stack, void *self, const void *payload)
     status.connecting = pool->connecting;
     status.waiting = pool->waiting.count;
     if (pool->failures != 0 && pool->connecting == 0)
-        status.connecting = 1; /* the pool waits for its back-off to end before the next connect */
+        status.connecting = 1; /* the pool is waiting for its back-off to end, and then connects */
     for (uint32_t slot = 0; slot < DOMI_PG_CONNECTIONS_MAX; slot++) {
         const domi_pg_connection *each = pool->connections[slot];
         if (each != NULL && each->phase == DOMI_PG_READY && !each->is_free)

@@ -11,15 +11,15 @@
 
 const domus_type domi_pg_cancel_type = {.name = "pg cancel", .size = sizeof(domi_pg_name)};
 
-/* The connection that a job on a helper thread cancels for. The pool waits for the job before it
- * ends. */
+/* The connection whose query a job on a helper thread cancels. The pool waits for such a job before
+ * it ends. */
 typedef struct cancel_job {
     domi_pg_connection *connection;
 } cancel_job;
 
 static_assert(sizeof(cancel_job) <= DOMI_PG_FRAME, "as the rows say");
 
-static int cancel_on_helper(void *argument)
+static int send_cancel_on_helper(void *argument)
 {
     const cancel_job *job = argument;
     char words[256];
@@ -28,17 +28,18 @@ static int cancel_on_helper(void *argument)
     return 0;
 }
 
-/* Begin the time within which a cancel must have an effect. */
-static void set_time_of_cancel(domus_stack *stack, domi_pg_pool *pool,
-                               domi_pg_connection *connection)
+/* Set the time by which a cancel must have had an effect on this connection. */
+static void set_time_limit_of_cancel(domus_stack *stack, domi_pg_pool *pool,
+                                     domi_pg_connection *connection)
 {
     connection->until_ns = domus_now_ns(stack) + DOMI_PG_CANCEL_NS;
     domi_pg_look_at(stack, pool, connection->until_ns);
 }
 
-/* Begin a cancel, whose job ends in end_cancel(). Without memory the cancel goes on waiting, and
- * the connection is closed at until_ns. */
-static void begin_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+/* Begin a cancel, a job on a helper thread that ends in handle_end_of_cancel_job(). If there is no
+ * memory for it, the cancel goes on waiting, and the connection is closed at until_ns. */
+static void begin_cancel_on_helper_thread(domus_stack *stack, domi_pg_pool *pool,
+                                          domi_pg_connection *connection)
 {
     connection->cancel = PQgetCancel(connection->pg);
     connection->awaits_cancel = connection->cancel == NULL ||
@@ -54,9 +55,9 @@ static void begin_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
     connection->cancel = NULL;
 }
 
-/* Begin cancels that wait: with `were_told`, those for whose query the server was told once before;
- * otherwise the others, whose time begins anew. */
-static void begin_waiting_cancels(domus_stack *stack, domi_pg_pool *pool, bool were_told)
+/* Begin cancels that wait for their turn. With `were_told`, begin the repeated ones, for whose
+ * query the server was told once before; otherwise begin the others, and set their time anew. */
+static void begin_cancels_that_wait(domus_stack *stack, domi_pg_pool *pool, bool were_told)
 {
     for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++) {
         domi_pg_connection *each = pool->connections[slot];
@@ -64,22 +65,23 @@ static void begin_waiting_cancels(domus_stack *stack, domi_pg_pool *pool, bool w
             each->was_told != were_told)
             continue;
         if (!were_told)
-            set_time_of_cancel(stack, pool, each);
+            set_time_limit_of_cancel(stack, pool, each);
         if (pool->cancels < DOMI_PG_CANCELS_MAX)
-            begin_cancel(stack, pool, each);
+            begin_cancel_on_helper_thread(stack, pool, each);
     }
 }
 
-/* End one cancel: the server has answered. Connections whose cancels have had no effect get no more
- * time, or dead sessions would give each other time for ever. */
-static void end_one_cancel(domus_stack *stack, domi_pg_pool *pool)
+/* End one cancel, to which the server has answered, so that waiting ones get their turn.
+ * Connections whose cancels have had no effect get no more time, because otherwise dead sessions
+ * could give each other time for ever. */
+static void end_cancel_and_begin_waiting(domus_stack *stack, domi_pg_pool *pool)
 {
     pool->cancels--;
-    begin_waiting_cancels(stack, pool, false);
-    begin_waiting_cancels(stack, pool, true);
+    begin_cancels_that_wait(stack, pool, false);
+    begin_cancels_that_wait(stack, pool, true);
 }
 
-static int end_cancel(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_end_of_cancel_job(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_pg_pool *pool = self;
     const cancel_job *job = domus_frame(stack);
@@ -87,7 +89,7 @@ static int end_cancel(domus_stack *stack, void *self, const domus_answer *answer
 
     (void)answer;
     connection->helpers--;
-    end_one_cancel(stack, pool);
+    end_cancel_and_begin_waiting(stack, pool);
     if (connection->phase == DOMI_PG_DEAD) {
         domi_pg_connection_free(pool, connection);
         return 0;
@@ -96,8 +98,8 @@ static int end_cancel(domus_stack *stack, void *self, const domus_answer *answer
     connection->cancel = NULL;
     connection->is_cancelled = false;
     if (connection->line.first != NULL && connection->line.first->is_cancelled) {
-        /* The cancel may have come between two queries, where a server ignores it, so it is
-         * repeated later. */
+        /* The server ignores a cancel that comes between two queries, so the cancel is repeated
+         * later. */
         connection->again_ns = domus_now_ns(stack) + DOMI_PG_AGAIN_NS;
         domi_pg_look_at(stack, pool, connection->again_ns);
     }
@@ -112,17 +114,18 @@ int domi_pg_on_cancel(domus_stack *stack, void *self, const void *payload)
     const domi_pg_name *which = payload;
     domi_pg_connection *connection = domi_pg_find(pool, which->slot, which->serial);
 
-    if (connection == NULL) { /* the connection was lost meanwhile, so nothing is cancelled */
-        end_one_cancel(stack, pool);
+    /* the connection was lost before its cancel could begin, so nothing is cancelled */
+    if (connection == NULL) {
+        end_cancel_and_begin_waiting(stack, pool);
         return 0;
     }
     cancel_job *job = domus_frame(stack);
     *job = (cancel_job){connection};
     connection->helpers++;
-    int result = domus_blocking(stack, cancel_on_helper, job, end_cancel);
+    int result = domus_blocking(stack, send_cancel_on_helper, job, handle_end_of_cancel_job);
     if (result < 0) {
         connection->helpers--;
-        end_one_cancel(stack, pool);
+        end_cancel_and_begin_waiting(stack, pool);
         domi_pg_lose(stack, pool, connection, "no memory for a cancel");
         return 0;
     }
@@ -138,7 +141,7 @@ void domi_pg_cancel_again(domus_stack *stack, domi_pg_pool *pool, domi_pg_connec
 {
     connection->is_cancelled = true;
     if (pool->cancels < DOMI_PG_CANCELS_MAX)
-        begin_cancel(stack, pool, connection);
+        begin_cancel_on_helper_thread(stack, pool, connection);
     else
         connection->awaits_cancel = true;
 }
@@ -151,15 +154,17 @@ void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *
         return;
     first->is_cancelled = true;
     connection->was_told = false;
-    set_time_of_cancel(stack, pool, connection);
-    /* otherwise the cancel for the query before is still under way, and may hit this one */
+    set_time_limit_of_cancel(stack, pool, connection);
+    /* if a cancel for the query before is still under way, it may hit this query, so no other one
+     * is begun */
     if (!connection->is_cancelled)
         domi_pg_cancel_again(stack, pool, connection);
 }
 
-/* Returns whether a query that the server now runs is late: the first of the line, or one that
- * shares its sync, because the server keeps all their results until that sync. */
-static bool is_group_late(const domi_pg_query *first)
+/* Returns whether a query that the server now runs is late: the first one of the line, or one that
+ * shares its sync with the first, because the server keeps the results of all of these until the
+ * sync. */
+static bool is_query_late_before_sync(const domi_pg_query *first)
 {
     while (first != NULL && first->is_joined && !first->is_late)
         first = first->next;
@@ -168,6 +173,6 @@ static bool is_group_late(const domi_pg_query *first)
 
 void domi_pg_cancel_late(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
-    if (is_group_late(connection->line.first))
+    if (is_query_late_before_sync(connection->line.first))
         domi_pg_cancel(stack, pool, connection);
 }

@@ -1,5 +1,5 @@
-/* Builds the cells of a result: each has the type of its column, and is read from the binary form
- * or from text. */
+/* Builds the cells of a result of PostgreSQL. Each cell has the type of its column, and is read
+ * from the binary form or from text. */
 #include "protocols/pg/pg.h"
 
 #include <errno.h>
@@ -16,7 +16,8 @@ bool domi_pg_is_binary(Oid type)
     case DOMI_PG_INT2:
     case DOMI_PG_INT4:
     case DOMI_PG_TEXT:
-    case DOMI_PG_JSON: /* the binary form of JSON is its text, as with the other texts */
+    /* the binary form of JSON is its text, as it is for the other types of text */
+    case DOMI_PG_JSON:
     case DOMI_PG_FLOAT4:
     case DOMI_PG_FLOAT8:
     case DOMI_PG_BPCHAR:
@@ -27,7 +28,7 @@ bool domi_pg_is_binary(Oid type)
     }
 }
 
-static uint64_t read_big_endian(const char *bytes, uint32_t size)
+static uint64_t read_big_endian_integer(const char *bytes, uint32_t size)
 {
     uint64_t number = 0;
 
@@ -36,14 +37,14 @@ static uint64_t read_big_endian(const char *bytes, uint32_t size)
     return number;
 }
 
-/* Read the binary form of a number. Returns false if the type or the size is not that of a
- * number. */
+/* Read a number from PostgreSQL's binary form. Returns false if the column's type or the size is
+ * not that of a number. */
 static bool read_binary_number(Oid type, const char *bytes, uint32_t size,
                                domus_sql_value *ret_value)
 {
     if (size == 0 || size > 8)
         return false;
-    uint64_t number = read_big_endian(bytes, size);
+    uint64_t number = read_big_endian_integer(bytes, size);
     uint32_t narrow = (uint32_t)number;
     float real;
     double wide;
@@ -67,7 +68,8 @@ static bool read_binary_number(Oid type, const char *bytes, uint32_t size,
     return true;
 }
 
-/* Read the text form of a number. Returns false if the type or the text is not that of a number. */
+/* Read a number from PostgreSQL's text form. Returns false if the column's type or the text is not
+ * that of a number. */
 static bool read_text_number(Oid type, const char *text, uint32_t size, domus_sql_value *ret_value)
 {
     char *end = NULL;
@@ -90,7 +92,7 @@ static bool read_text_number(Oid type, const char *text, uint32_t size, domus_sq
     }
 }
 
-static int digit_of(char digit)
+static int value_of_hex_digit(char digit)
 {
     if (digit >= '0' && digit <= '9')
         return digit - '0';
@@ -99,7 +101,7 @@ static int digit_of(char digit)
 
 /* Add a bytea that came as text: "\x" and hexadecimal digits, as servers since 9.0 write it. (The
  * setting bytea_output may select an older form, which is added as a text.) */
-static void build_bytes(domus_sql_builder *builder, const char *text, uint32_t size)
+static void build_cell_of_bytea(domus_sql_builder *builder, const char *text, uint32_t size)
 {
     if (size < 2 || size % 2 != 0 || text[0] != '\\' || text[1] != 'x') {
         const domus_sql_value value = domus_sql_text_of(text, size);
@@ -110,13 +112,14 @@ static void build_bytes(domus_sql_builder *builder, const char *text, uint32_t s
     if (room == NULL)
         return;
     for (uint32_t i = 2; i < size; i += 2) {
-        int high = digit_of(text[i]);
-        int low = digit_of(text[i + 1]);
+        int high = value_of_hex_digit(text[i]);
+        int low = value_of_hex_digit(text[i + 1]);
         room[i / 2 - 1] = (char)((high < 0 ? 0 : high) << 4 | (low < 0 ? 0 : low));
     }
 }
 
-static void build_cell(domus_sql_builder *builder, const PGresult *rows, int row, int column)
+static void build_cell_of_result(domus_sql_builder *builder, const PGresult *rows, int row,
+                                 int column)
 {
     domus_sql_value value;
     Oid type = PQftype(rows, column);
@@ -130,7 +133,7 @@ static void build_cell(domus_sql_builder *builder, const PGresult *rows, int row
                        : read_text_number(type, bytes, size, &value))
         ;
     else if (type == DOMI_PG_BYTEA && !is_binary) {
-        build_bytes(builder, bytes, size);
+        build_cell_of_bytea(builder, bytes, size);
         return;
     } else
         value =
@@ -151,7 +154,7 @@ int domi_pg_build(domus_sql_builder *builder, const PGresult *rows)
     }
     for (int row = 0; error == 0 && row < count; row++) {
         for (int column = 0; column < columns; column++)
-            build_cell(builder, rows, row, column);
+            build_cell_of_result(builder, rows, row, column);
         error = builder->cells.error;
     }
     return error;
@@ -161,7 +164,7 @@ uint64_t domi_pg_affected(PGresult *result)
 {
     const char *status = PQcmdStatus(result);
 
-    /* The tag of a SELECT has the number of rows, which are not changes. */
+    /* The number in the tag of a SELECT or FETCH counts rows that were read, and no changes. */
     if (strncmp(status, "SELECT", 6) == 0 || strncmp(status, "FETCH", 5) == 0)
         return 0;
     return strtoull(PQcmdTuples(result), NULL, 10);

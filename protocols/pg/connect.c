@@ -100,8 +100,10 @@ void domi_pg_unwatch(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
     pool->fds[connection->slot] = -1;
 }
 
-/* Wait for the socket between two steps: a connect waits either to read or to write. */
-static int watch_step(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+/* Wait for the socket of a connect between two of its steps: libpq has said whether it must be
+ * ready to read or to write. */
+static int watch_socket_between_steps(domus_stack *stack, domi_pg_pool *pool,
+                                      domi_pg_connection *connection)
 {
     uint32_t events = connection->poll == PGRES_POLLING_READING ? POLLIN : POLLOUT;
     int fd = PQsocket(connection->pg);
@@ -120,7 +122,7 @@ static int watch_step(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
 
 typedef struct helper_job {
     domi_pg_connection *connection;
-    /* the settings of the pool, which waits for the job before it ends */
+    /* settings of the pool; they stay valid, because the pool waits for the job before it ends */
     const domus_sql_settings *settings;
 } helper_job;
 
@@ -128,7 +130,7 @@ static_assert(sizeof(void *) == 8 ? sizeof(helper_job) == DOMI_PG_FRAME
                                   : sizeof(helper_job) <= DOMI_PG_FRAME,
               "as the rows say");
 
-static int open_on_helper(void *argument)
+static int begin_connect_on_helper(void *argument)
 {
     const helper_job *job = argument;
     domi_pg_connection *connection = job->connection;
@@ -139,7 +141,7 @@ static int open_on_helper(void *argument)
     return 0;
 }
 
-static int poll_on_helper(void *argument)
+static int poll_connect_on_helper(void *argument)
 {
     const helper_job *job = argument;
 
@@ -147,8 +149,9 @@ static int poll_on_helper(void *argument)
     return 0;
 }
 
-/* The server has accepted the connection: take it into use. */
-static int become_ready(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+/* The server has accepted the connection: prepare it for queries, and take it into use. */
+static int take_connection_into_use(domus_stack *stack, domi_pg_pool *pool,
+                                    domi_pg_connection *connection)
 {
     connection->phase = DOMI_PG_READY;
     pool->counted.connects++;
@@ -169,9 +172,9 @@ static int become_ready(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
     return 0;
 }
 
-/* A step has ended: resume the connect, which also finds that the connection was given up
- * meanwhile. */
-static int end_step(domus_stack *stack, void *self, const domus_answer *answer)
+/* A helper thread has ended a step of a connect: wait for the next step, take the connection into
+ * use, or give it up. The connection may have been given up during the step. */
+static int handle_end_of_connect_step(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_pg_pool *pool = self;
     const helper_job *job = domus_frame(stack);
@@ -182,26 +185,28 @@ static int end_step(domus_stack *stack, void *self, const domus_answer *answer)
         domi_pg_connection_free(pool, connection);
         return 0;
     }
-    if (answer->error != 0) { /* the actor is stopping, or there was no helper thread */
+    /* the pool's actor is stopping, or there was no helper thread for the step */
+    if (answer->error != 0) {
         domi_pg_lose(stack, pool, connection, "no helper thread");
         return 0;
     }
     if (connection->poll == PGRES_POLLING_OK)
-        return become_ready(stack, pool, connection);
-    if (connection->poll == PGRES_POLLING_FAILED || watch_step(stack, pool, connection) != 0)
+        return take_connection_into_use(stack, pool, connection);
+    if (connection->poll == PGRES_POLLING_FAILED ||
+        watch_socket_between_steps(stack, pool, connection) != 0)
         domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
     return 0;
 }
 
-/* Start a step on a helper thread. */
-static int begin_step(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                      int (*step)(void *argument))
+/* Start a step of a connect on a helper thread. */
+static int begin_connect_step_on_helper(domus_stack *stack, domi_pg_pool *pool,
+                                        domi_pg_connection *connection, int (*step)(void *argument))
 {
     helper_job *job = domus_frame(stack);
 
     *job = (helper_job){connection, &pool->settings};
     connection->helpers++;
-    int result = domus_blocking(stack, step, job, end_step);
+    int result = domus_blocking(stack, step, job, handle_end_of_connect_step);
     if (result < 0) {
         connection->helpers--;
         domi_pg_lose(stack, pool, connection, "no memory for a step");
@@ -218,8 +223,9 @@ int domi_pg_on_step(domus_stack *stack, void *self, const void *payload)
 
     if (connection == NULL)
         return 0;
-    return begin_step(stack, pool, connection,
-                      connection->pg == NULL ? open_on_helper : poll_on_helper);
+    return begin_connect_step_on_helper(stack, pool, connection,
+                                        connection->pg == NULL ? begin_connect_on_helper
+                                                               : poll_connect_on_helper);
 }
 
 void domi_pg_step(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)

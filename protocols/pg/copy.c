@@ -2,8 +2,8 @@
  * and bytes from the server in pieces, which are read as rows are (rows.c). */
 #include "protocols/pg/pg.h"
 
-static int start_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
-                      const domus_sql_request *request)
+static int keep_and_put_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
+                             const domus_sql_request *request)
 {
     domus_address owner = domus_sender(stack);
     domi_pg_query *query = NULL;
@@ -21,22 +21,23 @@ static int start_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
 
 int domi_pg_on_copy_in(domus_stack *stack, void *self, const void *payload)
 {
-    return start_copy(stack, self, DOMI_PG_COPY_IN, payload);
+    return keep_and_put_copy(stack, self, DOMI_PG_COPY_IN, payload);
 }
 
 int domi_pg_on_copy_out(domus_stack *stack, void *self, const void *payload)
 {
-    return start_copy(stack, self, DOMI_PG_COPY_OUT, payload);
+    return keep_and_put_copy(stack, self, DOMI_PG_COPY_OUT, payload);
 }
 
 /* --- the answer of the server ----------------------------------------------------------------- */
 
-/* Refuse a COPY that was sent as a query or in the other direction. Returns false if the connection
- * is lost. */
-static bool refuse_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                        domi_pg_query *query, bool is_in)
+/* Refuse a COPY whose text was sent as a plain query, or that goes in the other direction than its
+ * ask says. Returns false if the connection is lost. */
+static bool refuse_unwanted_copy(domus_stack *stack, domi_pg_pool *pool,
+                                 domi_pg_connection *connection, domi_pg_query *query, bool is_in)
 {
-    if (connection->has_pipeline) { /* libpq cannot end a copy in pipeline mode */
+    /* libpq cannot end a copy in pipeline mode, so the connection is given up */
+    if (connection->has_pipeline) {
         query->has_failed = true;
         query->failure = domus_sql_error_make(-EINVAL, "", "a COPY is no query (domus/pg.h)");
         domi_pg_lose(stack, pool, connection, "a COPY in a pipeline");
@@ -63,7 +64,7 @@ bool domi_pg_copy_begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
     domi_pg_flow flow = is_in ? DOMI_PG_FLOWS_IN : DOMI_PG_FLOWS_OUT;
 
     if (query->job != (is_in ? DOMI_PG_COPY_IN : DOMI_PG_COPY_OUT))
-        return refuse_copy(stack, pool, connection, query, is_in);
+        return refuse_unwanted_copy(stack, pool, connection, query, is_in);
     query->has_copied = true;
     connection->copies = !is_in;
     connection->piece = (domus_appender){.size_max = pool->settings.options.result_max};
@@ -71,7 +72,7 @@ bool domi_pg_copy_begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
         !query->is_answered && domi_pg_flow_begin(stack, pool, connection, query, flow);
     if (is_wanted)
         return true;
-    /* The server waits for bytes, and goes on asking for them until the copy is ended. */
+    /* The server waits for the bytes of a copy in, until it is told that the copy is aborted. */
     if (is_in && !domi_pg_copy_abort(stack, pool, connection))
         return false;
     connection->flow = DOMI_PG_NO_FLOW;
@@ -88,15 +89,15 @@ bool domi_pg_do_copy_abort(domus_stack *stack, domi_pg_pool *pool, domi_pg_conne
 
 /* --- bytes to the server ---------------------------------------------------------------------- */
 
-static domi_pg_connection *find_copy_in_pool(const domi_pg_pool *pool, uint64_t number)
+static domi_pg_connection *find_connection_of_copy(const domi_pg_pool *pool, uint64_t number)
 {
     domi_pg_connection *connection = domi_pg_find_flow(pool, number);
 
     return connection != NULL && connection->flow == DOMI_PG_FLOWS_IN ? connection : NULL;
 }
 
-static void restart_idle_time(domus_stack *stack, domi_pg_pool *pool,
-                              domi_pg_connection *connection)
+static void restart_idle_time_of_copy(domus_stack *stack, domi_pg_pool *pool,
+                                      domi_pg_connection *connection)
 {
     connection->idle_ns = domus_now_ns(stack) + pool->settings.options.transaction_idle_ns;
     domi_pg_look_at(stack, pool, connection->idle_ns);
@@ -107,7 +108,7 @@ int domi_pg_on_copy_write(domus_stack *stack, void *self, const void *payload)
     static const domus_sql_result taken;
     const domus_pg_write *write = payload;
     domi_pg_pool *pool = self;
-    domi_pg_connection *connection = find_copy_in_pool(pool, write->copy.number);
+    domi_pg_connection *connection = find_connection_of_copy(pool, write->copy.number);
 
     if (connection == NULL)
         return -ESTALE;
@@ -125,7 +126,7 @@ int domi_pg_on_copy_write(domus_stack *stack, void *self, const void *payload)
     }
     if (!domi_pg_flush(stack, pool, connection))
         return -EPIPE;
-    restart_idle_time(stack, pool, connection);
+    restart_idle_time_of_copy(stack, pool, connection);
     if (!connection->wants_out)
         return domus_reply(stack, &domus_sql_result_type, &taken);
     int error = domus_keep_working(stack, &connection->reader);
@@ -142,7 +143,7 @@ void domi_pg_copy_flushed(domus_stack *stack, domi_pg_connection *connection)
     if (!connection->has_reader || connection->wants_out)
         return;
     connection->has_reader = false;
-    /* no time limit: the user has idle_ns to write the next piece */
+    /* a copy in has no time limit between pieces: the user has idle_ns to write the next one */
     connection->line.first->until_ns = 0;
     (void)domus_kept_reply(stack, connection->reader, &domus_sql_result_type, &taken);
 }
@@ -151,7 +152,7 @@ int domi_pg_on_copy_end(domus_stack *stack, void *self, const void *payload)
 {
     const domus_sql_cursor *copy = payload;
     domi_pg_pool *pool = self;
-    domi_pg_connection *connection = find_copy_in_pool(pool, copy->number);
+    domi_pg_connection *connection = find_connection_of_copy(pool, copy->number);
 
     if (connection == NULL)
         return -ESTALE;
@@ -170,8 +171,8 @@ int domi_pg_on_copy_end(domus_stack *stack, void *self, const void *payload)
     domi_pg_flow_clear(stack, connection);
     if (PQputCopyEnd(connection->pg, NULL) != 1)
         domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
-    /* The server may have refused the copy already and libpq have read the refusal: then no more
-     * bytes come, so the result is taken now. */
+    /* The server may have refused the copy already, and libpq may have read the refusal: then no
+     * more bytes come, so the result is taken now. */
     else if (domi_pg_flush(stack, pool, connection) && domi_pg_take(stack, pool, connection))
         (void)domi_pg_settle(stack, pool, connection);
     domi_pg_serve(stack, pool);

@@ -1,4 +1,4 @@
-/* Turns the server's error into a domus_sql_error. */
+/* Turns an error of the server into a domus_sql_error. */
 #include "protocols/pg/pg.h"
 
 #include <stdlib.h>
@@ -24,11 +24,11 @@ void domi_pg_read_failure(const PGresult *result, domus_sql_error *ret_failure)
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         domus_sql_error_text((char *)ret_failure + fields[i].offset, fields[i].size,
                              PQresultErrorField(result, fields[i].field));
-    /* without a message of the server, the one of libpq is taken */
+    /* if the server's error has no message, the message of libpq is taken */
     if (ret_failure->message[0] == '\0')
         domus_sql_error_text(ret_failure->message, sizeof ret_failure->message,
                              PQresultErrorMessage(result));
-    /* The server calls a wrong number of parameters a violation of the protocol. */
+    /* 08P01: the server calls a wrong number of parameters a violation of the protocol. */
     ret_failure->error = strcmp(ret_failure->sqlstate, "08P01") == 0
                              ? -EINVAL
                              : domus_sql_errno(ret_failure->sqlstate);

@@ -1,10 +1,10 @@
-/* The end of a query at the server: the query begins its next stage, is sent again, or is
- * answered. */
+/* The end of a query at the server, or of its preparation: the query begins its next stage, is sent
+ * again, or is answered. */
 #include "protocols/pg/pg.h"
 
 #include <string.h>
 
-/* Send a query from its beginning again, on the same connection. */
+/* Send a query once more from its beginning, on the same connection. */
 static bool send_query_again(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                              domi_pg_query *query)
 {
@@ -12,8 +12,8 @@ static bool send_query_again(domus_stack *stack, domi_pg_pool *pool, domi_pg_con
     return domi_pg_run(stack, pool, connection, query);
 }
 
-/* Remove a statement that the server does not have, or not in this form any more. */
-static void forget_statement(domi_pg_connection *connection, domi_pg_query *query)
+/* Remove a prepared statement that the server does not have any more, or not in this form. */
+static void remove_unusable_statement(domi_pg_connection *connection, domi_pg_query *query)
 {
     domi_pg_statement *statement = query->statement;
 
@@ -21,17 +21,19 @@ static void forget_statement(domi_pg_connection *connection, domi_pg_query *quer
         return;
     for (domi_pg_query *each = connection->line.first; each != NULL; each = each->next) {
         if (each->statement == statement)
-            /* a query that was sent already gets its own error from the server */
+            /* queries that were sent with the removed statement get errors of their own from the
+             * server */
             each->statement = NULL;
     }
     domi_pg_statement_remove(&connection->statements, statement);
     query->statement = NULL;
 }
 
-/* Returns whether the failure comes from a cancel that was sent, and if so, counts it as the effect
- * of one of its signals. The first signal may have ended the query that the cancel was for, and the
- * second may come when the server works at the next query of the line. */
-static bool claim_cancel_signal(domi_pg_connection *connection, const domi_pg_query *query)
+/* Returns whether a query's failure was caused by a cancel. If so, one of the cancel's two signals
+ * counts as used up. The first signal may have ended the query that was to be cancelled, and the
+ * second may hit the next query of the line. */
+static bool count_failure_as_cancel_signal(domi_pg_connection *connection,
+                                           const domi_pg_query *query)
 {
     if (connection->strays == 0 || strcmp(query->failure.sqlstate, "57014") != 0)
         return false;
@@ -39,11 +41,12 @@ static bool claim_cancel_signal(domi_pg_connection *connection, const domi_pg_qu
     return true;
 }
 
-/* Returns whether a failed query is to be sent once more. It then goes to the end of the line,
- * because the queries behind it were sent already. */
-static bool may_send_again(domi_pg_connection *connection, domi_pg_query *query)
+/* Returns whether a failed query is to be sent once more, because a stray cancel hit it or its
+ * statement was gone. It then goes to the end of the line, because the queries behind it were sent
+ * already. */
+static bool may_send_failed_query_again(domi_pg_connection *connection, domi_pg_query *query)
 {
-    bool is_hit = claim_cancel_signal(connection, query);
+    bool is_hit = count_failure_as_cancel_signal(connection, query);
     bool is_repaired = query->is_repaired;
 
     if (query->is_answered || connection->in_transaction || query->job > DOMI_PG_ROWS)
@@ -52,27 +55,27 @@ static bool may_send_again(domi_pg_connection *connection, domi_pg_query *query)
     return is_hit || (query->is_stale && !is_repaired);
 }
 
-/* Returns whether the error means that the server ends the connection, so that the query itself has
- * not failed. */
-static bool ends_connection(const domi_pg_query *query)
+/* Returns whether a query's failure only says that the server ends the connection, so that the
+ * query itself has not failed. */
+static bool is_failure_end_of_connection(const domi_pg_query *query)
 {
     return strncmp(query->failure.sqlstate, "57P", 3) == 0;
 }
 
-/* Fail a query. Returns false if the connection is lost. */
-static bool fail_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                       domi_pg_query *query)
+/* Fail a query that the server has ended with an error. Returns false if the connection is lost. */
+static bool fail_query_ended_by_server(domus_stack *stack, domi_pg_pool *pool,
+                                       domi_pg_connection *connection, domi_pg_query *query)
 {
     if (query->is_stale || query->stage == DOMI_PG_PREPARES)
-        forget_statement(connection, query);
-    if (ends_connection(query)) {
+        remove_unusable_statement(connection, query);
+    if (is_failure_end_of_connection(query)) {
         char words[sizeof query->failure.message];
         memcpy(words, query->failure.message, sizeof words);
         domi_pg_line_add_first(&connection->line, query);
         domi_pg_lose(stack, pool, connection, words);
         return false;
     }
-    if (may_send_again(connection, query)) {
+    if (may_send_failed_query_again(connection, query)) {
         pool->counted.repeated++;
         return send_query_again(stack, pool, connection, query);
     }
@@ -88,8 +91,8 @@ static bool fail_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     return !is_lost;
 }
 
-/* Answer a query with its whole result. */
-static void answer_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+/* Answer the ask of a query with its whole result. */
+static void answer_query_with_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
 {
     domus_sql_result result;
     uint32_t size = domus_sql_built_size(&query->builder);
@@ -107,15 +110,15 @@ static void answer_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_query 
     (void)domi_pg_answer(stack, pool, query, &domus_sql_result_type, &result);
 }
 
-static void answer_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                         domi_pg_query *query)
+static void answer_query_by_its_job(domus_stack *stack, domi_pg_pool *pool,
+                                    domi_pg_connection *connection, domi_pg_query *query)
 {
     const domus_sql_result done = {.affected = query->affected, .last = true};
 
     switch ((domi_pg_job)query->job) {
     case DOMI_PG_QUERY:
         if (!query->is_answered)
-            answer_result(stack, pool, query);
+            answer_query_with_result(stack, pool, query);
         break;
     case DOMI_PG_BEGIN:
         domi_pg_has_begun(stack, pool, connection, query);
@@ -136,8 +139,8 @@ static void answer_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
     domi_pg_query_free(pool, query);
 }
 
-/* Fail a query whose statement has begun a transaction by itself, or ended the one that it is in.
- * Returns whether it has begun one. */
+/* Fail a query whose statement has itself begun a transaction, or has ended the one that the query
+ * is in. Returns whether it has begun a transaction. */
 static bool fail_if_transaction_changed(const domi_pg_connection *connection, domi_pg_query *query)
 {
     bool is_idle = PQtransactionStatus(connection->pg) == PQTRANS_IDLE;
@@ -158,7 +161,7 @@ static bool fail_if_transaction_changed(const domi_pg_connection *connection, do
                 : domus_sql_error_make(-EINVAL, "2D000",
                                        "a statement has ended the transaction in which it is");
     query->has_failed = true;
-    query->is_told = false; /* the server has no transaction any more that could fail */
+    query->is_told = false; /* the server has no transaction any more that a failure could end */
     return begins;
 }
 
@@ -168,7 +171,8 @@ bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     bool begins = fail_if_transaction_changed(connection, query);
 
     if (connection->flow != DOMI_PG_NO_FLOW && !domi_pg_flow_end(stack, pool, connection, query))
-        return true; /* the rows or bytes of the query have still to be read */
+        /* the asker has not read all rows or bytes of the query yet, so it is finished later */
+        return true;
     (void)domi_pg_line_take(&connection->line);
     connection->is_used |= query->job != DOMI_PG_ASIDE;
     domi_pg_begin_first(connection);
@@ -180,10 +184,11 @@ bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
         return true;
     }
     if (query->has_failed) {
-        bool is_there = fail_query(stack, pool, connection, query);
+        bool is_there = fail_query_ended_by_server(stack, pool, connection, query);
         if (!is_there || !begins || connection->line.count == 0)
             return is_there;
-        /* Queries of others that were sent already are in that transaction, and are undone. */
+        /* Queries of other askers that were sent already are now in the begun transaction, and the
+         * end of the connection undoes them. */
         domi_pg_lose(stack, pool, connection, "a statement has begun a transaction by itself");
         return false;
     }
@@ -196,11 +201,13 @@ bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
             return domi_pg_run(stack, pool, connection, query);
         const domus_sql_error failure =
             domus_sql_error_make(-EINVAL, "07001", "another number of parameters is needed");
-        forget_statement(connection, query); /* the name of this statement is never used again */
+        /* the server may still have the statement under this name, so the name is never used
+         * again */
+        remove_unusable_statement(connection, query);
         domi_pg_fail_with(stack, pool, query, &failure);
         domi_pg_query_free(pool, query);
         return true;
     }
-    answer_query(stack, pool, connection, query);
+    answer_query_by_its_job(stack, pool, connection, query);
     return true;
 }

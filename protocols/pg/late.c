@@ -1,8 +1,8 @@
-/* Finds whatever is late by checking everything of a pool, at most 5 ms after it was due. */
+/* Finds whatever is late in a pool by checking everything of it, at most 5 ms after it was due. */
 #include "protocols/pg/pg.h"
 
-/* Returns whether `time_ns` has passed; if not, the timer is set for it. */
-static bool is_due(domus_stack *stack, domi_pg_pool *pool, uint64_t time_ns)
+/* Returns whether `time_ns` has passed. If it has not, the pool's timer is set for it. */
+static bool is_time_over_or_set_timer(domus_stack *stack, domi_pg_pool *pool, uint64_t time_ns)
 {
     if (domus_now_ns(stack) >= time_ns)
         return true;
@@ -12,7 +12,7 @@ static bool is_due(domus_stack *stack, domi_pg_pool *pool, uint64_t time_ns)
 
 /* --- queries ---------------------------------------------------------------------------------- */
 
-static void fail_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+static void fail_waiting_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
 {
     domus_sql_error failure =
         domus_sql_error_make(-EBUSY, "", "no connection was free within wait_ns");
@@ -28,35 +28,39 @@ static void fail_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *
     domi_pg_query_free(pool, query);
 }
 
-/* Fail the queries of a list, none of which was sent, that have waited for too long; with `all`,
- * every query. */
-static void fail_late_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_line *line, bool all)
+/* Fail the queries of a list that have waited for too long, or all of them with `all`. None of them
+ * was sent. */
+static void fail_queries_that_waited_too_long(domus_stack *stack, domi_pg_pool *pool,
+                                              domi_pg_line *line, bool all)
 {
     domi_pg_line left = {NULL, NULL, 0, 0};
     domi_pg_query *query;
 
     while ((query = domi_pg_line_take(line)) != NULL) {
-        if (all || is_due(stack, pool, query->until_ns))
-            fail_waiting(stack, pool, query);
+        if (all || is_time_over_or_set_timer(stack, pool, query->until_ns))
+            fail_waiting_query(stack, pool, query);
         else
             domi_pg_line_add(&left, query);
     }
     *line = left;
 }
 
-/* Cancel queries of a line that take too long. Returns false if the connection is lost. */
+/* Cancel the queries of a connection's line that take too long. Returns false if the connection is
+ * lost. */
 static bool cancel_late_queries(domus_stack *stack, domi_pg_pool *pool,
                                 domi_pg_connection *connection)
 {
     for (domi_pg_query *query = connection->line.first; query != NULL; query = query->next) {
-        if (query->until_ns == 0 || query->is_late || !is_due(stack, pool, query->until_ns))
+        if (query->until_ns == 0 || query->is_late ||
+            !is_time_over_or_set_timer(stack, pool, query->until_ns))
             continue;
         query->is_late = connection->has_late = true;
         domus_sql_error failure = domus_sql_error_make(
             -ETIMEDOUT, "57014", "the time of the query is over; it is cancelled");
         domi_pg_fail_with(stack, pool, query, &failure);
         query->is_dropped = true;
-        /* a command of the pool has no time of its own */
+        /* a command of the pool has no time limit of its own, so it counts as late when a query of
+         * its line is */
         if (connection->line.first->job == DOMI_PG_ASIDE)
             connection->line.first->is_late = true;
     }
@@ -64,8 +68,8 @@ static bool cancel_late_queries(domus_stack *stack, domi_pg_pool *pool,
     if (first == NULL)
         return true;
     if (first->is_late && connection->slot == DOMI_PG_LISTENER) {
-        /* After a cancel it would be unknown whether the server listens, so the connection is
-         * replaced. */
+        /* After a cancel it would be unknown whether the server listens to the channel, so the
+         * listening connection is replaced. */
         domi_pg_lose(stack, pool, connection, "the time of a LISTEN is over");
         return false;
     }
@@ -75,8 +79,9 @@ static bool cancel_late_queries(domus_stack *stack, domi_pg_pool *pool,
             return domi_pg_drop_flow(stack, pool, connection, -ETIMEDOUT);
         return true;
     }
-    if (!is_due(stack, pool, connection->until_ns)) {
-        if (!connection->is_cancelled && is_due(stack, pool, connection->again_ns))
+    if (!is_time_over_or_set_timer(stack, pool, connection->until_ns)) {
+        if (!connection->is_cancelled &&
+            is_time_over_or_set_timer(stack, pool, connection->again_ns))
             domi_pg_cancel_again(stack, pool, connection);
         return true;
     }
@@ -86,7 +91,7 @@ static bool cancel_late_queries(domus_stack *stack, domi_pg_pool *pool,
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-/* End a transaction or flow that its owner has not used for too long. */
+/* End a transaction, or the reading of rows or a copy, that its owner has not used for too long. */
 static void end_idle_transaction(domus_stack *stack, domi_pg_pool *pool,
                                  domi_pg_connection *connection)
 {
@@ -96,13 +101,13 @@ static void end_idle_transaction(domus_stack *stack, domi_pg_pool *pool,
         bool waits_for_user =
             !connection->has_reader && (connection->flow_is_paused || connection->flow_is_over ||
                                         connection->flow == DOMI_PG_FLOWS_IN);
-        if (waits_for_user && is_due(stack, pool, connection->idle_ns) &&
+        if (waits_for_user && is_time_over_or_set_timer(stack, pool, connection->idle_ns) &&
             domi_pg_drop_flow(stack, pool, connection, -ESTALE))
             (void)domi_pg_settle(stack, pool, connection);
         return;
     }
     if (connection->transaction != 0 && connection->line.count == 0 &&
-        is_due(stack, pool, connection->idle_ns)) {
+        is_time_over_or_set_timer(stack, pool, connection->idle_ns)) {
         domi_pg_abandon(stack, pool, connection);
         (void)domi_pg_settle(stack, pool, connection);
     }
@@ -117,23 +122,24 @@ static bool has_end_of_transaction(const domi_pg_line *line)
     return false;
 }
 
-static void check_connection(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+static void check_connection_for_lateness(domus_stack *stack, domi_pg_pool *pool,
+                                          domi_pg_connection *connection)
 {
     if (connection->phase != DOMI_PG_READY) {
-        if (is_due(stack, pool, connection->until_ns))
+        if (is_time_over_or_set_timer(stack, pool, connection->until_ns))
             domi_pg_lose(stack, pool, connection,
                          "the connect took longer than connect_timeout_ns");
         return;
     }
     if (connection->is_free) {
         if (pool->count > pool->settings.options.connections_min &&
-            is_due(stack, pool, connection->until_ns))
+            is_time_over_or_set_timer(stack, pool, connection->until_ns))
             domi_pg_close(stack, pool, connection);
         return;
     }
     bool ends = has_end_of_transaction(&connection->todo);
-    fail_late_waiting(stack, pool, &connection->todo, false);
-    /* the ask that wanted to end the transaction is gone */
+    fail_queries_that_waited_too_long(stack, pool, &connection->todo, false);
+    /* the ask that was to end the transaction has failed, because it waited too long */
     if (ends && !has_end_of_transaction(&connection->todo)) {
         domi_pg_abandon(stack, pool, connection);
         (void)domi_pg_settle(stack, pool, connection);
@@ -149,13 +155,14 @@ int domi_pg_on_late(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     pool->look_ns = 0;
-    fail_late_waiting(stack, pool, &pool->waiting, domi_pg_is_down(stack, pool));
-    fail_late_waiting(stack, pool, &pool->listening, false);
+    fail_queries_that_waited_too_long(stack, pool, &pool->waiting, domi_pg_is_down(stack, pool));
+    fail_queries_that_waited_too_long(stack, pool, &pool->listening, false);
     if (pool->down_since_ns != 0)
-        (void)is_due(stack, pool, pool->down_since_ns + pool->settings.options.wait_ns);
+        (void)is_time_over_or_set_timer(stack, pool,
+                                        pool->down_since_ns + pool->settings.options.wait_ns);
     for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++) {
         if (pool->connections[slot] != NULL)
-            check_connection(stack, pool, pool->connections[slot]);
+            check_connection_for_lateness(stack, pool, pool->connections[slot]);
     }
     domi_pg_serve(stack, pool);
     domi_pg_listener_look(stack, pool);

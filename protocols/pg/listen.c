@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POOLS_MAX 256u /* pools of a database, one on each thread, at most */
+#define POOLS_MAX 256u /* pools of one database, on as many threads, at most */
 
-static domi_pg_connection *listener_of(const domi_pg_pool *pool)
+static domi_pg_connection *ready_listener_of_pool(const domi_pg_pool *pool)
 {
     domi_pg_connection *listener = pool->connections[DOMI_PG_LISTENER];
 
@@ -27,8 +27,8 @@ static bool has_subscriber(const domi_pg_pool *pool, const char *channel)
     return false;
 }
 
-/* Write a command about a channel, with the name of the channel in quotes. */
-static int write_command(const char *verb, const char *channel, domus_slice *ret_text)
+/* Write the text of a LISTEN or UNLISTEN, with the name of the channel in quotes. */
+static int write_command_about_channel(const char *verb, const char *channel, domus_slice *ret_text)
 {
     char text[2 * DOMUS_PG_CHANNEL_SIZE + 16];
     size_t size = (size_t)snprintf(text, sizeof text, "%s \"", verb);
@@ -43,13 +43,13 @@ static int write_command(const char *verb, const char *channel, domus_slice *ret
     return domus_slice_copy(text, size, ret_text);
 }
 
-/* Send a LISTEN or UNLISTEN of the pool itself. Returns false if the connection is lost. */
+/* Send a LISTEN or UNLISTEN for which no asker waits. Returns false if the connection is lost. */
 static bool send_listen_command(domus_stack *stack, domi_pg_pool *pool,
                                 domi_pg_connection *listener, const char *verb, const char *channel)
 {
     domi_pg_query *aside = domi_pg_query_new(pool, DOMI_PG_ASIDE);
 
-    if (aside != NULL && write_command(verb, channel, &aside->request.text) == 0)
+    if (aside != NULL && write_command_about_channel(verb, channel, &aside->request.text) == 0)
         return domi_pg_run(stack, pool, listener, aside);
     if (aside != NULL)
         domi_pg_query_free(pool, aside);
@@ -85,7 +85,8 @@ void domi_pg_do_listener_lost(domus_stack *stack, domi_pg_pool *pool)
     domi_pg_listener_look(stack, pool);
 }
 
-/* Send a notification to a subscriber, or count it as lost if the mailbox refuses it. */
+/* Send a notification to the actor of a subscription, or count it as lost if the mailbox refuses
+ * it. */
 static void send_notification(domus_stack *stack, domi_pg_subscription *to, domus_slice payload,
                               int32_t pid, bool is_gap)
 {
@@ -102,9 +103,10 @@ static void send_notification(domus_stack *stack, domi_pg_subscription *to, domu
     to->lost++;
 }
 
-/* Returns whether the ask that has made the subscription still waits for the listener. Then the
- * LISTEN of that ask is sent, so that the asker hears of a refusal. */
-static bool is_awaited(const domi_pg_pool *pool, const domi_pg_subscription *subscription)
+/* Returns whether the ask that makes this subscription still waits for the listening connection.
+ * Then the LISTEN of that ask is sent, so that the asker hears if the server refuses it. */
+static bool is_subscription_awaited_by_ask(const domi_pg_pool *pool,
+                                           const domi_pg_subscription *subscription)
 {
     const domi_pg_query *query = pool->listening.first;
 
@@ -130,13 +132,13 @@ void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
     pool->tells_gap = pool->listener_was_ready;
     pool->listener_was_ready = true;
     for (domi_pg_subscription *each = pool->subscriptions; each != NULL; each = each->next) {
-        if (!is_awaited(pool, each) &&
+        if (!is_subscription_awaited_by_ask(pool, each) &&
             !send_listen_command(stack, pool, connection, "LISTEN", each->channel))
             return;
     }
     while ((query = domi_pg_line_take(&pool->listening)) != NULL) {
-        /* this LISTEN was sent before, on a connection that was lost, and its subscription has
-         * ended */
+        /* this ask's LISTEN was sent once, on a connection that was lost, and its subscription has
+         * ended since */
         if (!has_subscription(pool, query->subscription)) {
             domi_pg_fail(stack, pool, query, -ECANCELED);
             domi_pg_query_free(pool, query);
@@ -146,13 +148,14 @@ void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
         if (!domi_pg_run(stack, pool, connection, query))
             return;
     }
-    if (pool->subscriptions == NULL) /* all subscribers have left meanwhile */
+    /* all subscribers have left while the listening connection was being made */
+    if (pool->subscriptions == NULL)
         domi_pg_close_listener(stack, pool);
 }
 
-/* The server listens to all channels now: tell the subscribers of the gap only now, so that nothing
- * is lost behind it. If the server has refused a LISTEN of the pool itself, the connection is lost,
- * and another is tried later. */
+/* The server listens to all channels now. The subscribers are told only now that notifications may
+ * be missing, because from here on none is lost. If the server has refused a LISTEN that no asker
+ * waits for, the connection is lost, and another one is tried later. */
 static void send_gap_to_subscribers(domus_stack *stack, domi_pg_pool *pool,
                                     const domi_pg_connection *listener)
 {
@@ -193,10 +196,10 @@ bool domi_pg_listener_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_conne
 
 bool domi_pg_close_listener(domus_stack *stack, domi_pg_pool *pool)
 {
-    domi_pg_connection *listener = listener_of(pool);
+    domi_pg_connection *listener = ready_listener_of_pool(pool);
 
     if (listener == NULL || listener->line.count != 0)
-        return false; /* an answer is still to come, and after it this is tried again */
+        return false; /* the server still owes an answer; when it has come, this is tried again */
     pool->listener_was_ready = pool->tells_gap = false;
     domi_pg_unwatch(stack, pool, listener);
     domi_pg_connection_free(pool, listener);
@@ -238,7 +241,7 @@ int domi_pg_on_listen(domus_stack *stack, void *self, const void *payload)
 
     if (to.house == NULL || memchr(named.name, '\0', sizeof named.name) == NULL)
         return -EINVAL;
-    int error = write_command("LISTEN", named.name, &text);
+    int error = write_command_about_channel("LISTEN", named.name, &text);
     if (error == 0)
         error = domi_pg_query_keep(stack, pool, DOMI_PG_LISTEN, NULL, &query);
     if (error != 0) {
@@ -252,7 +255,7 @@ int domi_pg_on_listen(domus_stack *stack, void *self, const void *payload)
         domi_pg_query_free(pool, query);
         return 0;
     }
-    domi_pg_connection *listener = listener_of(pool);
+    domi_pg_connection *listener = ready_listener_of_pool(pool);
     if (listener != NULL)
         (void)domi_pg_run(stack, pool, listener, query);
     else {
@@ -264,7 +267,8 @@ int domi_pg_on_listen(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Remove the subscription at a place of the list. */
+/* Remove the subscription to which `place` points from the pool's list, and end the watch of its
+ * actor. */
 static domi_pg_subscription *unlink_subscription(domus_stack *stack, domi_pg_pool *pool,
                                                  domi_pg_subscription **place)
 {
@@ -276,8 +280,8 @@ static domi_pg_subscription *unlink_subscription(domus_stack *stack, domi_pg_poo
     return ended;
 }
 
-/* Fail the ask that has made a subscription, if it still waits for the listener. */
-static void cancel_ask(domus_stack *stack, domi_pg_pool *pool, uint64_t number)
+/* Fail the ask that makes a subscription, if it still waits for the listening connection. */
+static void cancel_ask_of_subscription(domus_stack *stack, domi_pg_pool *pool, uint64_t number)
 {
     domi_pg_line left = {NULL, NULL, 0, 0};
     domi_pg_query *query;
@@ -292,14 +296,15 @@ static void cancel_ask(domus_stack *stack, domi_pg_pool *pool, uint64_t number)
     pool->listening = left;
 }
 
-/* End the subscription at a place of the list. The server is told when the channel has no
- * subscriber left; with the last subscription of all the connection is closed. */
-static void end_subscription(domus_stack *stack, domi_pg_pool *pool, domi_pg_subscription **place)
+/* End the subscription to which `place` points. If it is the last one to its channel, the server is
+ * told; if it is the last one of all, the listening connection is closed. */
+static void end_subscription_and_tell_server(domus_stack *stack, domi_pg_pool *pool,
+                                             domi_pg_subscription **place)
 {
     domi_pg_subscription *ended = unlink_subscription(stack, pool, place);
-    domi_pg_connection *listener = listener_of(pool);
+    domi_pg_connection *listener = ready_listener_of_pool(pool);
 
-    cancel_ask(stack, pool, ended->number);
+    cancel_ask_of_subscription(stack, pool, ended->number);
     if (pool->subscriptions == NULL)
         (void)domi_pg_close_listener(stack, pool);
     else if (listener != NULL && !has_subscriber(pool, ended->channel))
@@ -307,16 +312,16 @@ static void end_subscription(domus_stack *stack, domi_pg_pool *pool, domi_pg_sub
     free(ended);
 }
 
-/* End the subscriptions of an actor to a channel; NULL: to all channels. */
-static void end_subscriptions(domus_stack *stack, domi_pg_pool *pool, domus_address who,
-                              const char *channel)
+/* End the subscriptions of an actor to one channel, or to all channels if `channel` is NULL. */
+static void end_subscriptions_of_actor(domus_stack *stack, domi_pg_pool *pool, domus_address who,
+                                       const char *channel)
 {
     domi_pg_subscription **place = &pool->subscriptions;
 
     while (*place != NULL) {
         if (domus_address_equals((*place)->to, who) &&
             (channel == NULL || strcmp((*place)->channel, channel) == 0))
-            end_subscription(stack, pool, place);
+            end_subscription_and_tell_server(stack, pool, place);
         else
             place = &(*place)->next;
     }
@@ -328,12 +333,14 @@ void domi_pg_refuse_subscription(domus_stack *stack, domi_pg_pool *pool, const d
 
     while (*place != NULL && (*place)->number != query->subscription)
         place = &(*place)->next;
-    if (*place != NULL) /* the subscription is still there: its actor has not ended it meanwhile */
+    /* the subscription may have gone, because its actor has ended it; otherwise it is removed
+     * here */
+    if (*place != NULL)
         free(unlink_subscription(stack, pool, place));
 }
 
-/* A request to other pools to end subscriptions of an actor: another pool has them if the actor was
- * lent to that pool's thread when it made them. */
+/* A request to the other pools of the database to end subscriptions of an actor. Another pool has
+ * them if the actor was lent to that pool's thread when it made them. */
 typedef struct leaving {
     domus_address who;
     domus_pg_channel channel;
@@ -346,18 +353,19 @@ int domi_pg_on_leave(domus_stack *stack, void *self, const void *payload)
     static const domus_sql_result done;
     const leaving *left = payload;
 
-    end_subscriptions(stack, self, left->who, left->channel.name);
+    end_subscriptions_of_actor(stack, self, left->who, left->channel.name);
     return domus_reply(stack, &domus_sql_result_type, &done);
 }
 
-/* Answer an unlisten when all pools have answered. */
-static int finish_unlisten(domus_stack *stack, void *self, const domus_answer *answer)
+/* Answer the asker of an unlisten when all pools of the database have answered. */
+static int answer_unlisten_after_all_pools(domus_stack *stack, void *self,
+                                           const domus_answer *answer)
 {
     static const domus_sql_result done;
 
     (void)self;
     for (; answer != NULL; answer = answer->next) {
-        /* a pool that has ended has no subscriptions */
+        /* -ESTALE: a pool that has ended has no subscriptions any more */
         if (answer->error != 0 && answer->error != -ESTALE)
             return answer->error;
     }
@@ -372,7 +380,7 @@ int domi_pg_on_unlisten(domus_stack *stack, void *self, const void *payload)
 
     if (memchr(left.channel.name, '\0', sizeof left.channel.name) == NULL)
         return -EINVAL;
-    end_subscriptions(stack, pool, left.who, left.channel.name);
+    end_subscriptions_of_actor(stack, pool, left.who, left.channel.name);
     uint32_t count = domus_routees(stack, left.channel.at, pools, POOLS_MAX);
     for (uint32_t i = 0; i < count && i < POOLS_MAX; i++) {
         if (domus_address_equals(pools[i], pool->self))
@@ -381,12 +389,12 @@ int domi_pg_on_unlisten(domus_stack *stack, void *self, const void *payload)
         if (error != 0)
             return error;
     }
-    return domus_wait_all(stack, finish_unlisten);
+    return domus_wait_all(stack, answer_unlisten_after_all_pools);
 }
 
 void domi_pg_forget_subscriber(domus_stack *stack, domi_pg_pool *pool, domus_address who)
 {
-    end_subscriptions(stack, pool, who, NULL);
+    end_subscriptions_of_actor(stack, pool, who, NULL);
 }
 
 void domi_pg_subscriptions_free(domi_pg_pool *pool)

@@ -1,5 +1,5 @@
-/* The timer of a pool, which is set for the first time at which something may be late. A query that
- * becomes late after that time costs the timer nothing. */
+/* The timer of a pool, which is set for the first time at which something in it may be late. For a
+ * query that becomes late after that time, the timer need not be set. */
 #include "protocols/pg/pg.h"
 
 const domus_type domi_pg_look_type = {.name = "pg look"};
@@ -18,6 +18,6 @@ void domi_pg_look_at(domus_stack *stack, domi_pg_pool *pool, uint64_t time_ns)
     if (pool->look_ns != 0)
         (void)domus_timer_cancel(stack, pool->look);
     int error = domus_after(stack, time_ns - now_ns, &domi_pg_look_type, NULL, &pool->look);
-    /* without memory for the timer the next query tries to set it again */
+    /* if there is no memory for the timer, the next query tries to set it again */
     pool->look_ns = error == 0 ? time_ns : 0;
 }

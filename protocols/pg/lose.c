@@ -7,7 +7,8 @@
 /* Returns whether the query may be sent again on another connection: it had not begun, or may be
  * done twice. The number of repeats is small, because a server that ends may take the next
  * connection, too. */
-static bool may_repeat(const domi_pg_connection *connection, const domi_pg_query *query)
+static bool may_repeat_on_other_connection(const domi_pg_connection *connection,
+                                           const domi_pg_query *query)
 {
     if (query->job == DOMI_PG_LISTEN)
         return !query->is_answered;
@@ -22,7 +23,7 @@ static bool may_repeat(const domi_pg_connection *connection, const domi_pg_query
            (statement != NULL && (statement->repeatable || statement->reads));
 }
 
-/* Reset a query to what it was before it was sent. */
+/* Reset a query to the state in which it was before it was sent. */
 void domi_pg_rewind(domi_pg_query *query)
 {
     query->stage = DOMI_PG_WAITS;
@@ -34,15 +35,16 @@ void domi_pg_rewind(domi_pg_query *query)
     domus_sql_build_drop(&query->builder);
 }
 
-/* Take the queries off the line of a lost connection: fail them, and list those that are
- * repeated. */
-static void fail_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                      const domus_sql_error *failure, domi_pg_line *again)
+/* Take the queries off the line of a lost connection: fail them, or add those that may be repeated
+ * to the list `again`. */
+static void fail_or_repeat_queries_of_line(domus_stack *stack, domi_pg_pool *pool,
+                                           domi_pg_connection *connection,
+                                           const domus_sql_error *failure, domi_pg_line *again)
 {
     domi_pg_query *query;
 
     while ((query = domi_pg_line_take(&connection->line)) != NULL) {
-        if (may_repeat(connection, query)) {
+        if (may_repeat_on_other_connection(connection, query)) {
             domi_pg_rewind(query);
             query->repeats++;
             pool->counted.repeated++;
@@ -58,8 +60,8 @@ static void fail_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
     }
 }
 
-/* Delay the next connect after a failed connect, or after a connection on which no query was
- * answered. */
+/* Delay the pool's next connect, because a connect has failed, or a connection has ended on which
+ * no query was answered. */
 static void delay_next_connect(domus_stack *stack, domi_pg_pool *pool)
 {
     const domus_sql_options *options = &pool->settings.options;
@@ -81,7 +83,7 @@ static void delay_next_connect(domus_stack *stack, domi_pg_pool *pool)
     }
 }
 
-static void free_reader(domus_stack *stack, domi_pg_connection *connection, int error)
+static void fail_reader_of_flow(domus_stack *stack, domi_pg_connection *connection, int error)
 {
     if (connection->has_reader)
         (void)domus_kept_fail(stack, connection->reader, error);
@@ -101,8 +103,8 @@ void domi_pg_do_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
     domi_pg_unlist_free(pool, connection);
     domi_pg_unwatch(stack, pool, connection);
     domi_pg_disown(stack, connection);
-    free_reader(stack, connection, -EPIPE);
-    fail_line(stack, pool, connection, &failure, &again);
+    fail_reader_of_flow(stack, connection, -EPIPE);
+    fail_or_repeat_queries_of_line(stack, pool, connection, &failure, &again);
     pool->counted.failures++;
     bool listens = connection->slot == DOMI_PG_LISTENER;
     if (!listens) {
@@ -113,7 +115,8 @@ void domi_pg_do_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
         pool->down = domus_sql_error_make(-ENOTCONN, "08001", "%s", words != NULL ? words : "");
     domi_pg_connection_free(pool, connection);
     if (listens) {
-        /* Asks for a LISTEN that were sent come before those that wait for a listener. */
+        /* Asks for a LISTEN that were sent on the lost connection come before those that wait for
+         * the next one. */
         while ((query = domi_pg_line_take(&pool->listening)) != NULL)
             domi_pg_line_add(&again, query);
         pool->listening = again;
@@ -124,6 +127,6 @@ void domi_pg_do_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
         delay_next_connect(stack, pool);
     while (again.first != NULL)
         domi_pg_put(stack, pool, domi_pg_line_take(&again));
-    /* other waiting queries may need a new connection */
+    /* other waiting queries may need a new connection, so the pool is checked now */
     domi_pg_look_at(stack, pool, domus_now_ns(stack));
 }

@@ -7,23 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBER_SIZE DOMUS_SQL_REAL_SIZE /* bytes of any number as text, with a zero at its end */
+#define NUMBER_SIZE DOMUS_SQL_REAL_SIZE /* bytes of any number as text, with its zero byte */
 #define SCRATCH_MIN 1024u
-/* bytes of scratch memory that are kept for the next query, at most */
+/* bytes of scratch memory that a pool keeps for the next query, at most */
 #define SCRATCH_KEPT 65536u
 
-static bool is_text(Oid type)
+static bool is_text_type(Oid type)
 {
     return type == DOMI_PG_TEXT || type == DOMI_PG_VARCHAR || type == DOMI_PG_BPCHAR;
 }
 
 static bool needs_no_conversion(const domus_sql_value *value, Oid type)
 {
-    return (value->kind == DOMUS_SQL_TEXT && is_text(type)) ||
+    return (value->kind == DOMUS_SQL_TEXT && is_text_type(type)) ||
            (value->kind == DOMUS_SQL_BYTES && type == DOMI_PG_BYTEA);
 }
 
-/* Returns how many bytes of scratch memory a parameter needs at most. */
+/* Returns how many bytes of scratch memory a parameter of a query needs, at most. */
 static size_t measure_parameter(const domus_sql_value *value, Oid type)
 {
     if (value->kind == DOMUS_SQL_NULL || needs_no_conversion(value, type))
@@ -33,35 +33,36 @@ static size_t measure_parameter(const domus_sql_value *value, Oid type)
     return value->kind == DOMUS_SQL_BYTES ? 2 * (size_t)value->size + 3 : NUMBER_SIZE;
 }
 
-static int write_big_endian(char *to, uint64_t number, uint32_t size)
+static int write_big_endian_integer(char *to, uint64_t number, uint32_t size)
 {
     for (uint32_t i = 0; i < size; i++)
         to[i] = (char)(number >> 8 * (size - 1 - i));
     return (int)size;
 }
 
-/* Write a number in binary. Returns its size; 0 if the type has no binary form here. */
-static int write_binary(char *to, const domus_sql_value *value, Oid type)
+/* Write a number in the server's binary form. Returns its size; 0 if the type has no binary form in
+ * this file. */
+static int write_number_in_binary(char *to, const domus_sql_value *value, Oid type)
 {
     int64_t integer = value->as.integer;
     uint64_t bits;
 
     if (value->kind == DOMUS_SQL_BOOL && type == DOMI_PG_BOOL)
-        return write_big_endian(to, value->as.boolean ? 1 : 0, 1);
+        return write_big_endian_integer(to, value->as.boolean ? 1 : 0, 1);
     if (value->kind == DOMUS_SQL_INTEGER && type == DOMI_PG_INT8)
-        return write_big_endian(to, (uint64_t)integer, 8);
+        return write_big_endian_integer(to, (uint64_t)integer, 8);
     if (value->kind == DOMUS_SQL_INTEGER && type == DOMI_PG_INT4 && integer == (int32_t)integer)
-        return write_big_endian(to, (uint64_t)integer, 4);
+        return write_big_endian_integer(to, (uint64_t)integer, 4);
     if (value->kind == DOMUS_SQL_INTEGER && type == DOMI_PG_INT2 && integer == (int16_t)integer)
-        return write_big_endian(to, (uint64_t)integer, 2);
+        return write_big_endian_integer(to, (uint64_t)integer, 2);
     if (value->kind == DOMUS_SQL_REAL && type == DOMI_PG_FLOAT8) {
         memcpy(&bits, &value->as.real, sizeof bits);
-        return write_big_endian(to, bits, 8);
+        return write_big_endian_integer(to, bits, 8);
     }
     return 0;
 }
 
-static void write_hex(char *to, const domus_sql_value *value)
+static void write_bytes_as_hex(char *to, const domus_sql_value *value)
 {
     static const char digits[] = "0123456789abcdef";
     const unsigned char *bytes = value->as.bytes;
@@ -75,8 +76,9 @@ static void write_hex(char *to, const domus_sql_value *value)
     *to = '\0';
 }
 
-/* Write a value as text with a zero at its end. Returns 0; -EINVAL for a text with a zero in it. */
-static int write_text(char *to, const domus_sql_value *value)
+/* Write the value of a parameter as text, with a zero byte at its end. Returns 0; -EINVAL for a
+ * text with a zero byte in it. */
+static int write_value_as_text(char *to, const domus_sql_value *value)
 {
     switch (value->kind) {
     case DOMUS_SQL_BOOL:
@@ -89,7 +91,7 @@ static int write_text(char *to, const domus_sql_value *value)
         domus_sql_real_write(value->as.real, to);
         return 0;
     case DOMUS_SQL_BYTES:
-        write_hex(to, value);
+        write_bytes_as_hex(to, value);
         return 0;
     default:
         if (value->size != 0 && memchr(value->as.bytes, '\0', value->size) != NULL)
@@ -101,7 +103,8 @@ static int write_text(char *to, const domus_sql_value *value)
     }
 }
 
-/* Write one parameter, and count the scratch memory that it takes. Returns 0; -EINVAL. */
+/* Write one parameter of a query; a value that must be converted is written to `scratch`. Returns
+ * 0; -EINVAL. */
 static int write_one_parameter(domi_pg_parameters *parameters, uint32_t index, char *scratch,
                                const domus_sql_value *value, Oid type)
 {
@@ -119,15 +122,16 @@ static int write_one_parameter(domi_pg_parameters *parameters, uint32_t index, c
         return 0;
     }
     if (value->kind != DOMUS_SQL_TEXT && value->kind != DOMUS_SQL_BYTES)
-        size = write_binary(scratch, value, type);
+        size = write_number_in_binary(scratch, value, type);
     parameters->values[index] = scratch;
     parameters->sizes[index] = size;
     parameters->formats[index] = size != 0;
-    return size != 0 ? 0 : write_text(scratch, value);
+    return size != 0 ? 0 : write_value_as_text(scratch, value);
 }
 
-/* Make the scratch memory large enough. Large memory is not kept for the next query. */
-static bool ensure_scratch(domi_pg_pool *pool, size_t size)
+/* Make the pool's scratch memory large enough. Large memory is not kept for the next query. Returns
+ * false if there is no memory. */
+static bool ensure_scratch_memory(domi_pg_pool *pool, size_t size)
 {
     bool is_right = size <= pool->scratch_size && pool->scratch_size <= SCRATCH_KEPT;
 
@@ -152,7 +156,7 @@ int domi_pg_parameters_write(domi_pg_pool *pool, const domus_sql_request *reques
         const domus_sql_value value = domus_sql_request_value(request, i);
         size += measure_parameter(&value, statement != NULL ? statement->types[i] : 0);
     }
-    if (!ensure_scratch(pool, size))
+    if (!ensure_scratch_memory(pool, size))
         return -ENOMEM;
     size = 0;
     for (uint32_t i = 0; i < request->count; i++) {

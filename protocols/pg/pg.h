@@ -72,12 +72,13 @@ static inline bool domi_pg_copy_abort(domus_stack *stack, domi_pg_pool *pool,
 
 /* --- query.c: records ------------------------------------------------------------------------- */
 
-/* Make a record of a query. Returns NULL without memory. */
+/* Make a record of a query. Returns NULL if there is no memory. */
 domi_pg_query *domi_pg_query_new(domi_pg_pool *pool, domi_pg_job job);
 void domi_pg_query_free(domi_pg_pool *pool, domi_pg_query *query);
 void domi_pg_query_spares_free(domi_pg_pool *pool);
 
-/* Make a record, and keep the current ask for it. Returns 0, or what the handler must return. */
+/* Make a record of a query, and keep the current ask for it. Returns 0, or what the handler must
+ * return. */
 int domi_pg_query_keep(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
                        const domus_sql_request *request, domi_pg_query **ret_query);
 
@@ -85,142 +86,152 @@ void domi_pg_line_add(domi_pg_line *line, domi_pg_query *query);
 void domi_pg_line_add_first(domi_pg_line *line, domi_pg_query *query);
 domi_pg_query *domi_pg_line_take(domi_pg_line *line);
 
-/* Answer the ask of a query, once. The query then only waits for the rest of the server's answer.
- * Returns 0; or an error if nobody waits for the answer any more. */
+/* Answer the ask of a query, which is done once. The record then only waits for the rest of the
+ * server's answer. Returns 0; or an error if nobody waits for the answer any more. */
 int domi_pg_answer(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
                    const domus_type *type, const void *payload);
 void domi_pg_fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, int error);
 void domi_pg_fail_with(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
                        const domus_sql_error *failure);
 
-/* Record that a verb of a transaction has failed: only a rollback is possible then. */
+/* Record that a verb in a transaction has failed, so that only a rollback is possible from then
+ * on. */
 void domi_pg_spoil(domi_pg_pool *pool, uint64_t transaction, const domus_sql_error *failure);
 
 /* --- pool.c: which connection does what ------------------------------------------------------- */
 
-/* Give a query outside of transactions to a connection, let it wait for one, or refuse it. */
+/* Give a query that is in no transaction to a connection, let it wait for one, or refuse it. */
 void domi_pg_do_put(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query);
 
-/* Continue a connection after something on it has ended: send the next query of its transaction,
+/* Go on with a connection after something on it has ended: send the next query of its transaction,
  * roll back a transaction that nobody ends, or make the connection free. Returns false if the
  * connection is lost. */
 bool domi_pg_do_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
 
-/* Give waiting queries the free connections, and make more connections if they are needed. */
+/* Give the free connections to waiting queries, and make more connections if they are needed. */
 void domi_pg_do_serve(domus_stack *stack, domi_pg_pool *pool);
 
 void domi_pg_unlist_free(domi_pg_pool *pool, domi_pg_connection *connection);
 
-/* Fail the waiting queries if no connection could be made for too long. Returns whether this is
- * so. */
+/* Fail the pool's waiting queries if no connection could be made for too long. Returns whether they
+ * failed for that. */
 bool domi_pg_is_down(domus_stack *stack, domi_pg_pool *pool);
 
-/* Close a connection that is free. */
+/* Close a connection of the pool that is free. */
 void domi_pg_close(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
 
 /* --- lose.c ----------------------------------------------------------------------------------- */
 
-/* Reset a query to what it was before it was sent. */
+/* Reset a query to the state in which it was before it was sent. */
 void domi_pg_rewind(domi_pg_query *query);
 
-/* End a connection, or a connect that has failed: queries under way fail or are repeated. `words`,
- * the reason, may be NULL. */
+/* End a connection, or a connect that has failed: its queries under way fail or are repeated.
+ * `words`, the reason as text, may be NULL. */
 void domi_pg_do_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                      const char *words);
 
-/* --- look.c and late.c: time
- * ----------------------------------------------------------------------------- */
+/* --- look.c and late.c: time ------------------------------------------------------------------ */
 
 extern const domus_type domi_pg_look_type;
 domus_handler domi_pg_on_late;
-/* Set the timer so that late queries are looked for at this time at the latest. */
+/* Set the pool's timer so that the pool is checked for late queries at `time_ns` or before. */
 void domi_pg_look_at(domus_stack *stack, domi_pg_pool *pool, uint64_t time_ns);
 
 /* --- connect.c -------------------------------------------------------------------------------- */
 
-#define DOMI_PG_FRAME 16u /* bytes of the frames of domi_pg_name and helper jobs */
-/* a notice of a pool to itself: do the next step of a connect */
+/* bytes of the frames of handlers that take a domi_pg_name, and of jobs on helper threads */
+#define DOMI_PG_FRAME 16u
+/* a notice of a pool to itself: do the next step of a connect on a helper thread */
 extern const domus_type domi_pg_step_type;
-/* The name of a connection in a timer or a job: its slot and its number. */
+/* The name by which a timer or a job finds a connection: its slot, and its number, which no later
+ * connection has. */
 typedef struct domi_pg_name {
     uint64_t serial;
     uint32_t slot;
 } domi_pg_name;
-/* Send the pool a notice, whose handler begins a job for a connection. If the mailbox is full, a
- * timer sends it a tick later. */
+/* Send the pool itself a notice, whose handler begins a job for a connection. If the mailbox is
+ * full, a timer sends the notice a tick later. */
 int domi_pg_begin_soon(domus_stack *stack, const domi_pg_connection *connection,
                        const domus_type *type);
 domus_handler domi_pg_on_step;
-/* Begin a connect in a free slot. */
+/* Begin a connect in a free slot of the pool. */
 int domi_pg_connect(domus_stack *stack, domi_pg_pool *pool, uint32_t slot);
-/* Continue a connect whose socket is ready. */
+/* Do the next step of a connect, whose socket is ready. */
 void domi_pg_step(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* Watch the socket for input, and with `out` also for POLLOUT. Returns 0 or a negative errno. */
+/* Watch the socket of a connection for input, and with `wants_out` for output, too. Returns 0 or a
+ * negative errno. */
 int domi_pg_watch(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                   bool wants_out);
 void domi_pg_unwatch(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* Close a connection, and free its record unless a helper thread uses it. */
+/* Close a connection, and free its record; if a helper thread still uses the record, it is freed
+ * later. */
 void domi_pg_connection_free(domi_pg_pool *pool, domi_pg_connection *connection);
 domi_pg_connection *domi_pg_find(const domi_pg_pool *pool, uint32_t slot, uint64_t serial);
 
 /* --- listen.c --------------------------------------------------------------------------------- */
 
-/* Handle that the listening connection is ready, or is lost. */
+/* Go on with the subscriptions of the pool after the listening connection has become ready, or was
+ * lost. */
 void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
                                domi_pg_connection *connection);
 void domi_pg_do_listener_lost(domus_stack *stack, domi_pg_pool *pool);
-/* Send the notifications that have come to their subscribers. Returns false if the connection is
- * lost. */
+/* Send the notifications that the server has sent to their subscribers. Returns false if the
+ * connection is lost. */
 bool domi_pg_listener_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* Make the listening connection if there are subscribers. */
+/* Make the listening connection if the pool has subscribers, and no such connection. */
 void domi_pg_listener_look(domus_stack *stack, domi_pg_pool *pool);
 void domi_pg_forget_subscriber(domus_stack *stack, domi_pg_pool *pool, domus_address who);
 void domi_pg_subscriptions_free(domi_pg_pool *pool);
-/* Close the listening connection, unless the server owes an answer. Returns whether it is
+/* Close the listening connection, unless the server still owes an answer. Returns whether it was
  * closed. */
 bool domi_pg_close_listener(domus_stack *stack, domi_pg_pool *pool);
 domus_handler domi_pg_on_listen, domi_pg_on_unlisten;
 
-/* Remove a subscription whose LISTEN the server has refused. */
+/* Remove the subscription whose LISTEN the server has refused. */
 void domi_pg_refuse_subscription(domus_stack *stack, domi_pg_pool *pool,
                                  const domi_pg_query *query);
-/* an ask from one pool to another to end subscriptions of an actor */
+/* an ask from one pool of a database to another, to end the subscriptions of an actor */
 extern const domus_type domi_pg_leave_type;
 domus_handler domi_pg_on_leave;
 
 /* --- settings.c ------------------------------------------------------------------------------- */
 
 int domi_pg_check(const domus_sql_settings *settings, char *error, size_t error_size);
-/* Begin a connect, which may block. Returns NULL without memory. */
+/* Begin a connect of libpq, which may block, so a helper thread calls this. Returns NULL if there
+ * is no memory. */
 PGconn *domi_pg_open(const domus_sql_settings *settings);
 
 /* --- cancel.c --------------------------------------------------------------------------------- */
 
 extern const domus_type domi_pg_cancel_type;
 domus_handler domi_pg_on_cancel;
-/* Forget a cancel whose query has ended, so that it is not needed any more. */
+/* Forget a connection's cancel that waits for its turn, because its query has ended. */
 void domi_pg_forget_cancel(domi_pg_connection *connection);
-/* Cancel the first query of the line at the server, unless the server was told already. */
+/* Cancel the first query of a connection's line at the server, unless the server was told
+ * already. */
 void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* Begin another cancel for a connection that has none under way, or let it wait for its turn. */
+/* Begin another cancel for a connection on which none is under way, or let the cancel wait for its
+ * turn. */
 void domi_pg_cancel_again(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* Cancel the first query of the line if it, or one that shares its sync, is late. */
+/* Cancel the first query of a connection's line if it is late, or if a query that shares its sync
+ * is late. */
 void domi_pg_cancel_late(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
 
 /* --- send.c ----------------------------------------------------------------------------------- */
 
-/* Add a query to the line of a connection, and send it. Returns false if the connection is lost. */
+/* Add a query to the end of a connection's line, and send it. Returns false if the connection is
+ * lost. */
 bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                  domi_pg_query *query);
-/* Send the query that has waited longest, and those behind it that may share its sync. Returns
+/* Send the waiting query that came first, and those behind it that may share its sync. Returns
  * false if the connection is lost. */
 bool domi_pg_run_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* Send what libpq has queued. Returns false if the connection is lost. */
+/* Send the bytes that libpq has queued for the server. Returns false if the connection is lost. */
 bool domi_pg_flush(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* Tell libpq how to read the result of a query that has become the first of its line. */
+/* Tell libpq how to read the result of the query that has become the first of its line. */
 void domi_pg_begin_first(domi_pg_connection *connection);
-/* Send a command of the pool itself, whose failure ends the connection. Returns false if the
- * connection is lost. */
+/* Send a command of the pool itself, which no asker waits for; its failure ends the connection.
+ * Returns false if the connection is lost. */
 bool domi_pg_say(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                  const char *command);
 
@@ -232,8 +243,8 @@ typedef struct domi_pg_parameters {
     int formats[DOMUS_SQL_PARAMETERS_MAX];
 } domi_pg_parameters;
 
-/* Write the parameters of a request as libpq takes them; they are valid until the next call.
- * Without a statement the server chooses all types. Returns 0; -EINVAL; -ENOMEM. */
+/* Write the parameters of a query as libpq takes them. They are valid until the next call. If
+ * `statement` is NULL, the server chooses the types. Returns 0; -EINVAL; -ENOMEM. */
 int domi_pg_parameters_write(domi_pg_pool *pool, const domus_sql_request *request,
                              const domi_pg_statement *statement, domi_pg_parameters *parameters);
 
@@ -241,7 +252,7 @@ int domi_pg_parameters_write(domi_pg_pool *pool, const domus_sql_request *reques
 
 domi_pg_statement *domi_pg_statement_find(domi_pg_statements *statements,
                                           const domus_sql_statement *of);
-/* Add a statement. Returns NULL without memory. */
+/* Add a statement to those that a connection has prepared. Returns NULL if there is no memory. */
 domi_pg_statement *domi_pg_statement_add(domi_pg_statements *statements,
                                          const domus_sql_statement *of, uint32_t params,
                                          uint64_t token);
@@ -251,7 +262,8 @@ void domi_pg_statements_drop(domi_pg_statements *statements);
 /* --- cells.c ---------------------------------------------------------------------------------- */
 
 bool domi_pg_is_binary(Oid type);
-/* Add the rows of one part of a result. Returns 0, or the error of the builder. */
+/* Add the rows of one part of a result to the result that is being built. Returns 0, or the error
+ * of the builder. */
 int domi_pg_build(domus_sql_builder *builder, const PGresult *rows);
 uint64_t domi_pg_affected(PGresult *result);
 
@@ -261,19 +273,19 @@ void domi_pg_read_failure(const PGresult *result, domus_sql_error *ret_failure);
 
 /* --- tags.c ----------------------------------------------------------------------------------- */
 
-/* Record the tag with which the server has answered a statement. */
+/* Record in a query what the tag says with which the server has answered a statement (tags.c). */
 void domi_pg_note_tag(domi_pg_query *query, const char *tag);
 
 /* --- take.c: answers of the server ------------------------------------------------------------ */
 
 domus_handler domi_pg_on_ready;
-/* Read the results that have come. Returns false if the connection is lost. */
+/* Handle the results that have come from the server. Returns false if the connection is lost. */
 bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* Finish the first query of the line, which the server has done. Returns false if the connection is
- * lost. */
+/* Finish the first query of a connection's line, for which the server has sent everything. Returns
+ * false if the connection is lost. */
 bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
 
-/* Count bytes that come while no query is under way. Returns false if they are more than
+/* Count bytes that a server sends while no query is under way. Returns false if they are more than
  * `bytes_max`. */
 bool domi_pg_count_unasked(domi_pg_connection *connection, uint64_t bytes_max);
 
@@ -284,18 +296,19 @@ domus_handler domi_pg_on_query, domi_pg_on_rows, domi_pg_on_script, domi_pg_on_w
 /* --- transaction.c ---------------------------------------------------------------------------- */
 
 domus_handler domi_pg_on_begin, domi_pg_on_end, domi_pg_on_abandon;
-/* Give a query to its transaction, or fail it. */
+/* Give a query to the transaction that it names, or fail it if there is no such transaction. */
 void domi_pg_put_inside(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query);
-/* Send the next query of a transaction. Returns false if the connection is lost. */
+/* Send the next query of a connection's transaction. Returns false if the connection is lost. */
 bool domi_pg_go_on(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* Handle that the server has answered the begin or the end of a transaction. */
+/* Handle that the server has answered the command that begins a transaction, or the one that ends
+ * it. */
 void domi_pg_has_begun(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                        domi_pg_query *query);
 void domi_pg_has_ended(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                        domi_pg_query *query);
-/* End a transaction that its owner does not end; domi_pg_settle() rolls it back. */
+/* Mark a transaction as one that its owner does not end, so that domi_pg_settle() rolls it back. */
 void domi_pg_abandon(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* Begin and end the watch on the owner of a transaction or flow. */
+/* Begin and end the watch on the actor that owns a transaction, rows in pieces, or a copy. */
 int domi_pg_own(domus_stack *stack, domi_pg_connection *connection, domus_address owner);
 void domi_pg_disown(domus_stack *stack, domi_pg_connection *connection);
 domus_handler domi_pg_on_down;
@@ -303,26 +316,27 @@ domus_handler domi_pg_on_down;
 /* --- rows.c ----------------------------------------------------------------------------------- */
 
 domus_handler domi_pg_on_fetch, domi_pg_on_close;
-/* Add the rows that have come to the current piece. */
+/* Add rows that have come to the piece that is being built for the reader. */
 void domi_pg_rows_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                        domi_pg_query *query, const PGresult *rows);
-/* The server has sent everything of a flow. Returns whether the query is over, because nothing is
- * left to read. */
+/* Handle that the server has sent all rows or bytes of a query. Returns whether its reader has got
+ * all of them, so that the query is over. */
 bool domi_pg_flow_end(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                       domi_pg_query *query);
-/* Answer the current ask with the next piece of a flow, or keep it until there is one. Returns as a
- * handler. */
+/* Answer the current ask with the next piece of rows or of a copy, or keep it until there is one.
+ * Returns as a handler does. */
 int domi_pg_flow_read(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* Begin a flow: its number is the answer to the ask. Returns false if the asker is gone. */
+/* Begin to read rows in pieces, or a copy: answer the ask with the number of this flow. Returns
+ * false if the asker is gone. */
 bool domi_pg_flow_begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                         domi_pg_query *query, domi_pg_flow flow);
 void domi_pg_flow_clear(domus_stack *stack, domi_pg_connection *connection);
 domi_pg_connection *domi_pg_find_flow(const domi_pg_pool *pool, uint64_t number);
-/* Stop reading from the server, because a piece of rows or of a copy is full and nobody has fetched
- * it. */
+/* Stop reading from the server on a connection, because a piece of rows or of a copy is full and
+ * nobody has fetched it. */
 void domi_pg_pause(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* Discard the rest of rows or of a copy, and fail its reader. Returns false if the connection is
- * lost. */
+/* Discard the rest of rows or of a copy, and fail the ask that waits for the next piece. Returns
+ * false if the connection is lost. */
 bool domi_pg_do_drop_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                           int error);
 
@@ -330,21 +344,22 @@ bool domi_pg_do_drop_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connec
 
 domus_handler domi_pg_on_copy_in, domi_pg_on_copy_out, domi_pg_on_copy_write, domi_pg_on_copy_end,
     domi_pg_on_copy_read;
-/* Handle that the server waits for the bytes of a copy, or begins to send them. Returns false if
- * the connection is lost. */
+/* Handle that the server waits for the bytes of a copy in, or begins to send those of a copy out.
+ * Returns false if the connection is lost. */
 bool domi_pg_copy_begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                         domi_pg_query *query, const PGresult *result);
-/* Read bytes of a copy. Returns whether the copy is over, so that its result comes. */
+/* Read the bytes of a copy out that have come. Returns whether the copy is over, so that its result
+ * comes next. */
 bool domi_pg_copy_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* Answer the writer of a copy, whose bytes have left. */
+/* Answer the writer of a copy in, because the bytes of its piece have left. */
 void domi_pg_copy_flushed(domus_stack *stack, domi_pg_connection *connection);
-/* Tell the server to discard a copy. Returns false if the connection is lost. */
+/* Tell the server to abort a copy. Returns false if the connection is lost. */
 bool domi_pg_do_copy_abort(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* Send the reader of a copy the bytes that are there. Returns whether there was a reader. */
+/* Send the reader of a copy out the bytes that have come. Returns whether a reader was waiting. */
 bool domi_pg_do_copy_give(domus_stack *stack, domi_pg_connection *connection, domi_pg_query *query,
                           bool is_last);
 
-/* Returns the connection of a transaction that is not over; NULL if there is none. */
+/* Returns the connection that a transaction holds; NULL if the transaction is over. */
 static inline domi_pg_connection *domi_pg_find_transaction(const domi_pg_pool *pool,
                                                            uint64_t transaction)
 {
@@ -357,8 +372,8 @@ static inline domi_pg_connection *domi_pg_find_transaction(const domi_pg_pool *p
                : NULL;
 }
 
-/* Returns whether `query` may wait behind those of `line`, within the bounds of number and
- * bytes. */
+/* Returns whether `query` may wait behind the queries of `line`, within the limits of their number
+ * and bytes. */
 static inline bool domi_pg_has_room(const domi_pg_pool *pool, const domi_pg_line *line,
                                     const domi_pg_query *query)
 {
@@ -368,7 +383,8 @@ static inline bool domi_pg_has_room(const domi_pg_pool *pool, const domi_pg_line
            (bytes == 0 || line->bytes + bytes <= pool->settings.options.queue_bytes_max);
 }
 
-/* Make a number for a transaction or a flow. It contains the slot of the connection. */
+/* Returns a new number for a transaction or a flow on a connection; it contains the connection's
+ * slot. */
 static inline uint64_t domi_pg_number(domi_pg_pool *pool, const domi_pg_connection *connection)
 {
     return ++pool->serial << 8 | connection->slot;

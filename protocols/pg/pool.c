@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-static bool is_idle(const domi_pg_connection *connection)
+static bool is_connection_idle(const domi_pg_connection *connection)
 {
     return connection->phase == DOMI_PG_READY && connection->line.count == 0 &&
            !connection->is_cancelled && !connection->in_transaction &&
@@ -25,7 +25,8 @@ void domi_pg_unlist_free(domi_pg_pool *pool, domi_pg_connection *connection)
     connection->is_free = false;
 }
 
-static void list_free(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+static void list_free_connection(domus_stack *stack, domi_pg_pool *pool,
+                                 domi_pg_connection *connection)
 {
     connection->next = pool->free;
     pool->free = connection;
@@ -36,7 +37,8 @@ static void list_free(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
 
 bool domi_pg_do_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
-    if (connection->has_late) /* after the late query another one may be the first now */
+    /* the late query may have ended, and then another query that is late may be the first */
+    if (connection->has_late)
         domi_pg_cancel_late(stack, pool, connection);
     if (connection->awaits_cancel &&
         (connection->line.first == NULL || !connection->line.first->is_cancelled))
@@ -44,27 +46,29 @@ bool domi_pg_do_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     if (connection->phase != DOMI_PG_READY || connection->slot == DOMI_PG_LISTENER ||
         connection->is_free || connection->line.count != 0 || connection->is_cancelled)
         return true;
-    /* the cancel is over, and all its signals have had their effect before this answer */
+    /* no cancel is under way, and the signals of all earlier ones have arrived before the answer
+     * that has come */
     connection->strays = 0;
     connection->has_late = false;
     if (connection->in_transaction && connection->transaction != 0)
         return domi_pg_go_on(stack, pool, connection);
     if (PQtransactionStatus(connection->pg) != PQTRANS_IDLE) {
-        /* The owner of a transaction has ended, or a statement has begun one by itself, so it is
-         * rolled back. */
+        /* The owner of a transaction has ended, or a statement has begun a transaction by itself,
+         * so it is rolled back. */
         return domi_pg_say(stack, pool, connection, "ROLLBACK");
     }
     connection->in_transaction = false;
-    if (is_idle(connection))
-        list_free(stack, pool, connection);
+    if (is_connection_idle(connection))
+        list_free_connection(stack, pool, connection);
     return true;
 }
 
 /* --- choosing a connection -------------------------------------------------------------------- */
 
-/* Returns whether other queries may be in the line with this one. A cancel of one may hit the next,
- * which is then sent again as if it had done nothing; but a procedure may have committed a part. */
-static bool may_share(const domi_pg_query *query)
+/* Returns whether other queries may be in one line with this query. A cancel of one may hit the
+ * next, which is then sent again as if it had done nothing; but a procedure may have committed a
+ * part of its work. */
+static bool may_share_line(const domi_pg_query *query)
 {
     if (query->job != DOMI_PG_QUERY)
         return false;
@@ -72,18 +76,19 @@ static bool may_share(const domi_pg_query *query)
     return strncasecmp(text, "CALL", 4) != 0 && strncasecmp(text, "DO", 2) != 0;
 }
 
-/* Returns whether a query may be added to the line of a connection. */
-static bool has_place(const domi_pg_pool *pool, const domi_pg_connection *connection)
+/* Returns whether a further query may be added to the line of a connection that is at work. */
+static bool has_line_place_for_query(const domi_pg_pool *pool, const domi_pg_connection *connection)
 {
     return connection->phase == DOMI_PG_READY && !connection->is_cancelled &&
            !connection->is_preparing && !connection->in_transaction &&
            connection->flow == DOMI_PG_NO_FLOW && connection->line.count != 0 &&
            connection->line.count < pool->settings.options.pipeline_max &&
-           may_share(connection->line.first);
+           may_share_line(connection->line.first);
 }
 
-/* Find the connection for a query. Returns NULL if the query has to wait. */
-static domi_pg_connection *pick_connection(domi_pg_pool *pool, const domi_pg_query *query)
+/* Find a connection for a query that is in no transaction. Returns NULL if the query has to
+ * wait. */
+static domi_pg_connection *pick_connection_for_query(domi_pg_pool *pool, const domi_pg_query *query)
 {
     domi_pg_connection *found = pool->free;
 
@@ -91,12 +96,12 @@ static domi_pg_connection *pick_connection(domi_pg_pool *pool, const domi_pg_que
         domi_pg_unlist_free(pool, found);
         return found;
     }
-    if (pool->settings.options.pipeline_max < 2 || !may_share(query) ||
+    if (pool->settings.options.pipeline_max < 2 || !may_share_line(query) ||
         pool->count < pool->settings.options.connections_max)
         return NULL;
     for (uint32_t slot = 0; slot < pool->settings.options.connections_max; slot++) {
         domi_pg_connection *each = pool->connections[slot];
-        if (each != NULL && has_place(pool, each) &&
+        if (each != NULL && has_line_place_for_query(pool, each) &&
             (found == NULL || each->line.count < found->line.count))
             found = each;
     }
@@ -105,8 +110,9 @@ static domi_pg_connection *pick_connection(domi_pg_pool *pool, const domi_pg_que
 
 /* --- making connections ----------------------------------------------------------------------- */
 
-/* Returns how many connects should be under way. */
-static uint32_t count_wanted(const domi_pg_pool *pool)
+/* Returns how many connects of the pool should be under way now, to give waiting queries a
+ * connection and to keep the least number of connections. */
+static uint32_t count_wanted_connects(const domi_pg_pool *pool)
 {
     const domus_sql_options *options = &pool->settings.options;
     uint32_t ready = pool->count - pool->connecting;
@@ -114,17 +120,18 @@ static uint32_t count_wanted(const domi_pg_pool *pool)
 
     if (ready < options->connections_min && wanted < options->connections_min - ready)
         wanted = options->connections_min - ready;
-    if (wanted == 0 && pool->down_since_ns != 0) /* one connect finds out when the server is back */
+    /* no query waits, but one connect is tried, so that the pool notices when the server is back */
+    if (wanted == 0 && pool->down_since_ns != 0)
         wanted = 1;
     if (wanted > options->connections_max - ready)
         wanted = options->connections_max - ready;
-    /* after a failure one connect finds out for all */
+    /* after a failed connect a single one is tried, which finds out for all */
     return pool->failures != 0 && wanted > 1 ? 1 : wanted;
 }
 
-static void connect_wanted(domus_stack *stack, domi_pg_pool *pool)
+static void begin_wanted_connects(domus_stack *stack, domi_pg_pool *pool)
 {
-    uint32_t wanted = count_wanted(pool);
+    uint32_t wanted = count_wanted_connects(pool);
 
     if (wanted > pool->connecting && domus_now_ns(stack) < pool->connect_ns) {
         domi_pg_look_at(stack, pool, pool->connect_ns);
@@ -147,16 +154,16 @@ bool domi_pg_is_down(domus_stack *stack, domi_pg_pool *pool)
 void domi_pg_do_serve(domus_stack *stack, domi_pg_pool *pool)
 {
     while (pool->waiting.first != NULL) {
-        domi_pg_connection *connection = pick_connection(pool, pool->waiting.first);
+        domi_pg_connection *connection = pick_connection_for_query(pool, pool->waiting.first);
         if (connection == NULL)
             break;
         if (domi_pg_run_waiting(stack, pool, connection))
             (void)domi_pg_settle(stack, pool, connection);
     }
-    connect_wanted(stack, pool);
+    begin_wanted_connects(stack, pool);
 }
 
-static void refuse_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+static void refuse_query_at_limits(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
 {
     domus_sql_error failure = domus_sql_error_make(
         -ENOBUFS, "",
@@ -171,7 +178,7 @@ static void refuse_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *
 
 void domi_pg_do_put(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
 {
-    domi_pg_connection *connection = pick_connection(pool, query);
+    domi_pg_connection *connection = pick_connection_for_query(pool, query);
 
     if (connection != NULL) {
         if (domi_pg_run(stack, pool, connection, query))
@@ -179,8 +186,8 @@ void domi_pg_do_put(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query
         return;
     }
     if (!domi_pg_has_room(pool, &pool->waiting, query) || domi_pg_is_down(stack, pool)) {
-        refuse_query(stack, pool, query);
-        connect_wanted(stack, pool);
+        refuse_query_at_limits(stack, pool, query);
+        begin_wanted_connects(stack, pool);
         return;
     }
     query->until_ns = domus_now_ns(stack) + pool->settings.options.wait_ns;
@@ -188,7 +195,7 @@ void domi_pg_do_put(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query
         query->until_ns = query->deadline_ns;
     domi_pg_look_at(stack, pool, query->until_ns);
     domi_pg_line_add(&pool->waiting, query);
-    connect_wanted(stack, pool);
+    begin_wanted_connects(stack, pool);
 }
 
 void domi_pg_close(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)

@@ -1,5 +1,5 @@
-/* Records of queries: made from the current ask, listed, and answered once. A few unused records
- * are kept, so that a query needs no allocation. */
+/* Records of queries: each is made from the current ask, stands in a list, and is answered once. A
+ * few unused records are kept, so that a query mostly needs no allocation. */
 #include "protocols/pg/pg.h"
 
 #include <stdlib.h>
@@ -14,7 +14,8 @@ domi_pg_query *domi_pg_query_new(domi_pg_pool *pool, domi_pg_job job)
     if (query != NULL) {
         pool->spare = query->next;
         pool->spares--;
-        /* members from `request` on are set before they are read, so they are not zeroed */
+        /* members of a record from `request` on are set before they are read, so they are not
+         * zeroed */
         memset(query, 0, offsetof(domi_pg_query, request));
     } else {
         query = malloc(sizeof *query);
@@ -81,7 +82,7 @@ int domi_pg_query_keep(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
     return 0;
 }
 
-static uint64_t count_bytes(const domi_pg_query *query)
+static uint64_t count_bytes_of_query(const domi_pg_query *query)
 {
     return (uint64_t)query->request.text.size + query->request.more.size;
 }
@@ -95,7 +96,7 @@ void domi_pg_line_add(domi_pg_line *line, domi_pg_query *query)
         line->first = query;
     line->last = query;
     line->count++;
-    line->bytes += count_bytes(query);
+    line->bytes += count_bytes_of_query(query);
 }
 
 void domi_pg_line_add_first(domi_pg_line *line, domi_pg_query *query)
@@ -105,7 +106,7 @@ void domi_pg_line_add_first(domi_pg_line *line, domi_pg_query *query)
     if (line->last == NULL)
         line->last = query;
     line->count++;
-    line->bytes += count_bytes(query);
+    line->bytes += count_bytes_of_query(query);
 }
 
 domi_pg_query *domi_pg_line_take(domi_pg_line *line)
@@ -118,7 +119,7 @@ domi_pg_query *domi_pg_line_take(domi_pg_line *line)
     if (line->first == NULL)
         line->last = NULL;
     line->count--;
-    line->bytes -= count_bytes(query);
+    line->bytes -= count_bytes_of_query(query);
     return query;
 }
 
@@ -135,8 +136,8 @@ void domi_pg_spoil(domi_pg_pool *pool, uint64_t transaction, const domus_sql_err
         connection->failure = *failure;
 }
 
-/* Record in its transaction that a query has failed. The server knows of the failures that it has
- * reported itself. */
+/* Record in a query's transaction that the query has failed, unless the server itself has reported
+ * the failure, and so knows of it. */
 static void record_failure_in_transaction(domi_pg_pool *pool, const domi_pg_query *query,
                                           const domus_sql_error *failure)
 {
@@ -144,7 +145,7 @@ static void record_failure_in_transaction(domi_pg_pool *pool, const domi_pg_quer
         domi_pg_spoil(pool, query->request.transaction, failure);
 }
 
-static void fail_transaction(domi_pg_pool *pool, const domi_pg_query *query, int error)
+static void fail_transaction_of_query(domi_pg_pool *pool, const domi_pg_query *query, int error)
 {
     if (query->request.transaction == 0)
         return;
@@ -153,8 +154,9 @@ static void fail_transaction(domi_pg_pool *pool, const domi_pg_query *query, int
     record_failure_in_transaction(pool, query, &failure);
 }
 
-/* Mark the ask of a query as answered. Returns false if it was answered before. */
-static bool end_ask(domi_pg_pool *pool, domi_pg_query *query)
+/* Mark the ask of a query as answered. Returns false if it was answered before, or if there is no
+ * ask. */
+static bool mark_ask_as_answered(domi_pg_pool *pool, domi_pg_query *query)
 {
     if (query->is_answered || query->job == DOMI_PG_ASIDE)
         return false;
@@ -168,11 +170,11 @@ int domi_pg_answer(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
 {
     /* It is no error if the asker has ended: its answer is dropped. But an asker whose deadline has
      * passed may continue its transaction. */
-    bool is_asked = end_ask(pool, query);
+    bool is_asked = mark_ask_as_answered(pool, query);
     int error = is_asked ? domus_kept_reply(stack, query->kept, type, payload) : -ENOENT;
 
     if (error != 0 && is_asked)
-        fail_transaction(pool, query, -ETIMEDOUT);
+        fail_transaction_of_query(pool, query, -ETIMEDOUT);
     if (error != 0 && type == &domus_sql_result_type) {
         domus_sql_result dropped = *(const domus_sql_result *)payload;
         type->release(&dropped);
@@ -182,8 +184,8 @@ int domi_pg_answer(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
 
 void domi_pg_fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, int error)
 {
-    fail_transaction(pool, query, error);
-    if (!end_ask(pool, query))
+    fail_transaction_of_query(pool, query, error);
+    if (!mark_ask_as_answered(pool, query))
         return;
     if (error == -ETIMEDOUT)
         pool->counted.timeouts++;
@@ -196,7 +198,7 @@ void domi_pg_fail_with(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *qu
                        const domus_sql_error *failure)
 {
     record_failure_in_transaction(pool, query, failure);
-    if (!end_ask(pool, query))
+    if (!mark_ask_as_answered(pool, query))
         return;
     if (failure->sqlstate[0] != '\0')
         pool->counted.errors++;

@@ -19,8 +19,9 @@ void domi_pg_pause(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *c
     domi_pg_unwatch(stack, pool, connection);
 }
 
-/* Continue to read from the server. Returns false if the connection is lost. */
-static bool resume_reading(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+/* Go on reading from the server after a pause. Returns false if the connection is lost. */
+static bool resume_reading_from_server(domus_stack *stack, domi_pg_pool *pool,
+                                       domi_pg_connection *connection)
 {
     domi_pg_query *first = connection->line.first;
 
@@ -33,7 +34,8 @@ static bool resume_reading(domus_stack *stack, domi_pg_pool *pool, domi_pg_conne
         domi_pg_lose(stack, pool, connection, "the socket cannot be watched");
         return false;
     }
-    return domi_pg_take(stack, pool, connection); /* libpq may have read more bytes already */
+    /* libpq may have read rows or bytes before the pause that were not taken yet */
+    return domi_pg_take(stack, pool, connection);
 }
 
 void domi_pg_flow_clear(domus_stack *stack, domi_pg_connection *connection)
@@ -78,24 +80,26 @@ bool domi_pg_do_drop_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connec
     query->is_dropped = query->is_answered = true;
     domus_sql_build_drop(&query->builder);
     if (is_over) {
-        /* no row reports the failure any more, so the commit must */
+        /* nobody reads these rows any more, so a failure in them has to make the commit fail */
         if (query->has_failed && connection->transaction != 0)
             domi_pg_spoil(pool, connection->transaction, &query->failure);
         query->has_failed = false;
         return domi_pg_finish(stack, pool, connection);
     }
-    /* A cancel would fail a transaction, so within one the rest is read and discarded. */
+    /* A cancel would fail the transaction, so within a transaction the rest of the rows is read and
+     * discarded. */
     if (!connection->in_transaction)
         domi_pg_cancel(stack, pool, connection);
-    if (is_in) { /* the server may have refused the copy already, and libpq have read the refusal */
+    /* the server may have refused the copy already, and libpq may have read the refusal */
+    if (is_in) {
         query->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
         domi_pg_look_at(stack, pool, query->until_ns);
         return domi_pg_take(stack, pool, connection);
     }
-    return !is_paused || resume_reading(stack, pool, connection);
+    return !is_paused || resume_reading_from_server(stack, pool, connection);
 }
 
-/* Find the connection of a flow. */
+/* Find the connection on which the rows or the copy with this number are read. */
 domi_pg_connection *domi_pg_find_flow(const domi_pg_pool *pool, uint64_t number)
 {
     uint32_t slot = (uint32_t)(number & 0xff);
@@ -110,8 +114,8 @@ domi_pg_connection *domi_pg_find_flow(const domi_pg_pool *pool, uint64_t number)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* Discard the rows that still come. A cancel would fail a transaction, so within one all of them
- * are read. */
+/* Discard the rows that the server still sends. A cancel would fail the transaction, so within a
+ * transaction all of them are read. */
 static void drop_remaining_rows(domus_stack *stack, domi_pg_pool *pool,
                                 domi_pg_connection *connection, domi_pg_query *query)
 {
@@ -120,16 +124,18 @@ static void drop_remaining_rows(domus_stack *stack, domi_pg_pool *pool,
         domi_pg_cancel(stack, pool, connection);
 }
 
-/* Let all further reads of these rows fail. */
-static void fail_rows(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                      domi_pg_query *query, int error, const char *words)
+/* Let this read and all later reads of these rows fail, with a text that says why. */
+static void fail_reads_of_rows(domus_stack *stack, domi_pg_pool *pool,
+                               domi_pg_connection *connection, domi_pg_query *query, int error,
+                               const char *words)
 {
     query->has_failed = true;
     query->failure = domus_sql_error_make(error, "", "%s", words);
     drop_remaining_rows(stack, pool, connection, query);
 }
 
-/* Answer the reader with the piece that was built. Returns whether there was a reader. */
+/* Answer the waiting reader with the piece of rows that was built. Returns whether there was a
+ * reader. */
 static bool send_piece_to_reader(domus_stack *stack, domi_pg_connection *connection,
                                  domi_pg_query *query, bool is_last)
 {
@@ -163,7 +169,8 @@ void domi_pg_rows_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     }
     int error = domi_pg_build(&query->builder, rows);
     if (error != 0) {
-        fail_rows(stack, pool, connection, query, error, "a row is larger than result_max");
+        fail_reads_of_rows(stack, pool, connection, query, error,
+                           "a row is larger than result_max");
         return;
     }
     if (domus_sql_built_size(&query->builder) < pool->settings.options.piece_size ||
@@ -172,7 +179,8 @@ void domi_pg_rows_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     if (!connection->has_reader)
         domi_pg_pause(stack, pool, connection);
     else if (!send_piece_to_reader(stack, connection, query, false))
-        fail_rows(stack, pool, connection, query, -EIO, "a piece was lost, its reader had ended");
+        fail_reads_of_rows(stack, pool, connection, query, -EIO,
+                           "a piece was lost, its reader had ended");
 }
 
 bool domi_pg_flow_end(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
@@ -226,7 +234,7 @@ int domi_pg_flow_read(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
         bool is_taken = connection->flow == DOMI_PG_FLOWS_ROWS
                             ? send_piece_to_reader(stack, connection, query, false)
                             : domi_pg_copy_give(stack, connection, query, false);
-        is_there = is_taken ? resume_reading(stack, pool, connection)
+        is_there = is_taken ? resume_reading_from_server(stack, pool, connection)
                             : domi_pg_drop_flow(stack, pool, connection, -EIO);
     }
     if (is_there)

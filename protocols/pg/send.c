@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Fail a query before anything of it was sent. */
+/* Fail a query that could not be sent at all. */
 static void fail_unsent_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
                               int error, const char *sqlstate, const char *words)
 {
@@ -28,9 +28,9 @@ bool domi_pg_flush(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *c
     return false;
 }
 
-/* Enter or leave the pipeline mode of libpq. The line must be empty if the mode changes. Returns
- * false on failure. */
-static bool set_pipeline(domi_pg_connection *connection, bool wanted)
+/* Enter or leave the pipeline mode of libpq, which is possible only while the connection's line is
+ * empty. Returns false if it fails. */
+static bool set_pipeline_mode(domi_pg_connection *connection, bool wanted)
 {
     if (connection->has_pipeline == wanted)
         return true;
@@ -40,12 +40,12 @@ static bool set_pipeline(domi_pg_connection *connection, bool wanted)
     return done == 1;
 }
 
-static bool send_command(domi_pg_connection *connection, const char *command)
+static bool send_command_of_pool(domi_pg_connection *connection, const char *command)
 {
     return PQsendQueryParams(connection->pg, command, 0, NULL, NULL, NULL, NULL, 0) == 1;
 }
 
-/* Send a command of the pool whose failure does no harm. */
+/* Send a command of the pool whose failure does no harm. Returns false if libpq fails. */
 static bool send_harmless_command(domi_pg_pool *pool, domi_pg_connection *connection,
                                   const char *command)
 {
@@ -56,23 +56,26 @@ static bool send_harmless_command(domi_pg_pool *pool, domi_pg_connection *connec
     aside->is_optional = true;
     aside->stage = DOMI_PG_RUNS;
     domi_pg_line_add(&connection->line, aside);
-    return send_command(connection, command) && PQpipelineSync(connection->pg) == 1;
+    return send_command_of_pool(connection, command) && PQpipelineSync(connection->pg) == 1;
 }
 
-/* Remove the statement that was used longest ago, if the connection has too many. */
-static bool evict_statement(domi_pg_pool *pool, domi_pg_connection *connection)
+/* Remove the prepared statement that was not used for longest, if the connection has too many. */
+static bool evict_oldest_statement(domi_pg_pool *pool, domi_pg_connection *connection)
 {
     domi_pg_statements *statements = &connection->statements;
     char command[64];
 
-    /* A failed transaction would refuse the command, and the statement would stay at the server. */
+    /* In a failed transaction the server would refuse the DEALLOCATE, and would keep the
+     * statement. */
     if (statements->count < pool->settings.options.statements_max ||
         PQtransactionStatus(connection->pg) == PQTRANS_INERROR)
         return true;
     domi_pg_statement *oldest = statements->oldest;
     for (const domi_pg_query *query = connection->line.first; query != NULL; query = query->next) {
         if (query->statement == oldest)
-            return true; /* the statement is in use, so the connection has one more for a while */
+            /* a query in the line uses the statement, so the connection has one statement too
+             * many for a while */
+            return true;
     }
     snprintf(command, sizeof command, "DEALLOCATE %s", oldest->name);
     if (!send_harmless_command(pool, connection, command))
@@ -84,7 +87,7 @@ static bool evict_statement(domi_pg_pool *pool, domi_pg_connection *connection)
 /* Ask the server once, before the first query, to check now and then whether its client is still
  * connected, unless it does so anyway. A server that hangs may miss a cancel, and would then run a
  * query long after its connection was closed. Servers that cannot check have no such setting. */
-static bool ask_to_check_client(domi_pg_pool *pool, domi_pg_connection *connection)
+static bool ask_server_to_check_client(domi_pg_pool *pool, domi_pg_connection *connection)
 {
     static const char command[] =
         "SELECT set_config('client_connection_check_interval', '" DOMI_PG_LOOKS_FOR_CLIENT
@@ -96,14 +99,15 @@ static bool ask_to_check_client(domi_pg_pool *pool, domi_pg_connection *connecti
     return send_harmless_command(pool, connection, command);
 }
 
-/* Send the preparation of a statement that is new to the connection, and add its query to the line,
- * which is done even if memory for the rest is short. */
-static bool send_prepare(domi_pg_pool *pool, domi_pg_connection *connection, domi_pg_query *query)
+/* Send the preparation of a statement that is new to the connection, and add its query to the line.
+ * It is added even if the rest fails for want of memory. */
+static bool send_preparation_of_statement(domi_pg_pool *pool, domi_pg_connection *connection,
+                                          domi_pg_query *query)
 {
     PGconn *pg = connection->pg;
 
-    bool has_room = evict_statement(pool, connection);
-    /* in the line the query is answered whatever fails from now on */
+    bool has_room = evict_oldest_statement(pool, connection);
+    /* once the query is in the line, it is answered even if this function fails */
     domi_pg_line_add(&connection->line, query);
     if (!has_room)
         return false;
@@ -120,10 +124,10 @@ static bool send_prepare(domi_pg_pool *pool, domi_pg_connection *connection, dom
            PQsendDescribePrepared(pg, statement->name) == 1 && PQpipelineSync(pg) == 1;
 }
 
-/* Queue a query with its values at libpq; the connection knows its statement, or the query has its
- * own text. */
-static bool queue_values(domi_pg_connection *connection, domi_pg_query *query,
-                         const domi_pg_parameters *parameters)
+/* Queue a query with its parameters at libpq. The connection has prepared its statement, or the
+ * query has a text of its own. */
+static bool queue_query_at_libpq(domi_pg_connection *connection, domi_pg_query *query,
+                                 const domi_pg_parameters *parameters)
 {
     const domi_pg_statement *statement = query->statement;
     PGconn *pg = connection->pg;
@@ -138,9 +142,9 @@ static bool queue_values(domi_pg_connection *connection, domi_pg_query *query,
     return queued == 1;
 }
 
-static bool send_plain(domi_pg_connection *connection, domi_pg_query *query)
+static bool send_script_outside_pipeline(domi_pg_connection *connection, domi_pg_query *query)
 {
-    return set_pipeline(connection, false) &&
+    return set_pipeline_mode(connection, false) &&
            PQsendQuery(connection->pg, domus_sql_request_text(&query->request)) == 1;
 }
 
@@ -158,7 +162,7 @@ void domi_pg_begin_first(domi_pg_connection *connection)
         (void)PQsetSingleRowMode(connection->pg);
 }
 
-/* Send what was added to the end of the line. Returns false if the connection is lost. */
+/* Send the query that was added to the end of the line. Returns false if the connection is lost. */
 static bool flush_or_lose_connection(domus_stack *stack, domi_pg_pool *pool,
                                      domi_pg_connection *connection, bool is_sent)
 {
@@ -171,8 +175,8 @@ static bool flush_or_lose_connection(domus_stack *stack, domi_pg_pool *pool,
     return domi_pg_flush(stack, pool, connection);
 }
 
-/* Set the time at which the query is cancelled. */
-static void set_time_limit(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+/* Set the time at which a query that was sent is cancelled. */
+static void set_time_limit_of_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
 {
     const domus_sql_statement *statement = query->request.statement;
     uint64_t timeout_ns = statement != NULL && statement->timeout_ns != 0
@@ -185,10 +189,10 @@ static void set_time_limit(domus_stack *stack, domi_pg_pool *pool, domi_pg_query
     domi_pg_look_at(stack, pool, query->until_ns);
 }
 
-/* Queue a query with its parameters, and add it to the line. Returns 0; 1 if the query was refused;
- * -EPIPE if libpq fails. */
-static int queue_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                       domi_pg_query *query)
+/* Queue a query with its parameters at libpq, and add it to the line. Returns 0; 1 if the query was
+ * refused; -EPIPE if libpq fails. */
+static int queue_query_with_parameters(domus_stack *stack, domi_pg_pool *pool,
+                                       domi_pg_connection *connection, domi_pg_query *query)
 {
     domi_pg_parameters parameters;
     int error = 0;
@@ -204,16 +208,17 @@ static int queue_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     else {
         query->stage = DOMI_PG_RUNS;
         domi_pg_line_add(&connection->line, query);
-        return queue_values(connection, query, &parameters) ? 0 : -EPIPE;
+        return queue_query_at_libpq(connection, query, &parameters) ? 0 : -EPIPE;
     }
     return 1;
 }
 
-/* Send a query with its parameters, which is not in the line yet. */
-static bool send_with_values(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                             domi_pg_query *query)
+/* Send a query that is not in the line yet, with its parameters. Returns false if the connection is
+ * lost. */
+static bool send_query_with_parameters(domus_stack *stack, domi_pg_pool *pool,
+                                       domi_pg_connection *connection, domi_pg_query *query)
 {
-    int error = queue_query(stack, pool, connection, query);
+    int error = queue_query_with_parameters(stack, pool, connection, query);
 
     if (error == 1)
         return connection->line.count == 0 || domi_pg_flush(stack, pool, connection);
@@ -229,19 +234,19 @@ bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *con
     bool is_sent;
 
     if (query->stage == DOMI_PG_WAITS)
-        set_time_limit(stack, pool, query);
+        set_time_limit_of_query(stack, pool, query);
     if (query->job == DOMI_PG_BEGIN)
         connection->in_transaction = true;
     if (is_plain || query->command != NULL) {
         query->stage = DOMI_PG_RUNS;
         domi_pg_line_add(&connection->line, query);
-        is_sent = is_plain ? send_plain(connection, query)
-                           : set_pipeline(connection, true) &&
-                                 send_command(connection, query->command) &&
+        is_sent = is_plain ? send_script_outside_pipeline(connection, query)
+                           : set_pipeline_mode(connection, true) &&
+                                 send_command_of_pool(connection, query->command) &&
                                  PQpipelineSync(connection->pg) == 1;
         return flush_or_lose_connection(stack, pool, connection, is_sent);
     }
-    if (!set_pipeline(connection, true) || !ask_to_check_client(pool, connection)) {
+    if (!set_pipeline_mode(connection, true) || !ask_server_to_check_client(pool, connection)) {
         domi_pg_line_add(&connection->line, query);
         return flush_or_lose_connection(stack, pool, connection, false);
     }
@@ -250,15 +255,15 @@ bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *con
             domi_pg_statement_find(&connection->statements, query->request.statement);
         if (query->statement == NULL)
             return flush_or_lose_connection(stack, pool, connection,
-                                            send_prepare(pool, connection, query));
+                                            send_preparation_of_statement(pool, connection, query));
     }
-    return send_with_values(stack, pool, connection, query);
+    return send_query_with_parameters(stack, pool, connection, query);
 }
 
 /* --- reads that leave together ---------------------------------------------------------------- */
 
-/* Find the statement of a waiting query that may share its sync with others, because it reads only
- * a little and the connection has its statement. Returns NULL if it may not. */
+/* Returns the prepared statement of a waiting query if the query may share its sync with others,
+ * because it reads only a little; otherwise NULL. */
 static domi_pg_statement *find_statement_to_share_sync(domi_pg_connection *connection,
                                                        const domi_pg_query *query)
 {
@@ -280,12 +285,12 @@ bool domi_pg_run_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
 
     if (statement == NULL)
         return domi_pg_run(stack, pool, connection, domi_pg_line_take(&pool->waiting));
-    int error = set_pipeline(connection, true) ? 0 : -EPIPE;
+    int error = set_pipeline_mode(connection, true) ? 0 : -EPIPE;
     for (uint32_t i = 0; error >= 0 && i < most && statement != NULL; i++) {
         domi_pg_query *query = domi_pg_line_take(&pool->waiting);
         query->statement = statement;
-        set_time_limit(stack, pool, query);
-        error = queue_query(stack, pool, connection, query);
+        set_time_limit_of_query(stack, pool, query);
+        error = queue_query_with_parameters(stack, pool, connection, query);
         if (error != 1) {
             query->is_joined = true;
             last = query;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copy the error text of libpq up to its first quotation mark: behind it comes a part of the url,
- * which may be a password. */
-static void copy_error_text(const char *words, char *error, size_t error_size)
+/* Copy the error text of libpq up to its first quotation mark, because a part of the url stands
+ * behind that, which may be a password. */
+static void copy_error_text_before_quote(const char *words, char *error, size_t error_size)
 {
     size_t size = words != NULL ? strcspn(words, "\"\n") : 0;
 
@@ -24,13 +24,13 @@ int domi_pg_check(const domus_sql_settings *settings, char *error, size_t error_
     PQconninfoOption *options = PQconninfoParse(settings->url, &words);
 
     if (options == NULL)
-        copy_error_text(words, error, error_size);
+        copy_error_text_before_quote(words, error, error_size);
     PQfreemem(words);
     PQconninfoFree(options);
     return options != NULL ? 0 : -EINVAL;
 }
 
-static void ignore_notice(void *context, const PGresult *notice)
+static void ignore_notice_of_server(void *context, const PGresult *notice)
 {
     (void)context, (void)notice;
 }
@@ -50,6 +50,6 @@ PGconn *domi_pg_open(const domus_sql_settings *settings)
              (unsigned long long)(settings->options.connect_timeout_ns / 1000000));
     PGconn *pg = PQconnectStartParams(keywords, values, 1);
     if (pg != NULL)
-        (void)PQsetNoticeReceiver(pg, ignore_notice, NULL);
+        (void)PQsetNoticeReceiver(pg, ignore_notice_of_server, NULL);
     return pg;
 }

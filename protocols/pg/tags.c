@@ -6,8 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
-/* Returns whether a text has "AND CHAIN", with spaces or comments between the words. */
-static bool has_chain(const char *text)
+/* Returns whether the text of a statement has "AND CHAIN", with spaces or comments between the
+ * words. */
+static bool has_and_chain(const char *text)
 {
     for (; (text = strcasestr(text, "AND")) != NULL; text += 3) {
         const char *next = domus_sql_skip_blanks(text + 3);
@@ -23,11 +24,12 @@ void domi_pg_note_tag(domi_pg_query *query, const char *tag)
 
     query->is_rollback = strcmp(tag, "ROLLBACK") == 0;
     query->is_begin = strcmp(tag, "BEGIN") == 0 || strcmp(tag, "START TRANSACTION") == 0;
-    /* a query of the pool itself, which may begin and end transactions */
+    /* this is a command of the pool itself, which may begin and end transactions */
     if (query->command != NULL || query->job >= DOMI_PG_LISTEN)
         return;
-    /* ROLLBACK is also the tag of ROLLBACK TO, which ends no transaction. */
-    query->has_ended |= strcmp(tag, "COMMIT") == 0 || strcmp(tag, "PREPARE TRANSACTION") == 0 ||
-                        (was_rollback && query->is_begin) ||
-                        (query->is_rollback && has_chain(domus_sql_request_text(&query->request)));
+    /* The server also answers ROLLBACK TO, which ends no transaction, with the tag ROLLBACK. */
+    query->has_ended |=
+        strcmp(tag, "COMMIT") == 0 || strcmp(tag, "PREPARE TRANSACTION") == 0 ||
+        (was_rollback && query->is_begin) ||
+        (query->is_rollback && has_and_chain(domus_sql_request_text(&query->request)));
 }

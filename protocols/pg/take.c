@@ -10,10 +10,11 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#define FREE_READS 8u    /* reads of one result whose bytes are not counted */
-#define LEAST_READ 8192u /* bytes that libpq takes at a time, at least, if they are there */
+#define FREE_READS 8u /* reads from the socket for one result whose bytes are not counted */
+/* bytes that libpq takes from a socket at a time, at least, if they are there */
+#define LEAST_READ 8192u
 
-static void record_failure(domi_pg_query *query, const PGresult *result)
+static void record_failure_of_result(domi_pg_query *query, const PGresult *result)
 {
     const char *place = PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
 
@@ -22,14 +23,14 @@ static void record_failure(domi_pg_query *query, const PGresult *result)
     query->has_failed = query->is_told = true;
     domi_pg_read_failure(result, &query->failure);
     const char *sqlstate = query->failure.sqlstate;
-    /* The statement is gone at the server (DISCARD, or another server behind a proxy), its name is
-     * used already, or its columns have changed since it was prepared. */
+    /* The statement is gone at the server (after DISCARD, or on another server behind a proxy), its
+     * name is used already, or its columns have changed since it was prepared. */
     query->is_stale = strcmp(sqlstate, "26000") == 0 || strcmp(sqlstate, "42P05") == 0 ||
                       (strcmp(sqlstate, "0A000") == 0 && place != NULL &&
                        strcmp(place, "RevalidateCachedQuery") == 0);
 }
 
-/* Fail a query by an error of the library; further results of it are discarded. */
+/* Fail a query by an error of this library; its further results are discarded. */
 static void fail_query_locally(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
                                int error, const char *words)
 {
@@ -40,8 +41,9 @@ static void fail_query_locally(domus_stack *stack, domi_pg_pool *pool, domi_pg_q
     domus_sql_build_drop(&query->builder);
 }
 
-/* Store the types that the server has described for a prepared statement. */
-static void store_description(domi_pg_query *query, const PGresult *result)
+/* Store the types of parameters and columns that the server has described for a prepared
+ * statement. */
+static void store_described_types(domi_pg_query *query, const PGresult *result)
 {
     domi_pg_statement *statement = query->statement;
     uint32_t params = (uint32_t)PQnparams(result);
@@ -55,8 +57,9 @@ static void store_description(domi_pg_query *query, const PGresult *result)
     statement->is_ready = params == statement->params;
 }
 
-static void handle_rows(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                        domi_pg_query *query, const PGresult *rows)
+static void handle_rows_of_result(domus_stack *stack, domi_pg_pool *pool,
+                                  domi_pg_connection *connection, domi_pg_query *query,
+                                  const PGresult *rows)
 {
     if (query->is_dropped || query->job == DOMI_PG_SCRIPT)
         return;
@@ -72,25 +75,27 @@ static void handle_rows(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
     if (error == 0)
         return;
     fail_query_locally(stack, pool, query, error, "the result is larger than result_max");
-    if (!connection->in_transaction) /* a cancel would fail the transaction */
+    /* within a transaction the rest is only discarded, because a cancel would fail the
+     * transaction */
+    if (!connection->in_transaction)
         domi_pg_cancel(stack, pool, connection);
 }
 
-/* Handle the result of a command that is done. */
+/* Handle a result without rows: a statement was prepared or described, or a command is done. */
 static void handle_done_command(domi_pg_query *query, PGresult *result)
 {
     if (query->stage == DOMI_PG_PREPARES) {
         if (++query->described == 2)
-            store_description(query, result);
+            store_described_types(query, result);
         return;
     }
     query->affected += domi_pg_affected(result);
     domi_pg_note_tag(query, PQcmdStatus(result));
 }
 
-/* Handle one result. Returns false if the connection is lost. */
-static bool handle_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                          PGresult *result)
+/* Handle one result for the first query of the line. Returns false if the connection is lost. */
+static bool handle_result_of_first_query(domus_stack *stack, domi_pg_pool *pool,
+                                         domi_pg_connection *connection, PGresult *result)
 {
     domi_pg_query *query = connection->line.first;
 
@@ -98,10 +103,10 @@ static bool handle_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_connec
     case PGRES_PIPELINE_SYNC:
         return domi_pg_finish(stack, pool, connection);
     case PGRES_SINGLE_TUPLE:
-        handle_rows(stack, pool, connection, query, result);
+        handle_rows_of_result(stack, pool, connection, query, result);
         return true;
     case PGRES_TUPLES_OK:
-        handle_rows(stack, pool, connection, query, result);
+        handle_rows_of_result(stack, pool, connection, query, result);
         handle_done_command(query, result);
         return true;
     case PGRES_COMMAND_OK:
@@ -112,7 +117,7 @@ static bool handle_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_connec
         query->is_skipped = !query->has_failed;
         return true;
     case PGRES_FATAL_ERROR:
-        record_failure(query, result);
+        record_failure_of_result(query, result);
         return true;
     case PGRES_COPY_IN:
     case PGRES_COPY_OUT:
@@ -123,7 +128,7 @@ static bool handle_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_connec
     }
 }
 
-/* Returns whether all results of a query without a sync have come. */
+/* Returns whether all results have come for a query that has no sync of its own. */
 static bool has_all_results_without_sync(const domi_pg_query *query)
 {
     return query->is_joined && query->has_result;
@@ -134,7 +139,9 @@ bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
     uint32_t nothing = 0;
 
     if (connection->line.first == NULL)
-        (void)PQisBusy(connection->pg); /* PQisBusy() parses notifications and the like */
+        /* called for its effect: PQisBusy() parses notifications and other messages that belong
+         * to no query */
+        (void)PQisBusy(connection->pg);
     while (connection->line.first != NULL && !connection->flow_is_paused &&
            !connection->flow_is_over) {
         if (connection->copies && !domi_pg_copy_take(stack, pool, connection))
@@ -148,7 +155,7 @@ bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
             connection->line.first->reads = 0;
             connection->line.first->read_bytes = 0;
             connection->line.first->has_result = true;
-            is_there = handle_result(stack, pool, connection, result);
+            is_there = handle_result_of_first_query(stack, pool, connection, result);
         } else if (!connection->has_pipeline ||
                    has_all_results_without_sync(connection->line.first))
             is_there = domi_pg_finish(stack, pool, connection);
@@ -165,7 +172,7 @@ bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
 
 /* --- the socket ------------------------------------------------------------------------------- */
 
-/* Returns how many bytes lie in a socket. */
+/* Returns how many bytes wait in a socket to be read. */
 static uint32_t count_bytes_in_socket(int fd)
 {
     int bytes = 0;
@@ -182,7 +189,7 @@ bool domi_pg_count_unasked(domi_pg_connection *connection, uint64_t bytes_max)
 /* Get the number of bytes that were read from a TCP socket so far. Bytes that come between the two
  * system calls make the number too large before a read and too small after it; it is below zero if
  * more have come than were ever read. */
-static bool count_consumed(int fd, bool is_before, int64_t *ret_bytes)
+static bool count_bytes_taken_from_tcp(int fd, bool is_before, int64_t *ret_bytes)
 {
     struct tcp_info info;
     socklen_t size = sizeof info;
@@ -198,44 +205,45 @@ static bool count_consumed(int fd, bool is_before, int64_t *ret_bytes)
 
 /* Let libpq read from the socket. Returns how many bytes it took: never too many, and too few only
  * if more bytes have come meanwhile. */
-static uint64_t read_counted(PGconn *pg, int *ret_done)
+static uint64_t read_and_count_bytes(PGconn *pg, int *ret_done)
 {
     int64_t from, to;
     int fd = PQsocket(pg);
-    bool tells = count_consumed(fd, true, &from);
+    bool tells = count_bytes_taken_from_tcp(fd, true, &from);
     uint32_t before = tells ? 0 : count_bytes_in_socket(fd);
 
     *ret_done = PQconsumeInput(pg);
     if (tells)
-        return count_consumed(fd, false, &to) && to > from ? (uint64_t)(to - from) : 0;
+        return count_bytes_taken_from_tcp(fd, false, &to) && to > from ? (uint64_t)(to - from) : 0;
     uint32_t after = count_bytes_in_socket(fd);
     uint32_t least = before < LEAST_READ ? before : LEAST_READ;
     return before > after && before - after > least ? before - after : least;
 }
 
-/* Read the bytes that have come, within bounds: libpq collects a row, or all rows of a result that
- * is expected to be small, and the server's form of a value may take twice its bytes here. Without
- * a query only few bytes may come. Returns false if the connection is lost. */
+/* Read the bytes that the server has sent, within bounds. Libpq collects a row, or all rows of a
+ * result that is expected to be small, and a value may need twice as many bytes in the server's
+ * form as here. While no query is under way, only few bytes may come. Returns false if the
+ * connection is lost. */
 static bool read_from_server(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     domi_pg_query *query = connection->line.first;
     int done;
 
     if (query == NULL) {
-        connection->unasked += read_counted(connection->pg, &done);
+        connection->unasked += read_and_count_bytes(connection->pg, &done);
     } else {
         connection->unasked = 0;
         if (++query->reads <= FREE_READS)
             done = PQconsumeInput(connection->pg);
         else
-            query->read_bytes += read_counted(connection->pg, &done);
+            query->read_bytes += read_and_count_bytes(connection->pg, &done);
     }
     if (done != 1) {
         domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
         return false;
     }
     uint64_t result_max = pool->settings.options.result_max;
-    /* One notification may be larger than result_max, and libpq reads several at a time. */
+    /* A single notification may be larger than result_max, and libpq reads several at a time. */
     uint64_t unasked_max = result_max > DOMI_PG_UNASKED ? result_max : DOMI_PG_UNASKED;
     if (query != NULL ? query->read_bytes / 2 <= result_max : connection->unasked <= unasked_max)
         return true;
@@ -245,7 +253,7 @@ static bool read_from_server(domus_stack *stack, domi_pg_pool *pool, domi_pg_con
     return false;
 }
 
-static domi_pg_connection *find_by_fd(const domi_pg_pool *pool, int fd)
+static domi_pg_connection *find_connection_by_fd(const domi_pg_pool *pool, int fd)
 {
     for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++) {
         if (pool->fds[slot] == fd)
@@ -258,7 +266,7 @@ int domi_pg_on_ready(domus_stack *stack, void *self, const void *payload)
 {
     domi_pg_pool *pool = self;
     const domus_ready *ready = payload;
-    domi_pg_connection *connection = find_by_fd(pool, ready->fd);
+    domi_pg_connection *connection = find_connection_by_fd(pool, ready->fd);
 
     if (connection == NULL)
         return 0;

@@ -1,5 +1,5 @@
 /* Transactions: each holds a connection, and its queries run one after the other. Its owner is
- * watched; if the owner ends, or does not use it for too long, it is rolled back. */
+ * watched. If the owner ends, or does not use the transaction for too long, it is rolled back. */
 #include "protocols/pg/pg.h"
 
 int domi_pg_on_begin(domus_stack *stack, void *self, const void *payload)
@@ -57,7 +57,8 @@ int domi_pg_on_abandon(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static void refuse_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, int error)
+static void refuse_query_in_transaction(domus_stack *stack, domi_pg_pool *pool,
+                                        domi_pg_query *query, int error)
 {
     domi_pg_fail(stack, pool, query, error);
     domi_pg_query_free(pool, query);
@@ -68,28 +69,30 @@ void domi_pg_put_inside(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *q
     domi_pg_connection *connection = domi_pg_find_transaction(pool, query->request.transaction);
 
     if (connection == NULL) {
-        refuse_query(stack, pool, query, query->request.transaction != 0 ? -ESTALE : -EINVAL);
+        refuse_query_in_transaction(stack, pool, query,
+                                    query->request.transaction != 0 ? -ESTALE : -EINVAL);
         return;
     }
     if (query->job != DOMI_PG_END && !domi_pg_has_room(pool, &connection->todo, query)) {
-        refuse_query(stack, pool, query, -ENOBUFS);
+        refuse_query_in_transaction(stack, pool, query, -ENOBUFS);
         return;
     }
     query->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
     if (query->deadline_ns != 0 && query->deadline_ns < query->until_ns)
         query->until_ns = query->deadline_ns;
     domi_pg_line_add(&connection->todo, query);
-    /* Rows that were not read to their end do not delay the end of their transaction. */
+    /* The end of a transaction does not wait for rows that were not read to their end; they are
+     * dropped. */
     bool is_there = query->job != DOMI_PG_END || connection->flow == DOMI_PG_NO_FLOW ||
                     domi_pg_drop_flow(stack, pool, connection, -ESTALE);
     if (is_there && domi_pg_settle(stack, pool, connection) && connection->todo.count != 0)
         domi_pg_look_at(stack, pool, connection->todo.first->until_ns);
 }
 
-/* Send a query of the transaction, or what is left to do after a failure. Returns false if the
- * connection is lost. */
-static bool run_inside(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                       domi_pg_query *query)
+/* Send a query of the transaction; after a failure only a rollback is sent, and other queries fail.
+ * Returns false if the connection is lost. */
+static bool send_query_in_transaction(domus_stack *stack, domi_pg_pool *pool,
+                                      domi_pg_connection *connection, domi_pg_query *query)
 {
     if (connection->is_spoiled && query->job != DOMI_PG_END) {
         const domus_sql_error failure = domus_sql_error_make(
@@ -106,7 +109,8 @@ static bool run_inside(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
 bool domi_pg_go_on(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     while (connection->line.count == 0 && connection->todo.first != NULL) {
-        if (!run_inside(stack, pool, connection, domi_pg_line_take(&connection->todo)))
+        if (!send_query_in_transaction(stack, pool, connection,
+                                       domi_pg_line_take(&connection->todo)))
             return false;
     }
     if (connection->line.count == 0) {
@@ -126,7 +130,7 @@ void domi_pg_has_begun(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     connection->failure.error = 0;
     connection->is_spoiled = false;
     if (query->is_answered || domi_pg_answer(stack, pool, query, &domus_sql_begun_type, &sql) != 0)
-        return; /* the asker is gone, so the transaction is rolled back */
+        return; /* the asker does not wait any more, so the transaction is rolled back */
     connection->transaction = sql.transaction;
     if (domi_pg_own(stack, connection, query->owner) != 0)
         domi_pg_abandon(stack, pool, connection);
@@ -140,7 +144,7 @@ void domi_pg_has_ended(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     domi_pg_query *left;
     connection->transaction = 0;
     while ((left = domi_pg_line_take(&connection->todo)) != NULL)
-        refuse_query(stack, pool, left, -ESTALE);
+        refuse_query_in_transaction(stack, pool, left, -ESTALE);
     domi_pg_disown(stack, connection);
     if (query->has_failed)
         domi_pg_fail_with(stack, pool, query, &query->failure);
@@ -160,12 +164,12 @@ void domi_pg_abandon(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
     connection->transaction = 0;
     domi_pg_disown(stack, connection);
     while ((query = domi_pg_line_take(&connection->todo)) != NULL)
-        refuse_query(stack, pool, query, -ESTALE);
+        refuse_query_in_transaction(stack, pool, query, -ESTALE);
     query = connection->line.first;
-    /* the end of the transaction was sent, and its answer is passed on */
+    /* the end of the transaction was sent already, and its answer is passed on */
     if (query == NULL || query->job == DOMI_PG_END)
         return;
-    /* a command of the pool may stand before the query */
+    /* a command of the pool may stand before the transaction's query in the line */
     for (; query != NULL; query = query->next) {
         domi_pg_fail(stack, pool, query, -ESTALE);
         query->is_dropped = true;
@@ -177,7 +181,7 @@ void domi_pg_abandon(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
 
 int domi_pg_own(domus_stack *stack, domi_pg_connection *connection, domus_address owner)
 {
-    /* an owner outside of the system cannot be watched */
+    /* an owner outside of the system, which has no house, cannot be watched */
     if (connection->has_owner || owner.house == NULL)
         return 0;
     int error = domus_watch_actor(stack, owner, &connection->owner_watch);

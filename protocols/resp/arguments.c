@@ -1,5 +1,6 @@
-/* Notes where the arguments of a command lie, and makes the request of them. The first few are
- * noted in the state; a command with more of them, or one that is gathered, has a table. */
+/* Notes where the arguments of a command lie, and makes the request from them. The first few
+ * arguments are noted in the state; a command with more of them, or one that is gathered, has a
+ * table. */
 #include "protocols/resp/resp.h"
 
 #include <errno.h>
@@ -11,18 +12,19 @@ _Static_assert(sizeof(((domi_resp_state *)0)->in.spans) == sizeof(((domus_resp_c
                "spans are copied as they are");
 _Static_assert(DOMUS_WINDOW_MAX <= 65536, "an offset in the window has 16 bits");
 
-/* Bytes of a command from which on it counts until it is released. Commands that are decoded
- * quickly have at most 8 arguments, which are so short that they do not. */
+/* Bytes of a command from which on it counts for the budget until it is released. Commands that are
+ * decoded quickly never count, because they have at most 8 arguments, which are short. */
 #define COUNTED_LEAST 4096u
 
-static void discharge_arguments(domi_resp_state *state)
+static void take_command_off_budget(domi_resp_state *state)
 {
     if (state->charged != 0)
         (void)domus_budget_charge(state->options.budget, &state->charged, 0);
 }
 
-/* Let `bytes` of the command that is taken count. */
-static int charge_arguments(domi_resp_state *state, uint64_t bytes)
+/* Let the command that is being received count `bytes` for the budget. If this fails, the command
+ * is forgotten. */
+static int charge_command_to_budget(domi_resp_state *state, uint64_t bytes)
 {
     int error = domus_budget_charge(state->options.budget, &state->charged, bytes);
 
@@ -33,7 +35,7 @@ static int charge_arguments(domi_resp_state *state, uint64_t bytes)
 
 void domi_resp_reset(domi_resp_state *state)
 {
-    discharge_arguments(state);
+    take_command_off_budget(state);
     domus_append_drop(&state->bytes);
     domus_append_drop(&state->table);
     state->gathering = state->tabled = false;
@@ -57,10 +59,10 @@ void domi_resp_limit(domi_resp_state *state, bool is_stranger)
 
 int domi_resp_charge(domi_resp_state *state)
 {
-    return charge_arguments(state, (uint64_t)state->bytes.room + state->table.room);
+    return charge_command_to_budget(state, (uint64_t)state->bytes.room + state->table.room);
 }
 
-static int add_to_table(domi_resp_state *state, uint32_t offset, uint32_t size)
+static int add_bytes_to_table(domi_resp_state *state, uint32_t offset, uint32_t size)
 {
     uint32_t span[2] = {offset, size};
 
@@ -72,7 +74,7 @@ int domi_resp_begin_table(domi_resp_state *state)
     int error = 0;
 
     for (uint32_t i = 0; i < state->have && error == 0; i++)
-        error = add_to_table(state, state->in.spans[i][0], state->in.spans[i][1]);
+        error = add_bytes_to_table(state, state->in.spans[i][0], state->in.spans[i][1]);
     state->tabled = true;
     return error;
 }
@@ -82,7 +84,7 @@ static int add_span_to_table(domi_resp_state *state, uint32_t offset, uint32_t s
     int error = state->tabled ? 0 : domi_resp_begin_table(state);
 
     if (error == 0)
-        error = add_to_table(state, offset, size);
+        error = add_bytes_to_table(state, offset, size);
     if (error == 0)
         state->have++;
     return error;
@@ -98,9 +100,9 @@ int domi_resp_add_span(domi_resp_state *state, uint32_t offset, uint32_t size)
     return 0;
 }
 
-/* Let a command that is whole, of `size` bytes, count until it is released. Returns 1 if it does; 0
- * if it is short, or there is no budget; -ENOMEM. */
-static int charge_whole(domi_resp_state *state, size_t size)
+/* Let a whole command of `size` bytes count for the budget until it is released. Returns 1 if it
+ * does; 0 if it is short, or there is no budget; -ENOMEM. */
+static int charge_whole_command(domi_resp_state *state, size_t size)
 {
     domi_resp_charge_note note = {.budget = state->options.budget};
 
@@ -108,7 +110,7 @@ static int charge_whole(domi_resp_state *state, size_t size)
         return 0;
     int error = state->tabled ? 0 : domi_resp_begin_table(state);
     if (error == 0)
-        error = charge_arguments(state, size + state->table.size);
+        error = charge_command_to_budget(state, size + state->table.size);
     note.bytes = state->charged;
     if (error == 0)
         error = domus_append(&state->table, &note, sizeof note);
@@ -117,7 +119,7 @@ static int charge_whole(domi_resp_state *state, size_t size)
 
 int domi_resp_make_command(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size)
 {
-    int counts = charge_whole(state, bytes != NULL ? size : state->bytes.size);
+    int counts = charge_whole_command(state, bytes != NULL ? size : state->bytes.size);
 
     if (counts < 0)
         return counts;
@@ -145,7 +147,9 @@ int domi_resp_make_command(domus_wire *wire, domi_resp_state *state, const char 
     command->count = state->have;
     command->version = state->version;
     command->counts = counts != 0;
-    state->charged = 0; /* what is gathered is long enough to count, so its release discharges it */
+    /* a gathered command is long enough to count, so from now on its release takes it off the
+     * budget */
+    state->charged = 0;
     state->gathering = state->tabled = false;
     state->at = state->count = state->have = 0;
     return 0;

@@ -7,11 +7,12 @@
 
 /* --- the common command ----------------------------------------------------------------------- */
 
-#define QUICK_LEAST 7 /* bytes of an argument of one byte; more than its head is read unseen */
+/* bytes of the shortest argument, which has one byte; so many bytes can be read without a check */
+#define QUICK_LEAST 7
 
-/* Read the head of an argument of at most 9999 bytes at `at`, where QUICK_LEAST bytes are. Returns
- * where its bytes begin; NULL when this is not such a head. */
-static inline const char *read_quick_head(const char *at, uint32_t *ret_length)
+/* Read the head of an argument of at most 9999 bytes at `at`, behind which there are at least
+ * QUICK_LEAST bytes. Returns where the argument's bytes begin; NULL when there is no such head. */
+static inline const char *read_head_of_short_argument(const char *at, uint32_t *ret_length)
 {
     uint32_t length = (unsigned char)at[1] - (uint32_t)'0';
     const char *end = at + 2;
@@ -28,9 +29,10 @@ static inline const char *read_quick_head(const char *at, uint32_t *ret_length)
     return end[0] == '\r' && end[1] == '\n' ? end + 2 : NULL;
 }
 
-/* Decode a command that is whole, and of few and short arguments. Returns the bytes used; 0 for any
+/* Decode a command that is whole, with few and short arguments. Returns the bytes used; 0 for any
  * other command, of which nothing is noted then; -ENOMEM. */
-static int decode_quickly(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size)
+static int decode_short_command(domus_wire *wire, domi_resp_state *state, const char *bytes,
+                                size_t size)
 {
     const char *at = bytes + 4;
     const char *last = bytes + size;
@@ -43,7 +45,7 @@ static int decode_quickly(domus_wire *wire, domi_resp_state *state, const char *
     for (uint32_t i = 0; i < count; i++) {
         if (last - at < QUICK_LEAST)
             return 0;
-        const char *argument = read_quick_head(at, &length);
+        const char *argument = read_head_of_short_argument(at, &length);
         if (argument == NULL || length > state->quick_max)
             return 0;
         if (length + 2 > (size_t)(last - argument))
@@ -66,8 +68,9 @@ static int decode_quickly(domus_wire *wire, domi_resp_state *state, const char *
 
 /* --- heads ------------------------------------------------------------------------------------ */
 
-/* Read the number of arguments. Returns the bytes used; 0: more are needed; or an error. */
-static int read_count(domi_resp_state *state, const char *bytes, size_t size)
+/* Read the number of a command's arguments. Returns the bytes used; 0 if more bytes are needed; or
+ * an error. */
+static int read_number_of_arguments(domi_resp_state *state, const char *bytes, size_t size)
 {
     int64_t count;
     int used = domi_resp_read_head(bytes, size, &count);
@@ -79,13 +82,15 @@ static int read_count(domi_resp_state *state, const char *bytes, size_t size)
     if (used > 0)
         state->count = count > 0 ? (uint32_t)count : 0;
     if (used > 0 && state->count == 0)
-        (void)domi_resp_next_id(state); /* a command of no words has no answer to be skipped */
+        /* a command without words gets no answer, so it uses up a skip of the next answer by
+         * CLIENT REPLY */
+        (void)domi_resp_next_id(state);
     return used;
 }
 
-/* Read the length of an argument, before which the command has `before` bytes. */
-static int read_length(domi_resp_state *state, const char *bytes, size_t size, uint32_t before,
-                       uint32_t *ret_length)
+/* Read the length of an argument, which is `before` bytes behind the start of the command. */
+static int read_length_of_argument(domi_resp_state *state, const char *bytes, size_t size,
+                                   uint32_t before, uint32_t *ret_length)
 {
     int64_t length;
 
@@ -110,7 +115,7 @@ static int read_length(domi_resp_state *state, const char *bytes, size_t size, u
 
 /* --- gathered commands ------------------------------------------------------------------------ */
 
-static int take_body(domi_resp_state *state, const char *bytes, size_t size)
+static int take_body_of_argument(domi_resp_state *state, const char *bytes, size_t size)
 {
     uint32_t piece = state->left < size ? state->left : (uint32_t)size;
     int error = piece != 0 ? domus_append(&state->bytes, bytes, piece) : 0;
@@ -123,10 +128,10 @@ static int take_body(domi_resp_state *state, const char *bytes, size_t size)
     return (int)piece;
 }
 
-static int take_head(domi_resp_state *state, const char *bytes, size_t size)
+static int take_head_of_argument(domi_resp_state *state, const char *bytes, size_t size)
 {
     uint32_t length = 0;
-    int used = read_length(state, bytes, size, state->bytes.size, &length);
+    int used = read_length_of_argument(state, bytes, size, state->bytes.size, &length);
 
     if (used <= 0)
         return used;
@@ -139,8 +144,9 @@ static int take_head(domi_resp_state *state, const char *bytes, size_t size)
     return used;
 }
 
-/* Returns 2, 0 or an error. */
-static int take_tail(domi_resp_state *state, const char *bytes, size_t size)
+/* Check the line end behind an argument's bytes. Returns 2; 0 if more bytes are needed; or an
+ * error. */
+static int check_line_end_of_argument(domi_resp_state *state, const char *bytes, size_t size)
 {
     if ((size > 0 && bytes[0] != '\r') || (size > 1 && bytes[1] != '\n'))
         return domi_resp_refuse(state, DOMI_RESP_LENGTH);
@@ -150,8 +156,9 @@ static int take_tail(domi_resp_state *state, const char *bytes, size_t size)
     return 2;
 }
 
-/* Take what is there of a command whose bytes are gathered. */
-static int gather_command(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size)
+/* Use the bytes that have come of a command whose bytes are being gathered. */
+static int gather_bytes_of_command(domus_wire *wire, domi_resp_state *state, const char *bytes,
+                                   size_t size)
 {
     size_t used = 0;
 
@@ -159,9 +166,9 @@ static int gather_command(domus_wire *wire, domi_resp_state *state, const char *
         const char *from = bytes + used;
         size_t there = size - used;
         uint8_t phase = state->phase;
-        int step = phase == DOMI_RESP_HEAD   ? take_head(state, from, there)
-                   : phase == DOMI_RESP_BODY ? take_body(state, from, there)
-                                             : take_tail(state, from, there);
+        int step = phase == DOMI_RESP_HEAD   ? take_head_of_argument(state, from, there)
+                   : phase == DOMI_RESP_BODY ? take_body_of_argument(state, from, there)
+                                             : check_line_end_of_argument(state, from, there);
         if (step < 0)
             return step;
         used += (size_t)step;
@@ -174,9 +181,10 @@ static int gather_command(domus_wire *wire, domi_resp_state *state, const char *
     return error != 0 ? error : (int)used;
 }
 
-/* Gather from now on: the bytes of the window that are parsed come first, so that the offsets of
- * the arguments in them stay right. */
-static int begin_to_gather(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size)
+/* Begin to gather the command. Its bytes in the window that are parsed come first, so that the
+ * offsets of the arguments in them stay right. */
+static int begin_to_gather_command(domus_wire *wire, domi_resp_state *state, const char *bytes,
+                                   size_t size)
 {
     uint32_t at = state->at;
     int error = state->tabled ? 0 : domi_resp_begin_table(state);
@@ -188,19 +196,19 @@ static int begin_to_gather(domus_wire *wire, domi_resp_state *state, const char 
         return error;
     state->gathering = true;
     state->phase = DOMI_RESP_HEAD;
-    int used = gather_command(wire, state, bytes + at, size - at);
+    int used = gather_bytes_of_command(wire, state, bytes + at, size - at);
     return used < 0 ? used : (int)at + used;
 }
 
 /* --- commands in the window ------------------------------------------------------------------- */
 
-/* An argument is not there yet, and ends `whole` bytes behind the start of the command, or (0) it
- * is not known where. */
+/* Wait for an argument that has not come as a whole, or begin to gather the command. The argument
+ * ends `whole` bytes behind the start of the command; 0: its end is not known. */
 static int wait_for_argument(domus_wire *wire, domi_resp_state *state, const char *bytes,
                              size_t size, uint64_t whole)
 {
     if (whole > DOMI_RESP_GATHER_LEAST || size == DOMUS_WINDOW_MAX)
-        return begin_to_gather(wire, state, bytes, size);
+        return begin_to_gather_command(wire, state, bytes, size);
     if (whole > size)
         domus_wire_need(wire, (size_t)whole);
     return 0;
@@ -211,11 +219,11 @@ static int decode_command(domus_wire *wire, domi_resp_state *state, const char *
     uint32_t length = 0;
 
     if (state->gathering)
-        return gather_command(wire, state, bytes, size);
+        return gather_bytes_of_command(wire, state, bytes, size);
     if (state->count == 0) {
         if (bytes[0] != '*')
             return domi_resp_decode_line(wire, state, bytes, size);
-        int used = read_count(state, bytes, size);
+        int used = read_number_of_arguments(state, bytes, size);
         if (used <= 0 || state->count == 0)
             return used;
         state->at = (uint32_t)used;
@@ -223,7 +231,7 @@ static int decode_command(domus_wire *wire, domi_resp_state *state, const char *
     while (state->have < state->count) {
         const char *from = bytes + state->at;
         size_t there = size - state->at;
-        int head = read_length(state, from, there, state->at, &length);
+        int head = read_length_of_argument(state, from, there, state->at, &length);
         if (head < 0)
             return head;
         if (head == 0)
@@ -249,6 +257,6 @@ int domi_resp_decode_command(domus_wire *wire, domi_resp_state *state, const cha
     int used = 0;
 
     if ((state->count | state->silence) == 0 && bytes[0] == '*' && size > 4)
-        used = decode_quickly(wire, state, bytes, size);
+        used = decode_short_command(wire, state, bytes, size);
     return used != 0 ? used : decode_command(wire, state, bytes, size);
 }

@@ -1,6 +1,6 @@
-/* Reads and writes doubles; see the header. printf(3) and strtod(3) go by the locale of the thread,
- * which is set to "C" for them. In the C library that is a constant, so it is neither made nor
- * freed, and a change of it costs a store. */
+/* Reads and writes doubles (double.h). printf(3) and strtod(3) use the locale of the thread, which
+ * is set to "C" for them. In the C library this locale is a constant, so it is neither made nor
+ * freed, and setting it costs a store. */
 #include "protocols/resp/double.h"
 
 #include <locale.h>
@@ -12,14 +12,14 @@
 #define DIGITS_LEAST 15
 #define DIGITS_MOST  17
 
-/* The locale that was set before. If there is none to be had, `made` is (locale_t)0, and nothing
- * was set. */
+/* The locale of the thread before it was set to "C". If "C" could not be made, `made` is
+ * (locale_t)0, and nothing was set. */
 typedef struct locale_before {
     locale_t made;
     locale_t before;
 } locale_before;
 
-static locale_before use_points(void)
+static locale_before use_c_locale_for_points(void)
 {
     locale_before locale = {.made = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
 
@@ -28,7 +28,7 @@ static locale_before use_points(void)
     return locale;
 }
 
-static void end_points(locale_before locale)
+static void end_use_of_c_locale(locale_before locale)
 {
     if (locale.made == (locale_t)0)
         return;
@@ -42,13 +42,13 @@ double domi_resp_read_double(const char *text, size_t size)
 
     memcpy(copy, text, size);
     copy[size] = '\0';
-    locale_before locale = use_points();
+    locale_before locale = use_c_locale_for_points();
     double value = strtod(copy, NULL);
-    end_points(locale);
+    end_use_of_c_locale(locale);
     return value;
 }
 
-static size_t write_digits(char text[DOMI_RESP_DOUBLE_MAX], double value)
+static size_t write_double_with_digits(char text[DOMI_RESP_DOUBLE_MAX], double value)
 {
     int size = 0;
 
@@ -66,8 +66,8 @@ size_t domi_resp_write_double(char text[DOMI_RESP_DOUBLE_MAX], double value)
         memcpy(text, "nan", 4);
         return 3;
     }
-    locale_before locale = use_points();
-    size_t size = write_digits(text, value);
-    end_points(locale);
+    locale_before locale = use_c_locale_for_points();
+    size_t size = write_double_with_digits(text, value);
+    end_use_of_c_locale(locale);
     return size;
 }

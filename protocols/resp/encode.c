@@ -1,12 +1,13 @@
-/* Encodes replies and commands. */
+/* Encodes replies and changes of a server, and commands of a client. */
 #include "protocols/resp/number.h"
 #include "protocols/resp/resp.h"
 
 #include <errno.h>
 
-#define COPIED_MAX 2048u /* bytes of a bulk string up to which it is copied */
+/* bytes of a bulk string up to which it is copied; a longer one is sent from where it lies */
+#define COPIED_MAX 2048u
 
-static inline int put_bulk(domus_wire *wire, const char *data, uint32_t size)
+static inline int put_bulk_string(domus_wire *wire, const char *data, uint32_t size)
 {
     char *begin = domus_wire_room(wire, size + DOMI_RESP_HEAD_MAX + 2);
 
@@ -22,22 +23,22 @@ static inline int put_bulk(domus_wire *wire, const char *data, uint32_t size)
     return 0;
 }
 
-static int put_head(domus_wire *wire, char mark, uint64_t number)
+static int put_head_of_value(domus_wire *wire, char mark, uint64_t number)
 {
     char head[DOMI_RESP_HEAD_MAX];
 
     return domus_wire_append(wire, head, (size_t)(domi_resp_put_head(head, mark, number) - head));
 }
 
-static int put_long_slice(domus_wire *wire, domus_slice slice)
+static int put_long_slice_uncopied(domus_wire *wire, domus_slice slice)
 {
-    int error = put_head(wire, '$', slice.size);
+    int error = put_head_of_value(wire, '$', slice.size);
     if (error == 0)
         error = domus_wire_append_slice(wire, slice);
     return error != 0 ? error : domus_wire_append(wire, "\r\n", 2);
 }
 
-static int put_integer(domus_wire *wire, int64_t value)
+static int put_integer_reply(domus_wire *wire, int64_t value)
 {
     char *begin = domus_wire_room(wire, DOMI_RESP_HEAD_MAX);
 
@@ -52,14 +53,14 @@ static int put_integer(domus_wire *wire, int64_t value)
     return 0;
 }
 
-static inline int put_slice(domus_wire *wire, domus_slice slice)
+static inline int put_slice_as_bulk(domus_wire *wire, domus_slice slice)
 {
-    return slice.size <= COPIED_MAX ? put_bulk(wire, domus_slice_data(slice), slice.size)
-                                    : put_long_slice(wire, slice);
+    return slice.size <= COPIED_MAX ? put_bulk_string(wire, domus_slice_data(slice), slice.size)
+                                    : put_long_slice_uncopied(wire, slice);
 }
 
-/* Append a line, in which line ends become spaces. */
-static int put_line(domus_wire *wire, char mark, const char *text, size_t size)
+/* Append a line of RESP with its mark; line ends in its text become spaces. */
+static int put_line_with_mark(domus_wire *wire, char mark, const char *text, size_t size)
 {
     if (size > DOMUS_WINDOW_MAX - 3)
         return -EMSGSIZE;
@@ -78,7 +79,7 @@ static int put_line(domus_wire *wire, char mark, const char *text, size_t size)
 
 /* --- replies ---------------------------------------------------------------------------------- */
 
-static int put_downgraded(domus_wire *wire, domus_slice bytes)
+static int put_reply_in_resp_2(domus_wire *wire, domus_slice bytes)
 {
     domus_appender to = {0};
     domus_slice made;
@@ -96,7 +97,8 @@ static int put_downgraded(domus_wire *wire, domus_slice bytes)
     return error;
 }
 
-static int put_reply(domus_wire *wire, uint8_t version, const domus_resp_reply *reply)
+static int put_reply_in_version_of_peer(domus_wire *wire, uint8_t version,
+                                        const domus_resp_reply *reply)
 {
     domus_slice bytes = reply->bytes;
 
@@ -105,15 +107,15 @@ static int put_reply(domus_wire *wire, uint8_t version, const domus_resp_reply *
     if (version == 3 || reply->form == DOMUS_RESP_EXACT)
         return domus_wire_append_slice(wire, bytes);
     if (reply->form != DOMUS_RESP_PUSHED)
-        return put_downgraded(wire, bytes);
+        return put_reply_in_resp_2(wire, bytes);
     bytes.offset++;
     bytes.size--;
     int error = domus_wire_append(wire, "*", 1);
     return error != 0 ? error : domus_wire_append_slice(wire, bytes);
 }
 
-static int put_change(domus_wire *wire, domi_resp_state *state, uint64_t id,
-                      const domus_resp_change *change)
+static int take_over_and_answer_change(domus_wire *wire, domi_resp_state *state, uint64_t id,
+                                       const domus_resp_change *change)
 {
     uint8_t version = change->version != 0 ? (uint8_t)change->version : state->version;
     uint8_t silence = change->answering == DOMUS_RESP_SILENT  ? DOMI_RESP_SILENT
@@ -124,11 +126,11 @@ static int put_change(domus_wire *wire, domi_resp_state *state, uint64_t id,
 
     if (change->version > 3 || change->version == 1)
         return -EINVAL;
-    int error = is_sent ? put_reply(wire, version, &change->reply) : 0;
+    int error = is_sent ? put_reply_in_version_of_peer(wire, version, &change->reply) : 0;
     if (error != 0)
         return error;
     state->version = version;
-    /* a further skip changes nothing while all answers are silenced */
+    /* if all answers are silenced already, skipping the next one changes nothing */
     if (change->answering != DOMUS_RESP_AS_BEFORE &&
         (silence != DOMI_RESP_SKIPS || state->silence != DOMI_RESP_SILENT))
         state->silence = silence;
@@ -144,34 +146,34 @@ int domi_resp_encode(domus_wire *wire, domi_resp_state *state, uint64_t id, cons
         type != &domus_resp_change_type)
         return 0;
     if (type == &domus_slice_type)
-        return put_slice(wire, *(const domus_slice *)payload);
+        return put_slice_as_bulk(wire, *(const domus_slice *)payload);
     if (type == &domus_resp_ok_type)
         return domus_wire_append(wire, "+OK\r\n", 5);
     if (type == &domus_resp_short_type) {
         const domus_resp_short *text = payload;
-        return text->size <= DOMUS_RESP_SHORT_MAX ? put_bulk(wire, text->bytes, text->size)
+        return text->size <= DOMUS_RESP_SHORT_MAX ? put_bulk_string(wire, text->bytes, text->size)
                                                   : -EINVAL;
     }
     if (type == &domus_resp_integer_type)
-        return put_integer(wire, ((const domus_resp_integer *)payload)->value);
+        return put_integer_reply(wire, ((const domus_resp_integer *)payload)->value);
     if (type == &domus_resp_null_type)
         return state->version == 3 ? domus_wire_append(wire, "_\r\n", 3)
                                    : domus_wire_append(wire, "$-1\r\n", 5);
     if (type == &domus_resp_reply_type || type == &domus_resp_push_type)
-        return put_reply(wire, state->version, payload);
+        return put_reply_in_version_of_peer(wire, state->version, payload);
     if (type == &domus_resp_null_array_type)
         return state->version == 3 ? domus_wire_append(wire, "_\r\n", 3)
                                    : domus_wire_append(wire, "*-1\r\n", 5);
     if (type == &domus_resp_simple_type) {
         const char *text = ((const domus_resp_simple *)payload)->text;
-        return put_line(wire, '+', text, strlen(text));
+        return put_line_with_mark(wire, '+', text, strlen(text));
     }
     if (type == &domus_resp_error_type) {
         const char *text = ((const domus_resp_error *)payload)->text;
-        return put_line(wire, '-', text, strnlen(text, sizeof(domus_resp_error)));
+        return put_line_with_mark(wire, '-', text, strnlen(text, sizeof(domus_resp_error)));
     }
     if (type == &domus_resp_change_type)
-        return put_change(wire, state, id, payload);
+        return take_over_and_answer_change(wire, state, id, payload);
     return -EOPNOTSUPP;
 }
 
@@ -181,9 +183,9 @@ int domi_resp_encode_command(domus_wire *wire, const domus_resp_command *command
 {
     if (command->count == 0)
         return -EINVAL;
-    int error = put_head(wire, '*', command->count);
+    int error = put_head_of_value(wire, '*', command->count);
     for (uint32_t i = 0; i < command->count && error == 0; i++)
-        error = put_slice(wire, domus_resp_argument(command, i));
+        error = put_slice_as_bulk(wire, domus_resp_argument(command, i));
     return error;
 }
 

@@ -1,4 +1,5 @@
-/* Errors: why bytes are refused, and the answers that the peer gets instead. */
+/* Failures of RESP: why the bytes of a peer are refused, and the errors that the peer gets as
+ * answers. */
 #include "protocols/resp/resp.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@ int domi_resp_refuse(domi_resp_state *state, domi_resp_wrong wrong)
     return -EPROTO;
 }
 
-static int fail_bytes(domus_wire *wire, const domi_resp_state *state, int error)
+static int answer_wrong_bytes(domus_wire *wire, const domi_resp_state *state, int error)
 {
     static const char *const texts[DOMI_RESP_WRONGS] = {
         [DOMI_RESP_COUNT] = "invalid multibulk length",
@@ -30,7 +31,7 @@ static int fail_bytes(domus_wire *wire, const domi_resp_state *state, int error)
     if (texts[state->wrong] != NULL)
         return domus_wire_append_text(wire, "-ERR Protocol error: %s\r\n", texts[state->wrong]);
     if (error == -EPIPE)
-        return 0; /* the peer ended within a command, and expects nothing */
+        return 0; /* the peer has ended within a command, so it expects no answer */
     return error == -ENOMEM ? domus_wire_append_text(wire, "-OOM out of memory\r\n") : error;
 }
 
@@ -40,7 +41,7 @@ int domi_resp_fail(domus_wire *wire, domi_resp_state *state, uint64_t id, const 
     if (state->options.role != DOMUS_ROLE_SERVER)
         return error;
     if (request == NULL)
-        return state->silence == DOMI_RESP_HEARD ? fail_bytes(wire, state, error) : 0;
+        return state->silence == DOMI_RESP_HEARD ? answer_wrong_bytes(wire, state, error) : 0;
     if (id == DOMI_RESP_UNHEARD)
         return 0;
     switch (-error) {
@@ -54,7 +55,7 @@ int domi_resp_fail(domus_wire *wire, domi_resp_state *state, uint64_t id, const 
         return domus_wire_append_text(wire, "-ERR timed out\r\n");
     case EMSGSIZE:
         return domus_wire_append_text(wire, "-ERR the command or its answer is too large\r\n");
-    case EHOSTDOWN: /* the words of Redis' clusters, after which clients try again */
+    case EHOSTDOWN: /* the word that Redis' clusters use, after which clients try again */
         return domus_wire_append_text(
             wire, "-CLUSTERDOWN the node that has to answer cannot be reached\r\n");
     case ESTALE:

@@ -11,21 +11,21 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Bytes that end a word outside of quotes. */
-static bool ends_word(char c)
+/* Returns whether a byte ends a word outside of quotes. */
+static bool is_end_of_word(char c)
 {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-static int add_word(domi_resp_state *state, size_t offset, size_t size)
+static int note_word_as_argument(domi_resp_state *state, size_t offset, size_t size)
 {
     if (state->have == state->options.arguments_max)
         return domi_resp_refuse(state, DOMI_RESP_COUNT);
     return domi_resp_add_span(state, (uint32_t)offset, (uint32_t)size);
 }
 
-/* Divide a line without quotes where it lies. */
-static int divide_plain_line(domi_resp_state *state, const char *line, size_t size)
+/* Divide a line without quotes into words, which are used where they lie. */
+static int divide_plain_line_into_words(domi_resp_state *state, const char *line, size_t size)
 {
     for (size_t i = 0;;) {
         while (i < size && is_space(line[i]))
@@ -33,15 +33,15 @@ static int divide_plain_line(domi_resp_state *state, const char *line, size_t si
         if (i == size)
             return 0;
         size_t begin = i;
-        while (i < size && !ends_word(line[i]))
+        while (i < size && !is_end_of_word(line[i]))
             i++;
-        int error = add_word(state, begin, i - begin);
+        int error = note_word_as_argument(state, begin, i - begin);
         if (error != 0)
             return error;
     }
 }
 
-static int hex_value_of(char c)
+static int value_of_hex_digit(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -50,11 +50,12 @@ static int hex_value_of(char c)
 }
 
 /* Read what stands behind a backslash in double quotes, and write the byte that it means. Returns
- * the bytes that were read. */
+ * how many bytes were read. */
 static size_t unescape_byte(const char *from, size_t size, char *ret_byte)
 {
-    if (from[0] == 'x' && size >= 3 && hex_value_of(from[1]) >= 0 && hex_value_of(from[2]) >= 0) {
-        *ret_byte = (char)(hex_value_of(from[1]) * 16 + hex_value_of(from[2]));
+    if (from[0] == 'x' && size >= 3 && value_of_hex_digit(from[1]) >= 0 &&
+        value_of_hex_digit(from[2]) >= 0) {
+        *ret_byte = (char)(value_of_hex_digit(from[1]) * 16 + value_of_hex_digit(from[2]));
         return 3;
     }
     switch (from[0]) {
@@ -79,8 +80,8 @@ static size_t unescape_byte(const char *from, size_t size, char *ret_byte)
     return 1;
 }
 
-/* Read from behind a quote to the same quote, and write the bytes between. Returns the bytes that
- * were read; 0 when there is no second quote. */
+/* Read from behind a quote to the next quote of the same kind, and write the bytes between them.
+ * Returns how many bytes were read; 0 when there is no second quote. */
 static size_t unquote_text(const char *from, size_t size, char quote, char *to, size_t *written)
 {
     for (size_t i = 0; i < size;) {
@@ -97,13 +98,13 @@ static size_t unquote_text(const char *from, size_t size, char quote, char *to, 
 }
 
 /* Write one word, which begins at line[*at], behind `*written` bytes. A word ends with its first
- * quoted part, behind which there is a space or the end. */
-static int read_word(domi_resp_state *state, const char *line, size_t size, size_t *at, char *to,
-                     size_t *written)
+ * quoted part, which must be followed by a space or the end of the line. */
+static int read_word_with_quotes(domi_resp_state *state, const char *line, size_t size, size_t *at,
+                                 char *to, size_t *written)
 {
     size_t i = *at;
 
-    while (i < size && !ends_word(line[i])) {
+    while (i < size && !is_end_of_word(line[i])) {
         char byte = line[i++];
         if (byte != '"' && byte != '\'') {
             to[(*written)++] = byte;
@@ -119,9 +120,9 @@ static int read_word(domi_resp_state *state, const char *line, size_t size, size
     return 0;
 }
 
-/* Divide a line with quotes: its words are gathered, because they may be other bytes than those of
- * the line. They are never longer. */
-static int divide_quoted(domi_resp_state *state, const char *line, size_t size)
+/* Divide a line with quotes into words. The words are gathered, because their bytes may differ from
+ * those of the line; they are never longer. */
+static int divide_quoted_line_into_words(domi_resp_state *state, const char *line, size_t size)
 {
     size_t written = 0;
 
@@ -135,9 +136,9 @@ static int divide_quoted(domi_resp_state *state, const char *line, size_t size)
         if (i == size)
             break;
         size_t begin = written;
-        int error = read_word(state, line, size, &i, to, &written);
+        int error = read_word_with_quotes(state, line, size, &i, to, &written);
         if (error == 0)
-            error = add_word(state, begin, written - begin);
+            error = note_word_as_argument(state, begin, written - begin);
         if (error != 0)
             return error;
     }
@@ -153,19 +154,21 @@ int domi_resp_decode_line(domus_wire *wire, domi_resp_state *state, const char *
     if (used > state->options.inline_max + 1u || (end == NULL && size == DOMUS_WINDOW_MAX))
         return domi_resp_refuse(state, DOMI_RESP_LINE);
     if (end == NULL) {
-        state->at = (uint32_t)size; /* no end in these */
+        /* these bytes have no line end, so they need not be searched again */
+        state->at = (uint32_t)size;
         return 0;
     }
     size_t length = used - 1;
     if (length != 0 && bytes[length - 1] == '\r')
         length--;
     bool quoted = memchr(bytes, '"', length) != NULL || memchr(bytes, '\'', length) != NULL;
-    int error =
-        quoted ? divide_quoted(state, bytes, length) : divide_plain_line(state, bytes, length);
+    int error = quoted ? divide_quoted_line_into_words(state, bytes, length)
+                       : divide_plain_line_into_words(state, bytes, length);
     if (error == 0 && state->have != 0)
         error = domi_resp_make_command(wire, state, quoted ? NULL : bytes, used);
     else if (error == 0)
-        (void)domi_resp_next_id(state); /* an empty line has no answer to be skipped */
+        /* an empty line gets no answer, so it uses up a skip of the next answer by CLIENT REPLY */
+        (void)domi_resp_next_id(state);
     if (error != 0)
         return error;
     state->at = 0;

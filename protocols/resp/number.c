@@ -1,12 +1,12 @@
-/* Reads numbers strictly: a sign other than '-', a leading zero and "-0" are wrong, as
- * for redis-server. */
+/* Reads the numbers of RESP strictly, as redis-server does: a sign other than '-', a leading zero,
+ * and "-0" are wrong. */
 #include "protocols/resp/number.h"
 
 #include <errno.h>
 
-/* Read the digits of a number up to the first byte that is none. Returns how many bytes they and
- * the sign take; -EPROTO when they cannot become a number any more. */
-static int read_digits(const char *text, size_t size, int64_t *ret_number)
+/* Read the digits of a number up to the first byte that is no digit. Returns how many bytes the
+ * digits and the sign take; -EPROTO when they cannot become a valid number any more. */
+static int read_digits_of_number(const char *text, size_t size, int64_t *ret_number)
 {
     bool negative = size != 0 && text[0] == '-';
     size_t begin = negative ? 1 : 0;
@@ -43,14 +43,14 @@ char *domi_resp_put_long_number(char *to, uint64_t number)
 
 bool domi_resp_is_number(const char *text, size_t size, int64_t *ret_number)
 {
-    int used = size != 0 ? read_digits(text, size, ret_number) : -EPROTO;
+    int used = size != 0 ? read_digits_of_number(text, size, ret_number) : -EPROTO;
 
     return used > 0 && (size_t)used == size && text[size - 1] != '-';
 }
 
 int domi_resp_read_long_head(const char *bytes, size_t size, int64_t *ret_number)
 {
-    int used = read_digits(bytes + 1, size - 1, ret_number);
+    int used = read_digits_of_number(bytes + 1, size - 1, ret_number);
 
     if (used < 0)
         return used;

@@ -1,4 +1,4 @@
-/* Numbers in decimal digits, as RESP writes them: no plus sign, no leading zeros. */
+/* Numbers as RESP writes them: decimal digits, no plus sign, no leading zeros. */
 #ifndef DOMI_PROTOCOLS_RESP_NUMBER_H
 #define DOMI_PROTOCOLS_RESP_NUMBER_H
 
@@ -6,13 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_RESP_DIGITS_MAX 20 /* characters of a number, with its sign */
-#define DOMI_RESP_HEAD_MAX   23 /* bytes of a mark, a number and the end of the line */
+#define DOMI_RESP_DIGITS_MAX 20 /* characters of a number with its sign, at most */
+/* bytes of a head, at most: a mark, a number, and the end of the line */
+#define DOMI_RESP_HEAD_MAX 23
 
-/* Put a number of any length, as domi_resp_put_number() does. */
+/* Write a number of several digits at `to`, as domi_resp_put_number() does. */
 char *domi_resp_put_long_number(char *to, uint64_t number);
 
-/* Write a number, and return where it ends. */
+/* Write a number at `to`. Returns where it ends. */
 static inline char *domi_resp_put_number(char *to, uint64_t number)
 {
     if (number < 10) {
@@ -35,7 +36,8 @@ static inline char *domi_resp_put_integer(char *to, int64_t number)
     return domi_resp_put_number(to, 0 - (uint64_t)number);
 }
 
-/* Write a mark, a number and the end of the line: at most DOMI_RESP_HEAD_MAX bytes. */
+/* Write a head, which is a mark, a number and the end of the line, at `to`: at most
+ * DOMI_RESP_HEAD_MAX bytes. Returns where it ends. */
 static inline char *domi_resp_put_head(char *to, char mark, uint64_t number)
 {
     *to++ = mark;
@@ -45,14 +47,15 @@ static inline char *domi_resp_put_head(char *to, char mark, uint64_t number)
     return to;
 }
 
-/* Read a number that `size` bytes at `text` are, all of them. Returns whether they are one. */
+/* Read a number that takes all of the `size` bytes at `text`. Returns whether these bytes are a
+ * number. */
 bool domi_resp_is_number(const char *text, size_t size, int64_t *ret_number);
 
-/* Read a head with a number of any length, as domi_resp_read_head() does. */
+/* Read a head whose number may have any length, as domi_resp_read_head() does. */
 int domi_resp_read_long_head(const char *bytes, size_t size, int64_t *ret_number);
 
-/* Read the number behind the mark at `bytes`, and the end of its line. Returns the bytes of mark,
- * number and end; 0 when more are needed; -EPROTO when they are wrong. */
+/* Read a head: the mark at `bytes`, the number behind it, and the end of the line. Returns the
+ * bytes of the head; 0 when more bytes are needed; -EPROTO when it is wrong. */
 static inline int domi_resp_read_head(const char *bytes, size_t size, int64_t *ret_number)
 {
     if (size >= 5) {

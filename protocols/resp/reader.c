@@ -1,10 +1,10 @@
-/* Reads the values of a reply one by one. */
+/* Reads the values of a reply of RESP one by one. */
 #include "protocols/resp/double.h"
 #include "protocols/resp/scan.h"
 
 #include <errno.h>
 
-static bool has_line(domus_resp_kind kind)
+static bool is_kind_of_line(domus_resp_kind kind)
 {
     return kind == DOMUS_RESP_SIMPLE || kind == DOMUS_RESP_ERROR || kind == DOMUS_RESP_INTEGER ||
            kind == DOMUS_RESP_DOUBLE || kind == DOMUS_RESP_BIG_NUMBER;
@@ -23,14 +23,16 @@ int domus_resp_read(domus_resp_reader *reader, domus_resp_value *ret_value)
         return -EPROTO;
     domus_resp_value value = {.kind = item.kind, .count = item.count, .integer = item.integer};
     value.text = (domus_slice){reader->bytes.page, reader->bytes.offset + reader->at, 0};
-    if (has_line(item.kind)) {
+    if (is_kind_of_line(item.kind)) {
         value.text.offset += 1;
         value.text.size = item.line;
     } else if (item.body != 0) {
         const char *end = bytes + head + item.body;
         if (end[-2] != '\r' || end[-1] != '\n')
             return -EPROTO;
-        uint32_t format = item.kind == DOMUS_RESP_VERBATIM ? 4 : 0; /* "txt:" */
+        /* the bytes of a verbatim string begin with its format, such as "txt:", which is left
+         * out */
+        uint32_t format = item.kind == DOMUS_RESP_VERBATIM ? 4 : 0;
         value.text.offset += (uint32_t)head + format;
         value.text.size = item.body - 2 - format;
     }

@@ -7,13 +7,13 @@
 
 _Static_assert(DOMUS_RESP_NESTING_MAX <= 32, "attributes are bits of a word");
 
-static int refuse_reply(domi_resp_state *state)
+static int refuse_too_long_reply(domi_resp_state *state)
 {
     return domi_resp_refuse(state, DOMI_RESP_SIZE);
 }
 
-/* A value is whole. Returns whether the reply is. */
-static bool end_value(domi_resp_state *state)
+/* Note that a value of the reply is whole. Returns whether the whole reply is. */
+static bool note_whole_value_of_reply(domi_resp_state *state)
 {
     while (state->in.open.depth != 0) {
         uint32_t top = state->in.open.depth - 1;
@@ -21,13 +21,14 @@ static bool end_value(domi_resp_state *state)
             return false;
         state->in.open.depth = top;
         if ((state->in.open.attributes >> top & 1) != 0)
-            return false; /* the value that it belongs to follows */
+            return false; /* an attribute is followed by the value that it belongs to */
     }
     return true;
 }
 
-/* Begin a value of `item`. Returns 1 when the reply is whole with it, 0, or an error. */
-static int begin_value(domi_resp_state *state, const domi_resp_item *item)
+/* Begin the value of a reply whose head is `item`. Returns 1 when the reply is whole with it; 0
+ * when it is not; or an error. */
+static int begin_value_of_reply(domi_resp_state *state, const domi_resp_item *item)
 {
     uint32_t depth = state->in.open.depth;
     bool is_attribute = item->kind == DOMUS_RESP_ATTRIBUTE;
@@ -40,7 +41,7 @@ static int begin_value(domi_resp_state *state, const domi_resp_item *item)
         state->form = DOMUS_RESP_ONLY_3;
     if (item->count != 0) {
         if (depth == state->options.nesting_max)
-            return refuse_reply(state);
+            return refuse_too_long_reply(state);
         state->in.open.rest[depth] = item->count;
         state->in.open.attributes &= ~(UINT32_C(1) << depth);
         state->in.open.attributes |= (uint32_t)is_attribute << depth;
@@ -52,11 +53,12 @@ static int begin_value(domi_resp_state *state, const domi_resp_item *item)
         domi_resp_bound(state, state->at + item->body);
         return 0;
     }
-    return !is_attribute && end_value(state) ? 1 : 0;
+    return !is_attribute && note_whole_value_of_reply(state) ? 1 : 0;
 }
 
-/* Pass over what is there of a bulk string. Returns 1 when the reply is whole, 0, or an error. */
-static int pass_body(domi_resp_state *state, const char *bytes, size_t size)
+/* Pass over the bytes that have come of a bulk string. Returns 1 when the reply is whole; 0 when it
+ * is not; or an error. */
+static int pass_over_bulk_string(domi_resp_state *state, const char *bytes, size_t size)
 {
     while (state->left != 0 && state->at < size) {
         uint32_t there = (uint32_t)size - state->at;
@@ -70,10 +72,10 @@ static int pass_body(domi_resp_state *state, const char *bytes, size_t size)
         state->at += there;
         state->left -= there;
     }
-    return state->left == 0 && end_value(state) ? 1 : 0;
+    return state->left == 0 && note_whole_value_of_reply(state) ? 1 : 0;
 }
 
-static bool is_too_long(const domi_resp_state *state, const domi_resp_item *item)
+static bool is_reply_too_long(const domi_resp_state *state, const domi_resp_item *item)
 {
     uint64_t all = (uint64_t)state->bytes.size + state->at + item->body;
 
@@ -81,14 +83,15 @@ static bool is_too_long(const domi_resp_state *state, const domi_resp_item *item
            (item->body != 0 && item->body - 2 > state->options.bulk_max);
 }
 
-/* Look on from `at`. Returns 1 when the reply is whole, 0 when more is needed, or an error. */
+/* Look at the reply's bytes from `at` on. Returns 1 when the reply is whole; 0 when more bytes are
+ * needed; or an error. */
 static int scan_reply(domi_resp_state *state, const char *bytes, size_t size)
 {
     domi_resp_item item;
 
     for (;;) {
         if (state->left != 0) {
-            int result = pass_body(state, bytes, size);
+            int result = pass_over_bulk_string(state, bytes, size);
             if (result != 0 || state->left != 0)
                 return result;
         }
@@ -99,21 +102,22 @@ static int scan_reply(domi_resp_state *state, const char *bytes, size_t size)
         if (used < 0)
             return used;
         if (used == 0) {
-            state->in.open.looked = (uint32_t)size - state->at - 1; /* the last may be '\r' */
+            /* the last byte may be the '\r' of a line end, so it is looked at again */
+            state->in.open.looked = (uint32_t)size - state->at - 1;
             return 0;
         }
         state->in.open.looked = 0;
         state->at += (uint32_t)used;
-        if (is_too_long(state, &item))
-            return refuse_reply(state);
-        int result = begin_value(state, &item);
+        if (is_reply_too_long(state, &item))
+            return refuse_too_long_reply(state);
+        int result = begin_value_of_reply(state, &item);
         if (result != 0)
             return result;
     }
 }
 
-/* Move what was looked at to the bytes that are gathered. */
-static int gather_reply(domi_resp_state *state, const char *bytes)
+/* Move the bytes of the reply that were looked at to the gathered ones. */
+static int gather_scanned_bytes_of_reply(domi_resp_state *state, const char *bytes)
 {
     uint32_t at = state->at;
 
@@ -125,24 +129,24 @@ static int gather_reply(domi_resp_state *state, const char *bytes)
     return error != 0 ? error : (int)at;
 }
 
-static domus_resp_reply *make_reply(domus_wire *wire, const domi_resp_state *state)
+static domus_resp_reply *make_message_of_reply(domus_wire *wire, const domi_resp_state *state)
 {
     return state->is_push || state->options.role == DOMUS_ROLE_PEER
                ? domus_wire_notice(wire, &domus_resp_push_type)
                : domus_wire_answer(wire, &domus_resp_reply_type, DOMUS_NO_ID);
 }
 
-/* Make the message of the reply, which ends at `at`. Returns the bytes used, or an error. */
-static int end_reply(domus_wire *wire, domi_resp_state *state, const char *bytes)
+/* Make the message of a whole reply, which ends at `at`. Returns the bytes used, or an error. */
+static int end_whole_reply(domus_wire *wire, domi_resp_state *state, const char *bytes)
 {
     uint32_t used = state->at;
 
     if (state->gathering) {
-        int error = gather_reply(state, bytes);
+        int error = gather_scanned_bytes_of_reply(state, bytes);
         if (error < 0)
             return error;
     }
-    domus_resp_reply *reply = make_reply(wire, state);
+    domus_resp_reply *reply = make_message_of_reply(wire, state);
     if (reply == NULL)
         return -ENOMEM;
     if (!state->gathering) {
@@ -165,10 +169,10 @@ int domi_resp_decode_reply(domus_wire *wire, domi_resp_state *state, const char 
     if (result < 0)
         return result;
     if (result == 1)
-        return end_reply(wire, state, bytes);
+        return end_whole_reply(wire, state, bytes);
     uint64_t whole = (uint64_t)state->at + state->left;
     if (state->gathering || whole > DOMI_RESP_GATHER_LEAST || size == DOMUS_WINDOW_MAX)
-        return gather_reply(state, bytes);
+        return gather_scanned_bytes_of_reply(state, bytes);
     if (whole > size)
         domus_wire_need(wire, (size_t)whole);
     return 0;

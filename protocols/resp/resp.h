@@ -8,83 +8,88 @@
 
 #include <domus/resp.h>
 
-/* A message that is not whole, and of which more bytes than this are announced, is gathered. It
- * is a quarter of the window, so a connection keeps no more than that for a message that may
- * never be whole. */
+/* A message of which a part has not come, and of which more bytes than this are announced, is
+ * gathered. The bound is a quarter of the window, so a connection keeps no more than that for a
+ * message that may never be whole. */
 #define DOMI_RESP_GATHER_LEAST (DOMUS_WINDOW_MAX / 4)
 
-/* Why the peer's bytes are no RESP. The texts are in fail.c. */
+/* Mistakes in a peer's bytes by which they are no RESP. The texts for people are in fail.c. */
 typedef enum domi_resp_wrong {
     DOMI_RESP_RIGHT,
-    DOMI_RESP_COUNT,  /* the number of arguments */
-    DOMI_RESP_LENGTH, /* the length of a bulk string, or what ends it */
-    DOMI_RESP_MARK,   /* an argument begins with another byte than '$' */
-    DOMI_RESP_LINE,   /* a line that is too long */
+    DOMI_RESP_COUNT,  /* wrong: the number of a command's arguments */
+    DOMI_RESP_LENGTH, /* wrong: the length of a bulk string, or the line end behind it */
+    DOMI_RESP_MARK,   /* wrong: an argument begins with another byte than '$' */
+    DOMI_RESP_LINE,   /* wrong: a command that is a line is too long */
     DOMI_RESP_QUOTES,
-    DOMI_RESP_SIZE,            /* a message that is too long */
-    DOMI_RESP_STRANGERS_COUNT, /* too many arguments for a peer that has not authenticated */
+    DOMI_RESP_SIZE,            /* wrong: the message is too long */
+    DOMI_RESP_STRANGERS_COUNT, /* wrong: too many arguments of a peer that has not authenticated */
     DOMI_RESP_STRANGERS_LENGTH,
     DOMI_RESP_WRONGS
 } domi_resp_wrong;
 
 typedef enum domi_resp_phase {
-    DOMI_RESP_HEAD, /* of an argument */
+    DOMI_RESP_HEAD, /* the head of an argument is being gathered */
     DOMI_RESP_BODY,
     DOMI_RESP_TAIL,
 } domi_resp_phase;
 
-/* Answers that CLIENT REPLY has silenced. */
+/* Which answers the peer has silenced by CLIENT REPLY. */
 typedef enum domi_resp_silence {
     DOMI_RESP_HEARD,
-    DOMI_RESP_SILENT, /* all answers */
-    DOMI_RESP_SKIPS,  /* the answer to the next command */
+    DOMI_RESP_SILENT, /* all answers are silenced, until CLIENT REPLY ON */
+    DOMI_RESP_SKIPS,  /* only the answer to the next command is silenced */
 } domi_resp_silence;
 
-/* The id of a request whose answer is not sent. Answers are encoded in any order, so whether one is
- * sent is decided when its request is decoded. */
+/* The id of a request whose answer is silenced. Answers are encoded in any order, so whether an
+ * answer is sent is decided when its request is decoded. */
 #define DOMI_RESP_UNHEARD (DOMUS_NO_ID - 1)
 
 typedef struct domi_resp_state {
-    domus_resp_options options; /* with the defaults filled in */
-    uint32_t arguments_max;     /* the bound for this peer now; strangers have smaller ones */
+    domus_resp_options options; /* the options of the stage, with the defaults filled in */
+    /* arguments of a command, at most; strangers, who have not authenticated, have a lower limit */
+    uint32_t arguments_max;
     uint32_t bulk_max;
-    uint32_t quick_max; /* bytes of an argument that may be decoded quickly */
+    uint32_t quick_max; /* bytes of an argument up to which a command may be decoded quickly */
     bool is_stranger;
-    uint8_t silence;      /* domi_resp_silence */
-    uint8_t version;      /* the version of RESP in which the peer is answered */
-    uint8_t wrong;        /* domi_resp_wrong */
-    char got;             /* the byte that came in place of '$' */
-    bool gathering;       /* the bytes up to here are in `bytes` */
-    uint8_t phase;        /* the part of an argument that is being gathered: domi_resp_phase */
-    uint8_t form;         /* the form of the reply so far: domus_resp_form */
-    bool is_push;         /* the reply is a push */
-    bool tabled;          /* the arguments are in `table`, not in `spans` */
-    uint32_t at;          /* bytes of the window that are parsed */
-    uint32_t count;       /* arguments that were announced; 0: the head has not come */
-    uint32_t have;        /* arguments that are parsed */
-    uint32_t left;        /* bytes of a bulk string that have not come */
-    domus_appender bytes; /* the bytes that were gathered */
-    domus_appender table; /* pairs of uint32_t: offset and size of each argument */
-    uint64_t charged;     /* bytes of `bytes` and `table` that the budget counts */
+    uint8_t silence;      /* domi_resp_silence: which answers the peer has silenced */
+    uint8_t version;      /* the version of RESP in which this peer is answered */
+    uint8_t wrong;        /* domi_resp_wrong: what is wrong with the peer's bytes */
+    char got;             /* the byte that has come in place of '$', for the error's text */
+    bool gathering;       /* the current message is gathered: its bytes up to `at` are in `bytes` */
+    uint8_t phase;        /* domi_resp_phase: the part of an argument that is being gathered */
+    uint8_t form;         /* domus_resp_form: the form of the reply so far */
+    bool is_push;         /* the current reply is a push */
+    bool tabled;          /* the arguments are noted in `table`, and not in `spans` */
+    uint32_t at;          /* bytes of the window that are parsed already */
+    uint32_t count;       /* arguments that the command has announced; 0: its head has not come */
+    uint32_t have;        /* arguments of the command that are parsed */
+    uint32_t left;        /* bytes of the current bulk string that have not come */
+    domus_appender bytes; /* the bytes of the current message that were gathered */
+    domus_appender table; /* for each argument a pair of uint32_t: its offset and its size */
+    uint64_t charged;     /* bytes by which `bytes` and `table` count for the budget */
     union {
-        uint16_t spans[DOMUS_RESP_SPANS][2]; /* of a command */
-        struct {                             /* of a reply */
+        /* for a command: offset and size of its first arguments */
+        uint16_t spans[DOMUS_RESP_SPANS][2];
+        struct { /* for a reply: the values that are open */
             uint32_t depth;
-            uint32_t attributes;                   /* bit i: the value at depth i is an attribute */
-            uint32_t looked;                       /* bytes of a line that have no end in them */
-            uint64_t rest[DOMUS_RESP_NESTING_MAX]; /* values that are missing at each depth */
+            /* bit i is set if the value that is open at depth i is an attribute */
+            uint32_t attributes;
+            uint32_t looked; /* bytes of the current line that were searched for its end */
+            /* for each depth, the number of values that have not come */
+            uint64_t rest[DOMUS_RESP_NESTING_MAX];
         } open;
     } in;
 } domi_resp_state;
 
-/* Count what is gathered now on the budget, if there is one. Returns 0; -ENOMEM when that is more
- * than it has: then nothing is gathered any more. */
+/* Let what is gathered now count for the budget, if there is one. Returns 0; -ENOMEM when the
+ * budget has no room: then the message is forgotten. */
 int domi_resp_charge(domi_resp_state *state);
 
-/* Bound the commands of a stranger, or of a known peer. */
+/* Set the limits for the commands of a peer that is a stranger, or has authenticated. */
 void domi_resp_limit(domi_resp_state *state, bool is_stranger);
 
-/* The id of the request that is made now. */
+/* Returns the id for the request that is being decoded: DOMI_RESP_UNHEARD if its answer is
+ * silenced. A skip of one answer is used up by this. */
 static inline uint64_t domi_resp_next_id(domi_resp_state *state)
 {
     uint64_t id = state->silence != DOMI_RESP_HEARD ? DOMI_RESP_UNHEARD : DOMUS_NO_ID;
@@ -94,42 +99,43 @@ static inline uint64_t domi_resp_next_id(domi_resp_state *state)
     return id;
 }
 
-/* A command that counts has this behind the spans of its table. */
+/* How much a command counts for which budget; it stands behind the spans in the command's table. */
 typedef struct domi_resp_charge_note {
     domus_budget *budget;
     uint64_t bytes;
 } domi_resp_charge_note;
 
-/* Note why the bytes are wrong. Returns -EPROTO. */
+/* Note what is wrong with the peer's bytes. Returns -EPROTO. */
 int domi_resp_refuse(domi_resp_state *state, domi_resp_wrong wrong);
 
 /* --- decode ----------------------------------------------------------------------------------- */
 
-/* `decode` of a server (command.c) and of a client (reply.c). */
+/* The function `decode` of the stage, for a server (command.c) and for a client (reply.c). */
 int domi_resp_decode_command(domus_wire *wire, domi_resp_state *state, const char *bytes,
                              size_t size);
 int domi_resp_decode_reply(domus_wire *wire, domi_resp_state *state, const char *bytes,
                            size_t size);
 
-/* Decode a command that is a line (line.c). */
+/* Decode a command that is a line, as a person types it (line.c). */
 int domi_resp_decode_line(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size);
 
-/* Forget the message that was begun (arguments.c). */
+/* Forget the message that has begun to come (arguments.c). */
 void domi_resp_reset(domi_resp_state *state);
 
-/* Move the arguments that are noted to the table. Returns 0; -ENOMEM. */
+/* Move the arguments that are noted in `spans` to the table. Returns 0; -ENOMEM. */
 int domi_resp_begin_table(domi_resp_state *state);
 
-/* Note the next argument. Returns 0; -ENOMEM. */
+/* Note where the next argument of a command lies. Returns 0; -ENOMEM. */
 int domi_resp_add_span(domi_resp_state *state, uint32_t offset, uint32_t size);
 
-/* Make the request of the arguments that were noted, which lie in `size` bytes at `bytes`, or if
- * `bytes` is NULL in those gathered. Returns 0; -ENOMEM. */
+/* Make the request from the arguments that were noted. They lie in the `size` bytes at `bytes`, or,
+ * if `bytes` is NULL, in the gathered bytes. Returns 0; -ENOMEM. */
 int domi_resp_make_command(domus_wire *wire, domi_resp_state *state, const char *bytes,
                            size_t size);
 
-/* Bound what is gathered to what is announced, `more` bytes, if this at least doubles it: then the
- * page ends with the bytes, and is not copied more often than it would be otherwise. */
+/* Bound the gathered bytes to those that are announced, which are `more`, if this at least doubles
+ * them. Then the page ends with the message's bytes, and is not copied more often than it would be
+ * otherwise. */
 static inline void domi_resp_bound(domi_resp_state *state, uint32_t more)
 {
     state->bytes.size_max =
@@ -142,8 +148,8 @@ int domi_resp_encode(domus_wire *wire, domi_resp_state *state, uint64_t id, cons
                      const void *payload);
 int domi_resp_encode_command(domus_wire *wire, const domus_resp_command *command);
 
-/* Append to `to` what RESP 2 says instead of the values in `bytes`. Returns 0; -EINVAL when they
- * are wrong; -ENOMEM. */
+/* Append to `to` how RESP 2 says the values in `bytes`. Returns 0; -EINVAL when these are no
+ * values; -ENOMEM. */
 int domi_resp_downgrade(domus_slice bytes, domus_appender *to);
 
 int domi_resp_fail(domus_wire *wire, domi_resp_state *state, uint64_t id, const domus_type *request,

@@ -7,8 +7,9 @@
 
 #include <errno.h>
 
-/* Find the end of the line. Returns the bytes of the line with its end; 0; -EPROTO. */
-static int read_line(const char *bytes, size_t size, size_t looked)
+/* Find the end of a line. Returns the bytes of the line with its end; 0 if the end has not come;
+ * -EPROTO. */
+static int read_line_of_value(const char *bytes, size_t size, size_t looked)
 {
     const char *end = memchr(bytes + looked, '\r', size - looked);
 
@@ -22,8 +23,8 @@ static int read_line(const char *bytes, size_t size, size_t looked)
     return end[1] == '\n' ? (int)length + 2 : -EPROTO;
 }
 
-/* Whether the text may be a double, as strtod(3) reads it. */
-static bool is_double(const char *text, size_t size)
+/* Returns whether a text may be a double, as strtod(3) reads it. */
+static bool is_text_of_double(const char *text, size_t size)
 {
     static const char marks[] = {'.', 'e', 'E', '+', '-'};
     size_t sign = size != 0 && (text[0] == '-' || text[0] == '+');
@@ -41,7 +42,7 @@ static bool is_double(const char *text, size_t size)
     return digit && size <= 63;
 }
 
-static bool is_big_number(const char *text, size_t size)
+static bool is_text_of_big_number(const char *text, size_t size)
 {
     size_t i = size != 0 && text[0] == '-';
 
@@ -54,8 +55,8 @@ static bool is_big_number(const char *text, size_t size)
     return true;
 }
 
-/* Check the text of a value that is a line. */
-static bool is_right_line(const char *text, domi_resp_item *item)
+/* Returns whether the text of a value that is a line fits the value's kind. */
+static bool does_line_fit_kind(const char *text, domi_resp_item *item)
 {
     switch (item->kind) {
     case DOMUS_RESP_INTEGER:
@@ -64,9 +65,9 @@ static bool is_right_line(const char *text, domi_resp_item *item)
         item->integer = item->line == 1 && text[0] == 't';
         return item->line == 1 && (text[0] == 't' || text[0] == 'f');
     case DOMUS_RESP_DOUBLE:
-        return is_double(text, item->line);
+        return is_text_of_double(text, item->line);
     case DOMUS_RESP_BIG_NUMBER:
-        return is_big_number(text, item->line);
+        return is_text_of_big_number(text, item->line);
     case DOMUS_RESP_NULL:
         return item->line == 0;
     default:
@@ -74,8 +75,8 @@ static bool is_right_line(const char *text, domi_resp_item *item)
     }
 }
 
-/* Read a head that is a length or a count. */
-static int scan_length(const char *bytes, size_t size, domi_resp_item *item)
+/* Read a head whose line is a length or a count. Returns as domi_resp_scan(). */
+static int scan_head_with_length(const char *bytes, size_t size, domi_resp_item *item)
 {
     int64_t number;
     int used = domi_resp_read_head(bytes, size, &number);
@@ -118,16 +119,16 @@ int domi_resp_scan(const char *bytes, size_t size, size_t looked, domi_resp_item
     case '>':
     case '|':
         ret_item->only_3 = true;
-        return scan_length(bytes, size, ret_item);
+        return scan_head_with_length(bytes, size, ret_item);
     case '$':
     case '*':
-        return scan_length(bytes, size, ret_item);
+        return scan_head_with_length(bytes, size, ret_item);
     default:
         return -EPROTO;
     }
-    int used = read_line(bytes, size, looked);
+    int used = read_line_of_value(bytes, size, looked);
     if (used <= 0)
         return used;
     ret_item->line = (uint32_t)used - 3;
-    return is_right_line(bytes + 1, ret_item) ? used : -EPROTO;
+    return does_line_fit_kind(bytes + 1, ret_item) ? used : -EPROTO;
 }

@@ -1,4 +1,4 @@
-/* The stage: its table of functions, and its options. */
+/* The stage of the RESP protocol: its table of functions, and its options. */
 #include "protocols/resp/resp.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #define ARGUMENTS_DEFAULT (UINT32_C(1024) * 1024)
 #define INLINE_DEFAULT    (DOMUS_WINDOW_MAX - 1)
 
-static int check_resp(const void *options_)
+static int check_resp_options(const void *options_)
 {
     const domus_resp_options *options = options_;
 
@@ -23,7 +23,7 @@ static int check_resp(const void *options_)
     return options->message_max != 0 && options->message_max < DOMUS_WINDOW_MAX ? -EINVAL : 0;
 }
 
-static int open_resp(domus_wire *wire, void *state_, const void *options)
+static int open_resp_stage(domus_wire *wire, void *state_, const void *options)
 {
     domi_resp_state *state = state_;
     domus_resp_options *limits = &state->options;
@@ -46,7 +46,7 @@ static int open_resp(domus_wire *wire, void *state_, const void *options)
     return 0;
 }
 
-static int decode_resp(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_resp_bytes(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     domi_resp_state *state = state_;
 
@@ -55,7 +55,7 @@ static int decode_resp(domus_wire *wire, void *state_, const char *bytes, size_t
                : domi_resp_decode_reply(wire, state, bytes, size);
 }
 
-static int end_resp(domus_wire *wire, void *state_, size_t left)
+static int end_resp_stage(domus_wire *wire, void *state_, size_t left)
 {
     const domi_resp_state *state = state_;
 
@@ -63,8 +63,8 @@ static int end_resp(domus_wire *wire, void *state_, size_t left)
     return left != 0 || state->gathering ? -EPIPE : 0;
 }
 
-static int encode_resp(domus_wire *wire, void *state_, uint64_t id, const domus_type *type,
-                       const void *payload)
+static int encode_resp_message(domus_wire *wire, void *state_, uint64_t id, const domus_type *type,
+                               const void *payload)
 {
     domi_resp_state *state = state_;
 
@@ -73,13 +73,13 @@ static int encode_resp(domus_wire *wire, void *state_, uint64_t id, const domus_
     return type == &domus_resp_command_type ? domi_resp_encode_command(wire, payload) : -EOPNOTSUPP;
 }
 
-static int fail_resp(domus_wire *wire, void *state_, uint64_t id, const domus_type *request,
-                     int error)
+static int fail_resp_stage(domus_wire *wire, void *state_, uint64_t id, const domus_type *request,
+                           int error)
 {
     return domi_resp_fail(wire, state_, id, request, error);
 }
 
-static void close_resp(domus_wire *wire, void *state)
+static void close_resp_stage(domus_wire *wire, void *state)
 {
     (void)wire;
     domi_resp_reset(state);
@@ -88,11 +88,11 @@ static void close_resp(domus_wire *wire, void *state)
 const domus_stage domus_resp_stage = {
     .name = "resp",
     .state_size = sizeof(domi_resp_state),
-    .check = check_resp,
-    .open = open_resp,
-    .decode = decode_resp,
-    .end = end_resp,
-    .encode = encode_resp,
-    .fail = fail_resp,
-    .close = close_resp,
+    .check = check_resp_options,
+    .open = open_resp_stage,
+    .decode = decode_resp_bytes,
+    .end = end_resp_stage,
+    .encode = encode_resp_message,
+    .fail = fail_resp_stage,
+    .close = close_resp_stage,
 };

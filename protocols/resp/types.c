@@ -1,8 +1,8 @@
-/* The types of RESP, and how their payloads are released. */
+/* The message types of RESP, and how their payloads are released. */
 #include "protocols/resp/resp.h"
 
-/* Take a command off the budget on which it counts. */
-static void discharge_command(const domus_resp_command *command)
+/* Take a command that is released off the budget for which it counts. */
+static void take_released_command_off_budget(const domus_resp_command *command)
 {
     domi_resp_charge_note note;
 
@@ -16,7 +16,7 @@ static void release_command(void *payload)
     domus_resp_command *command = payload;
 
     if (command->counts)
-        discharge_command(command);
+        take_released_command_off_budget(command);
     domus_slice_free(command->bytes);
     domus_slice_free((domus_slice){command->table, 0, 0});
 }

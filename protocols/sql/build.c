@@ -1,9 +1,9 @@
-/* Builds results: names of columns and cells are appended in their order, and their bytes to a
- * second buffer, so that nothing is moved at the end (sql.h). */
+/* Builds results of queries: names of columns and cells are appended in their order, and their
+ * bytes to a second buffer, so that nothing is moved at the end (sql.h). */
 #include "protocols/sql/sql.h"
 
-/* Returns how many more bytes the result may get. */
-static uint32_t count_bytes_left(const domus_sql_builder *builder)
+/* Returns how many more bytes the result that is being built may get. */
+static uint32_t count_bytes_left_in_result(const domus_sql_builder *builder)
 {
     uint32_t most = builder->bytes_max != 0 && builder->bytes_max < DOMUS_SLICE_MAX
                         ? builder->bytes_max
@@ -13,30 +13,31 @@ static uint32_t count_bytes_left(const domus_sql_builder *builder)
     return used < most ? most - used : 0;
 }
 
-static int fail_builder(domus_sql_builder *builder, int error)
+static int set_error_of_builder(domus_sql_builder *builder, int error)
 {
     if (builder->cells.error == 0)
         builder->cells.error = error;
     return builder->cells.error;
 }
 
-/* Append a cell, and make room for its bytes. Returns NULL after an error. */
-static char *add_cell(domus_sql_builder *builder, domus_sql_value cell)
+/* Append a cell to a result, and make room for its bytes. Returns that room; NULL after an
+ * error. */
+static char *add_cell_to_result(domus_sql_builder *builder, domus_sql_value cell)
 {
     uint32_t size = domi_sql_has_bytes(&cell) ? cell.size : 0;
-    uint32_t room = count_bytes_left(builder);
+    uint32_t room = count_bytes_left_in_result(builder);
 
     if (builder->cells.error != 0)
         return NULL;
     if (room < sizeof cell || room - sizeof cell < size) {
-        fail_builder(builder, -EFBIG);
+        set_error_of_builder(builder, -EFBIG);
         return NULL;
     }
-    /* A zero follows the bytes of every cell, because a name is read as a string of C, and even an
-     * empty cell needs a place. */
+    /* A zero byte follows the bytes of every cell, because a name is read as a string of C, and
+     * even an empty cell needs a place. */
     char *bytes = domi_sql_has_bytes(&cell) ? domus_append_room(&builder->bytes, size + 1u) : "";
     if (bytes == NULL) {
-        fail_builder(builder, builder->bytes.error);
+        set_error_of_builder(builder, builder->bytes.error);
         return NULL;
     }
     if (domi_sql_has_bytes(&cell)) {
@@ -53,7 +54,7 @@ static char *add_cell(domus_sql_builder *builder, domus_sql_value cell)
 int domus_sql_build_columns(domus_sql_builder *builder, uint32_t columns)
 {
     if (builder->begun || columns > UINT16_MAX)
-        return fail_builder(builder, -EINVAL);
+        return set_error_of_builder(builder, -EINVAL);
     builder->columns = columns;
     builder->begun = true;
     return builder->cells.error;
@@ -64,8 +65,8 @@ int domus_sql_build_name(domus_sql_builder *builder, const char *name)
     size_t size = strlen(name);
 
     if (!builder->begun || builder->added >= builder->columns)
-        return fail_builder(builder, -EINVAL);
-    char *bytes = add_cell(builder, domus_sql_text_of(NULL, size));
+        return set_error_of_builder(builder, -EINVAL);
+    char *bytes = add_cell_to_result(builder, domus_sql_text_of(NULL, size));
     if (bytes == NULL)
         return builder->cells.error;
     memcpy(bytes, name, size + 1);
@@ -78,10 +79,10 @@ char *domus_sql_build_room(domus_sql_builder *builder, domus_sql_kind kind, uint
 
     cell.kind = (uint8_t)kind;
     if (builder->columns == 0 || builder->added < builder->columns || !domi_sql_has_bytes(&cell)) {
-        fail_builder(builder, -EINVAL);
+        set_error_of_builder(builder, -EINVAL);
         return NULL;
     }
-    return add_cell(builder, cell);
+    return add_cell_to_result(builder, cell);
 }
 
 int domus_sql_build_cell(domus_sql_builder *builder, const domus_sql_value *value)
@@ -89,9 +90,9 @@ int domus_sql_build_cell(domus_sql_builder *builder, const domus_sql_value *valu
     domus_sql_value cell = *value;
 
     if (builder->columns == 0 || builder->added < builder->columns || cell.kind > DOMUS_SQL_BYTES)
-        return fail_builder(builder, -EINVAL);
+        return set_error_of_builder(builder, -EINVAL);
     memset(cell.reserved, 0, sizeof cell.reserved);
-    char *bytes = add_cell(builder, cell);
+    char *bytes = add_cell_to_result(builder, cell);
     if (bytes == NULL)
         return builder->cells.error;
     if (domi_sql_has_bytes(&cell) && cell.size != 0)
@@ -110,7 +111,7 @@ int domus_sql_build_end(domus_sql_builder *builder, domus_sql_result *ret_result
 
     if (builder->columns != 0) {
         if (builder->added < builder->columns || builder->added % builder->columns != 0)
-            fail_builder(builder, -EINVAL);
+            set_error_of_builder(builder, -EINVAL);
         result.rows = builder->added / builder->columns - 1;
     }
     int error = domus_append_end(&builder->cells, &result.cells);

@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* bytes of the text of a number, at most */
+/* bytes of a text that is read as a number, at most */
 #define NUMBER_SIZE 64u
 
-/* Read a packed cell by its index; the first cells are the names of the columns. */
+/* Read the packed cell of a result that has this index; the first cells are the names of the
+ * columns. */
 static domus_sql_value read_packed_cell(const domus_sql_result *result, uint64_t index)
 {
     domus_sql_value cell;
@@ -18,9 +19,10 @@ static domus_sql_value read_packed_cell(const domus_sql_result *result, uint64_t
     return cell;
 }
 
-/* Find the cell of a row and column. Returns false if the result has no such row or column. */
-static bool find_cell(const domus_sql_result *result, uint32_t row, uint32_t column,
-                      domus_sql_value *ret_cell)
+/* Find the cell of a result in a row and column. Returns false if the result has no such row or
+ * column. */
+static bool find_cell_of_result(const domus_sql_result *result, uint32_t row, uint32_t column,
+                                domus_sql_value *ret_cell)
 {
     if (row >= result->rows || column >= result->columns)
         return false;
@@ -32,7 +34,7 @@ domus_sql_value domus_sql_cell(const domus_sql_result *result, uint32_t row, uin
 {
     domus_sql_value cell;
 
-    if (!find_cell(result, row, column, &cell))
+    if (!find_cell_of_result(result, row, column, &cell))
         return domus_sql_null();
     return domi_sql_unpack(&cell, domus_slice_data(result->bytes));
 }
@@ -42,7 +44,8 @@ domus_slice domus_sql_slice(const domus_sql_result *result, uint32_t row, uint32
     domus_slice slice = result->bytes;
     domus_sql_value cell;
 
-    if (!find_cell(result, row, column, &cell) || !domi_sql_has_bytes(&cell) || cell.size == 0)
+    if (!find_cell_of_result(result, row, column, &cell) || !domi_sql_has_bytes(&cell) ||
+        cell.size == 0)
         return (domus_slice){NULL, 0, 0};
     slice.offset += (uint32_t)cell.as.integer;
     slice.size = cell.size;
@@ -67,9 +70,10 @@ int domus_sql_column(const domus_sql_result *result, const char *name)
 
 /* --- as types --------------------------------------------------------------------------------- */
 
-/* Get a cell. Returns 0; -ENOENT if it does not exist; -ENODATA if it is NULL. */
-static int get_cell(const domus_sql_result *result, uint32_t row, uint32_t column,
-                    domus_sql_value *ret_value)
+/* Get the value of a cell. Returns 0; -ENOENT if the result has no such cell; -ENODATA if it is
+ * NULL. */
+static int get_value_of_cell(const domus_sql_result *result, uint32_t row, uint32_t column,
+                             domus_sql_value *ret_value)
 {
     if (row >= result->rows || column >= result->columns)
         return -ENOENT;
@@ -83,7 +87,7 @@ static int get_cell(const domus_sql_result *result, uint32_t row, uint32_t colum
 /* Copy a text that is to be a number, so that it ends with a zero. A number begins with a sign, a
  * digit or a point; strtod(3) would take spaces before it, and words such as "inf". Returns 0;
  * -EINVAL. */
-static int copy_number(const domus_sql_value *text, char number[NUMBER_SIZE])
+static int copy_text_of_number(const domus_sql_value *text, char number[NUMBER_SIZE])
 {
     const char *bytes = text->as.bytes;
 
@@ -111,7 +115,7 @@ static int int_of_real(double real, int64_t *ret_value)
 static int int_of_text(const domus_sql_value *text, int64_t *ret_value)
 {
     char number[NUMBER_SIZE], *end;
-    int error = copy_number(text, number);
+    int error = copy_text_of_number(text, number);
 
     if (error != 0)
         return error;
@@ -129,7 +133,7 @@ int domus_sql_get_int(const domus_sql_result *result, uint32_t row, uint32_t col
                       int64_t *ret_value)
 {
     domus_sql_value value;
-    int error = get_cell(result, row, column, &value);
+    int error = get_value_of_cell(result, row, column, &value);
 
     if (error != 0)
         return error;
@@ -155,7 +159,7 @@ int domus_sql_get_bool(const domus_sql_result *result, uint32_t row, uint32_t co
                        bool *ret_value)
 {
     domus_sql_value value;
-    int error = get_cell(result, row, column, &value);
+    int error = get_value_of_cell(result, row, column, &value);
 
     if (error != 0)
         return error;
@@ -174,7 +178,7 @@ int domus_sql_get_bool(const domus_sql_result *result, uint32_t row, uint32_t co
 static int real_of_text(const domus_sql_value *text, double *ret_value)
 {
     char number[NUMBER_SIZE], *end;
-    int error = copy_number(text, number);
+    int error = copy_text_of_number(text, number);
 
     if (error != 0)
         return error;
@@ -191,7 +195,7 @@ int domus_sql_get_real(const domus_sql_result *result, uint32_t row, uint32_t co
                        double *ret_value)
 {
     domus_sql_value value;
-    int error = get_cell(result, row, column, &value);
+    int error = get_value_of_cell(result, row, column, &value);
 
     if (error != 0)
         return error;
@@ -217,7 +221,7 @@ int domus_sql_get_text(const domus_sql_result *result, uint32_t row, uint32_t co
 {
     char number[NUMBER_SIZE];
     domus_sql_value value;
-    int error = get_cell(result, row, column, &value);
+    int error = get_value_of_cell(result, row, column, &value);
 
     if (error != 0)
         return error;
@@ -228,7 +232,7 @@ int domus_sql_get_text(const domus_sql_result *result, uint32_t row, uint32_t co
         domus_sql_real_write(value.as.real, number);
         value = domus_sql_text(number);
     }
-    /* A zero byte within the text would end the copy early for its reader. */
+    /* A program that reads the text as a string of C would see it end at a zero byte within it. */
     if (value.kind != DOMUS_SQL_TEXT ||
         (value.size != 0 && memchr(value.as.bytes, '\0', value.size) != NULL))
         return -EINVAL;

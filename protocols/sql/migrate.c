@@ -11,7 +11,7 @@
 
 #define NAME_MAX_BYTES 127u
 
-/* The steps that the actor has to do, and how far it is. */
+/* The ask to the migration's actor: the steps that it has to do, and the database. */
 struct job {
     domus_sql sql;
     const domus_sql_migration *steps;
@@ -23,14 +23,15 @@ struct frame {
     struct job job;
     domus_sql transaction;
     bool is_postgresql;
-    uint32_t done;  /* steps that the database has noted, or that were done now */
-    uint64_t count; /* steps that were done now */
+    /* steps of the table that the database had noted as done, or that this actor has done */
+    uint32_t done;
+    uint64_t count; /* steps that this actor has done now */
     int error;
 };
 
-/* State of the actor that does the migration. */
+/* State of the actor that does a migration. */
 struct migrator {
-    /* the error that the database has answered; its `error` is 0 if there was none */
+    /* the error with which the database has answered; its `error` is 0 if there was none */
     domus_sql_error failure;
 };
 
@@ -43,18 +44,18 @@ static const domus_sql_statement noted = {
 static const char table[] = "CREATE TABLE IF NOT EXISTS domus_migrations ("
                             "position BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE)";
 
-/* Returns the statements of a step in the SQL of this database. */
-static const char *sql_of_step(const domus_sql_migration *step, bool is_postgresql)
+/* Returns the text of a migration's step in the SQL of this database. */
+static const char *sql_text_of_step(const domus_sql_migration *step, bool is_postgresql)
 {
     const char *own = is_postgresql ? step->postgresql : step->sqlite;
 
     return own != NULL ? own : step->text;
 }
 
-/* Record how the conversation has failed. Returns the negative errno; 0 if the answer is no
- * failure. */
-static int record_failure(struct migrator *migrator, struct frame *frame,
-                          const domus_answer *answer)
+/* Record the error with which an answer of the database fails the migration. Returns its negative
+ * errno; 0 if the answer is no failure. */
+static int record_failure_of_answer(struct migrator *migrator, struct frame *frame,
+                                    const domus_answer *answer)
 {
     const domus_sql_result *result;
     int error = domus_sql_result_of(answer, &result);
@@ -70,10 +71,10 @@ static int record_failure(struct migrator *migrator, struct frame *frame,
     return error;
 }
 
-/* Compare the steps that the database has noted with the table. Returns 0 and sets `done`; -EINVAL
- * if they differ. */
-static int compare_with_noted(struct migrator *migrator, struct frame *frame,
-                              const domus_answer *answer)
+/* Compare the steps that the database has noted with the table of the migration. Returns 0 and sets
+ * `done`; -EINVAL if they differ. */
+static int compare_steps_with_noted_ones(struct migrator *migrator, struct frame *frame,
+                                         const domus_answer *answer)
 {
     const domus_sql_result *result = answer->payload;
 
@@ -95,9 +96,9 @@ static int compare_with_noted(struct migrator *migrator, struct frame *frame,
     return 0;
 }
 
-/* Answer the ask with the failure, and stop the actor. */
-static int answer_failure(domus_stack *stack, const struct migrator *migrator,
-                          const struct frame *frame)
+/* Answer the ask for the migration with the recorded failure, and stop the actor. */
+static int answer_with_failure_and_stop(domus_stack *stack, const struct migrator *migrator,
+                                        const struct frame *frame)
 {
     domus_sql_error failure = migrator->failure;
     uint32_t step = frame->done;
@@ -121,45 +122,45 @@ DOMUS_SEQUENCE(migrate, struct frame)
     DOMUS_AWAIT(domus_ask(stack, frame->job.sql.at, &domus_sql_who_type, NULL, then));
     if (answer->error != 0 || answer->type != &domus_sql_driver_type) {
         frame->error = answer->error != 0 ? answer->error : -EPROTO;
-        return answer_failure(stack, migrator, frame);
+        return answer_with_failure_and_stop(stack, migrator, frame);
     }
     frame->is_postgresql =
         strcmp((*(const domus_sql_driver *const *)answer->payload)->name, "postgresql") == 0;
     do {
         DOMUS_AWAIT(domus_sql_begin(stack, frame->job.sql, NULL, then));
-        if (record_failure(migrator, frame, answer) != 0)
-            return answer_failure(stack, migrator, frame);
+        if (record_failure_of_answer(migrator, frame, answer) != 0)
+            return answer_with_failure_and_stop(stack, migrator, frame);
         (void)domus_sql_transaction_of(answer, &frame->transaction);
         if (frame->is_postgresql) {
             DOMUS_AWAIT(
                 domus_sql_query(stack, frame->transaction, &lock_postgresql, NULL, 0, then));
-            if (record_failure(migrator, frame, answer) != 0)
+            if (record_failure_of_answer(migrator, frame, answer) != 0)
                 break;
         }
         DOMUS_AWAIT(domus_sql_script(stack, frame->transaction, table, then));
-        if (record_failure(migrator, frame, answer) != 0)
+        if (record_failure_of_answer(migrator, frame, answer) != 0)
             break;
         DOMUS_AWAIT(domus_sql_query(stack, frame->transaction, &noted, NULL, 0, then));
-        if (record_failure(migrator, frame, answer) != 0 ||
-            compare_with_noted(migrator, frame, answer) != 0)
+        if (record_failure_of_answer(migrator, frame, answer) != 0 ||
+            compare_steps_with_noted_ones(migrator, frame, answer) != 0)
             break;
         if (frame->job.steps[frame->done].name != NULL) {
             DOMUS_AWAIT(domus_sql_script(
                 stack, frame->transaction,
-                sql_of_step(&frame->job.steps[frame->done], frame->is_postgresql), then));
-            if (record_failure(migrator, frame, answer) != 0)
+                sql_text_of_step(&frame->job.steps[frame->done], frame->is_postgresql), then));
+            if (record_failure_of_answer(migrator, frame, answer) != 0)
                 break;
             DOMUS_AWAIT(domus_sql_query(
                 stack, frame->transaction, &note,
                 DOMUS_SQL_VALUES(domus_sql_int(frame->done),
                                  domus_sql_text(frame->job.steps[frame->done].name)),
                 then));
-            if (record_failure(migrator, frame, answer) != 0)
+            if (record_failure_of_answer(migrator, frame, answer) != 0)
                 break;
         }
         DOMUS_AWAIT(domus_sql_commit(stack, frame->transaction, then));
-        if (record_failure(migrator, frame, answer) != 0)
-            return answer_failure(stack, migrator, frame);
+        if (record_failure_of_answer(migrator, frame, answer) != 0)
+            return answer_with_failure_and_stop(stack, migrator, frame);
         if (frame->job.steps[frame->done].name == NULL)
             break;
         frame->count++;
@@ -167,7 +168,7 @@ DOMUS_SEQUENCE(migrate, struct frame)
     } while (true);
     if (frame->error != 0) {
         DOMUS_AWAIT(domus_sql_rollback(stack, frame->transaction, then));
-        return answer_failure(stack, migrator, frame);
+        return answer_with_failure_and_stop(stack, migrator, frame);
     }
     (void)domus_stop(stack, domus_self(stack));
     return domus_reply(stack, &domus_sql_result_type,
@@ -182,7 +183,7 @@ static const domus_behaviour migrator_behaviour = {
     .on = (const domus_on[]){DOMUS_ON(&job_type, migrate), {0}},
 };
 
-/* Returns whether the table of steps is valid, and `sql` names a database. */
+/* Returns whether the table of a migration's steps is valid, and `sql` names a database. */
 static bool is_valid_migration(domus_sql sql, const domus_sql_migration *steps)
 {
     uint32_t count = 0;
@@ -220,7 +221,7 @@ int domus_outside_sql_migrate(struct domus_system *system, domus_sql sql,
 {
     struct job job = {sql, migrations};
     union {
-        domus_sql_result result; /* the result has no rows, so it owns no memory */
+        domus_sql_result result; /* the result of a migration has no rows, so it owns no memory */
         domus_sql_error failure;
     } answer;
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};

@@ -14,14 +14,14 @@
 #define OPTION(field)                                                                              \
 #field, offsetof(domus_sql_options, field), sizeof(((domus_sql_options *)NULL)->field)
 
-/* The numeric options of a database, with their ranges and defaults. */
+/* The options of a database that are numbers, with their ranges and defaults. */
 static const struct option {
     const char *name;
     size_t offset;
-    size_t size; /* bytes of the field: 4 or 8 */
+    size_t size; /* bytes of the option's field: 4 or 8 */
     uint64_t low;
     uint64_t high;
-    uint64_t preset; /* the value that a 0 stands for */
+    uint64_t preset; /* the value that is used if the option is 0 */
 } rows[] = {
     {OPTION(connections_max), 1, 64, DOMUS_SQL_CONNECTIONS_MAX},
     {OPTION(connections_min), 0, 64, 0},
@@ -41,7 +41,7 @@ static const struct option {
     {OPTION(queue_bytes_max), KIB, KIB *KIB *KIB *KIB, DOMUS_SQL_QUEUE_BYTES_MAX},
 };
 
-static uint64_t read_option(const domus_sql_options *options, const struct option *row)
+static uint64_t read_number_of_option(const domus_sql_options *options, const struct option *row)
 {
     const char *field = (const char *)options + row->offset;
     uint64_t wide;
@@ -55,7 +55,8 @@ static uint64_t read_option(const domus_sql_options *options, const struct optio
     return narrow;
 }
 
-static void write_option(domus_sql_options *options, const struct option *row, uint64_t value)
+static void write_number_of_option(domus_sql_options *options, const struct option *row,
+                                   uint64_t value)
 {
     char *field = (char *)options + row->offset;
     uint32_t narrow = (uint32_t)value;
@@ -66,14 +67,16 @@ static void write_option(domus_sql_options *options, const struct option *row, u
         memcpy(field, &narrow, sizeof narrow);
 }
 
-/* Replace zeros in the options by the defaults. Returns 0; -EINVAL for a value out of its range. */
-static int settle_options(domus_sql_options *options, char *error, size_t error_size)
+/* Replace zeros in the options by their defaults. Returns 0; -EINVAL for a value out of its
+ * range. */
+static int set_defaults_and_check_options(domus_sql_options *options, char *error,
+                                          size_t error_size)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        uint64_t value = read_option(options, &rows[i]);
+        uint64_t value = read_number_of_option(options, &rows[i]);
 
         if (value == 0)
-            write_option(options, &rows[i], rows[i].preset);
+            write_number_of_option(options, &rows[i], rows[i].preset);
         else if (value < rows[i].low || value > rows[i].high) {
             snprintf(error, error_size, "%s: %llu is not in %llu..%llu", rows[i].name,
                      (unsigned long long)value, (unsigned long long)rows[i].low,
@@ -86,14 +89,15 @@ static int settle_options(domus_sql_options *options, char *error, size_t error_
                  options->connections_min, options->connections_max);
         return -EINVAL;
     }
-    /* only one of the two was given, and the default of the other is on its wrong side */
+    /* only one of the two limits was given, and the default of the other one is on its wrong
+     * side */
     if (options->backoff_max_ns < options->backoff_min_ns)
         options->backoff_max_ns = options->backoff_min_ns;
     return 0;
 }
 
-/* Returns whether `url` begins with the scheme and a colon. Schemes are in small letters. */
-static bool has_scheme(const char *url, const char *scheme)
+/* Returns whether a url begins with this scheme and a colon. Schemes are in small letters. */
+static bool has_url_scheme(const char *url, const char *scheme)
 {
     size_t size = strlen(scheme);
 
@@ -101,11 +105,12 @@ static bool has_scheme(const char *url, const char *scheme)
 }
 
 /* Find the driver for the scheme of a url. Returns NULL if there is none. */
-static const domus_sql_driver *find_driver(const char *url, const domus_sql_driver *const *drivers)
+static const domus_sql_driver *find_driver_of_url(const char *url,
+                                                  const domus_sql_driver *const *drivers)
 {
     for (; drivers != NULL && *drivers != NULL; drivers++) {
         for (const char *const *scheme = (*drivers)->schemes; *scheme != NULL; scheme++) {
-            if (has_scheme(url, *scheme))
+            if (has_url_scheme(url, *scheme))
                 return *drivers;
         }
     }
@@ -122,17 +127,17 @@ int domi_sql_settle(const char *url, const domus_sql_options *options, char *err
         return -EINVAL;
     }
     memcpy(settings.url, url, strlen(url) + 1);
-    settings.driver = find_driver(url, options->drivers);
+    settings.driver = find_driver_of_url(url, options->drivers);
     if (settings.driver == NULL) {
-        /* The characters before the colon are no secret, so they are shown; without a colon nothing
-         * is. */
+        /* The characters of a url before its colon are no secret, so they are shown; without a
+         * colon nothing is shown. */
         const char *colon = strchr(url, ':');
 
         snprintf(error, error_size, "no driver for the scheme \"%.*s\"",
                  colon != NULL && colon - url < 32 ? (int)(colon - url) : 0, url);
         return -EINVAL;
     }
-    int result = settle_options(&settings.options, error, error_size);
+    int result = set_defaults_and_check_options(&settings.options, error, error_size);
     if (result == 0)
         result = settings.driver->check(&settings, error, error_size);
     if (result == 0)
@@ -148,9 +153,10 @@ int domus_sql_check(const char *url, const domus_sql_options *options, char *err
     return domi_sql_settle(url, options, error, error_size, &settings);
 }
 
-/* Make the initial state of the actor: the settings, followed by zeros. */
-static int make_state(const char *url, const domus_sql_options *options,
-                      domus_sql_settings **ret_state)
+/* Make the initial state of a database's actor: the settings, followed by zeros for the driver's
+ * own members. */
+static int make_initial_state_of_actor(const char *url, const domus_sql_options *options,
+                                       domus_sql_settings **ret_state)
 {
     domus_sql_settings settings;
     char error[8];
@@ -176,7 +182,7 @@ int domus_sql_open(domus_stack *stack, const char *url, const domus_sql_options 
 {
     domus_sql_settings *state;
     domus_sql sql = {.transaction = 0};
-    int error = make_state(url, options, &state);
+    int error = make_initial_state_of_actor(url, options, &state);
 
     if (error != 0)
         return error;
@@ -193,7 +199,7 @@ int domus_outside_sql_open(struct domus_system *system, const char *url,
 {
     domus_sql_settings *state;
     domus_sql sql = {.transaction = 0};
-    int error = make_state(url, options, &state);
+    int error = make_initial_state_of_actor(url, options, &state);
 
     if (error != 0)
         return error;

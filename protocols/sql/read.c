@@ -4,15 +4,15 @@
 
 #include <domus/json.h>
 
-/* The index of the column that each field of a table reads. */
+/* For each field of a table, the index of the column from which it is read. */
 struct columns {
     uint16_t of[DOMUS_JSON_FIELDS_MAX];
 };
 
-/* Find the column of each field; mostly columns stand in the order of the fields. Returns 0;
- * -ENOENT if one is missing; -EOPNOTSUPP for a field whose kind no column can hold. */
-static int find_columns(const domus_sql_result *result, const domus_json_table *table,
-                        struct columns *ret_columns)
+/* Find the column of each field by its name. Mostly columns stand in the order of the fields.
+ * Returns 0; -ENOENT if one is missing; -EOPNOTSUPP for a field whose kind no column can hold. */
+static int find_columns_of_fields(const domus_sql_result *result, const domus_json_table *table,
+                                  struct columns *ret_columns)
 {
     for (uint32_t i = 0; i < table->count; i++) {
         const domus_json_field *field = &table->fields[i];
@@ -30,8 +30,8 @@ static int find_columns(const domus_sql_result *result, const domus_json_table *
     return 0;
 }
 
-/* Write an integer to a member of 1, 2, 4 or 8 bytes. */
-static void write_integer(char *member, uint32_t size, uint64_t value)
+/* Write an integer to a member of a struct, which has 1, 2, 4 or 8 bytes. */
+static void write_integer_to_member(char *member, uint32_t size, uint64_t value)
 {
     const uint8_t byte = (uint8_t)value;
     const uint16_t half = (uint16_t)value;
@@ -53,14 +53,14 @@ static void write_integer(char *member, uint32_t size, uint64_t value)
     }
 }
 
-/* The row and column of a cell in a result. */
+/* A cell of a result: its row and its column. */
 struct place {
     const domus_sql_result *result;
     uint32_t row;
     uint32_t column;
 };
 
-static int read_integer(struct place at, const domus_json_field *field, char *member)
+static int read_integer_from_cell(struct place at, const domus_json_field *field, char *member)
 {
     bool is_signed = field->kind == DOMUS_JSON_KIND_INT;
     int64_t value;
@@ -71,11 +71,11 @@ static int read_integer(struct place at, const domus_json_field *field, char *me
     if (is_signed ? value < (int64_t)field->low || value > (int64_t)field->high
                   : value < 0 || (uint64_t)value < field->low || (uint64_t)value > field->high)
         return -ERANGE;
-    write_integer(member, field->size, (uint64_t)value);
+    write_integer_to_member(member, field->size, (uint64_t)value);
     return 0;
 }
 
-static int read_real(struct place at, const domus_json_field *field, char *member)
+static int read_real_from_cell(struct place at, const domus_json_field *field, char *member)
 {
     double value;
     int error = domus_sql_get_real(at.result, at.row, at.column, &value);
@@ -88,8 +88,9 @@ static int read_real(struct place at, const domus_json_field *field, char *membe
     return 0;
 }
 
-/* Get the text of a cell, with a zero behind it. Returns 0; -EINVAL if it is no text. */
-static int get_text(struct place at, domus_sql_value *ret_text)
+/* Get the text of a cell, which has a zero byte behind it. Returns 0; -EINVAL if the cell is no
+ * text. */
+static int get_text_of_cell(struct place at, domus_sql_value *ret_text)
 {
     domus_sql_value text = domus_sql_cell(at.result, at.row, at.column);
 
@@ -102,24 +103,25 @@ static int get_text(struct place at, domus_sql_value *ret_text)
 static int read_enum_word(struct place at, const domus_json_field *field, char *member)
 {
     domus_sql_value text;
-    int error = get_text(at, &text);
+    int error = get_text_of_cell(at, &text);
 
     if (error != 0)
         return error;
     for (uint32_t word = 0; field->words[word] != NULL; word++) {
         if (strcmp(text.as.bytes, field->words[word]) == 0) {
-            write_integer(member, field->size, word);
+            write_integer_to_member(member, field->size, word);
             return 0;
         }
     }
     return -ERANGE;
 }
 
-/* Set a pointer member to the text of a cell. */
-static int point_to_text(struct place at, const domus_json_field *field, char *member)
+/* Let a pointer member of a struct point to the text of a cell. */
+static int point_member_to_text_of_cell(struct place at, const domus_json_field *field,
+                                        char *member)
 {
     domus_sql_value text;
-    int error = get_text(at, &text);
+    int error = get_text_of_cell(at, &text);
 
     if (error != 0)
         return error;
@@ -133,31 +135,32 @@ static int point_to_text(struct place at, const domus_json_field *field, char *m
     return 0;
 }
 
-static int read_cell(struct place at, const domus_json_field *field, char *member)
+static int read_cell_into_member(struct place at, const domus_json_field *field, char *member)
 {
     switch ((domus_json_kind)field->kind) {
     case DOMUS_JSON_KIND_BOOL:
         return domus_sql_get_bool(at.result, at.row, at.column, (bool *)member);
     case DOMUS_JSON_KIND_INT:
     case DOMUS_JSON_KIND_UINT:
-        return read_integer(at, field, member);
+        return read_integer_from_cell(at, field, member);
     case DOMUS_JSON_KIND_REAL:
-        return read_real(at, field, member);
+        return read_real_from_cell(at, field, member);
     case DOMUS_JSON_KIND_TEXT:
         return domus_sql_get_text(at.result, at.row, at.column, member, field->size);
     case DOMUS_JSON_KIND_WORD:
         return read_enum_word(at, field, member);
     case DOMUS_JSON_KIND_STRING:
     case DOMUS_JSON_KIND_RAW:
-        return point_to_text(at, field, member);
+        return point_member_to_text_of_cell(at, field, member);
     case DOMUS_JSON_KIND_OBJECT:
         break;
     }
     return -EOPNOTSUPP;
 }
 
-/* Read a field of a row. A cell that is NULL leaves the member at the table's default. */
-static int read_field(struct place at, const domus_json_field *field, char *value)
+/* Read a cell into the member of its field. A cell that is NULL leaves the member at the table's
+ * default. */
+static int read_field_of_row(struct place at, const domus_json_field *field, char *value)
 {
     bool is_null = domus_sql_cell(at.result, at.row, at.column).kind == DOMUS_SQL_NULL;
 
@@ -165,7 +168,7 @@ static int read_field(struct place at, const domus_json_field *field, char *valu
         memcpy(value + field->has_offset, &(bool){!is_null}, sizeof(bool));
     if (is_null)
         return field->has || field->nullable ? 0 : -ENODATA;
-    return read_cell(at, field, value + field->offset);
+    return read_cell_into_member(at, field, value + field->offset);
 }
 
 int domus_sql_read(const domus_sql_result *result, uint32_t row, uint32_t count,
@@ -177,7 +180,7 @@ int domus_sql_read(const domus_sql_result *result, uint32_t row, uint32_t count,
         return -ENOENT;
     if (count == 0)
         return 0;
-    int error = find_columns(result, table, &columns);
+    int error = find_columns_of_fields(result, table, &columns);
     for (uint32_t i = 0; i < count && error == 0; i++) {
         char *value = (char *)ret_values + (size_t)i * table->size;
 
@@ -186,8 +189,8 @@ int domus_sql_read(const domus_sql_result *result, uint32_t row, uint32_t count,
         else
             memset(value, 0, table->size);
         for (uint32_t f = 0; f < table->count && error == 0; f++)
-            error = read_field((struct place){result, row + i, columns.of[f]}, &table->fields[f],
-                               value);
+            error = read_field_of_row((struct place){result, row + i, columns.of[f]},
+                                      &table->fields[f], value);
     }
     return error;
 }

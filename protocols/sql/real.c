@@ -1,5 +1,5 @@
-/* Reads and writes reals as text in the locale "C", whatever locale the program has: with a comma
- * for the point, a database would read another value or none. */
+/* Writes and reads real numbers as text in the locale "C", whatever locale the program has: if the
+ * locale had a comma for the point, a database would read another value or none. */
 #include "protocols/sql/sql.h"
 
 #include <locale.h>
@@ -25,13 +25,14 @@ void domus_sql_real_write(double real, char ret_text[DOMUS_SQL_REAL_SIZE])
 {
     locale_t before = enter_c_locale();
 
-    /* A real with 15 digits gets no digit that was not meant, and 17 digits always identify it. */
+    /* With 15 digits a real number gets no digit that was not meant, and 17 digits always identify
+     * it. */
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(ret_text, DOMUS_SQL_REAL_SIZE, "%.*g", digits, real);
         if (strtod(ret_text, NULL) == real)
             break;
     }
-    if (real != real) /* the sign of a NaN means nothing */
+    if (real != real) /* a NaN is written without its sign, which means nothing */
         snprintf(ret_text, DOMUS_SQL_REAL_SIZE, "nan");
     leave_c_locale(before);
 }

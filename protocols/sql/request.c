@@ -1,5 +1,5 @@
-/* Makes requests: a statement and its parameters, packed into the message, or into a page when they
- * are long (sql.h). */
+/* Makes requests for a database: a statement and its parameters, packed into the message, or into a
+ * page when they are long (sql.h). */
 #include "protocols/sql/sql.h"
 
 #include <assert.h>
@@ -7,8 +7,9 @@
 static_assert(sizeof(domus_sql_value) == 16, "cells lie behind each other");
 static_assert(DOMUS_SQL_INLINE % sizeof(domus_sql_value) == 0, "cells are aligned in a request");
 
-/* Count the bytes that the values take when packed. Returns 0; -EINVAL; -EMSGSIZE. */
-static int measure_values(const domus_sql_value *values, uint32_t count, uint32_t *ret_size)
+/* Count the bytes that the parameters of a request take when packed. Returns 0; -EINVAL;
+ * -EMSGSIZE. */
+static int measure_packed_values(const domus_sql_value *values, uint32_t count, uint32_t *ret_size)
 {
     uint64_t size = (uint64_t)count * sizeof *values;
 
@@ -29,7 +30,7 @@ static int measure_values(const domus_sql_value *values, uint32_t count, uint32_
     return 0;
 }
 
-static void pack_values(const domus_sql_value *values, uint32_t count, char *to)
+static void pack_values_of_request(const domus_sql_value *values, uint32_t count, char *to)
 {
     uint32_t at = 0;
     char *bytes = to + count * sizeof *values;
@@ -59,7 +60,7 @@ int domus_sql_request_make(domus_sql sql, const domus_sql_statement *statement, 
 
     if ((statement != NULL) == (text != NULL) || (statement != NULL && statement->text == NULL))
         return -EINVAL;
-    int error = measure_values(values, count, &size);
+    int error = measure_packed_values(values, count, &size);
     if (error != 0)
         return error;
     if (text != NULL) {
@@ -72,14 +73,14 @@ int domus_sql_request_make(domus_sql sql, const domus_sql_statement *statement, 
             return error;
     }
     if (size <= sizeof request.bytes) {
-        pack_values(values, count, (char *)request.bytes);
+        pack_values_of_request(values, count, (char *)request.bytes);
         request.size = size;
         *ret_request = request;
         return 0;
     }
     char *room = domus_append_room(&more, size);
     if (room != NULL) {
-        pack_values(values, count, room);
+        pack_values_of_request(values, count, room);
         domus_append_written(&more, size);
     }
     error = domus_append_end(&more, &request.more);

@@ -12,13 +12,14 @@
 
 #include <errno.h>
 
-/* Returns whether the value is a text or bytes, which lie outside of the cell. */
+/* Returns whether a value is a text or bytes, whose bytes lie outside of its cell. */
 static inline bool domi_sql_has_bytes(const domus_sql_value *value)
 {
     return value->kind == DOMUS_SQL_TEXT || value->kind == DOMUS_SQL_BYTES;
 }
 
-/* Returns a packed cell as a value; `bytes` is the start of all bytes. */
+/* Returns a packed cell as a value with a pointer; `bytes` is the start of the bytes of all
+ * cells. */
 static inline domus_sql_value domi_sql_unpack(const domus_sql_value *cell, const char *bytes)
 {
     domus_sql_value value = *cell;

@@ -3,7 +3,7 @@
 
 #include <domus/log.h>
 
-/* Free what a request owns if it was not sent. */
+/* Free what a request owns if its ask was not sent. Returns `result`. */
 static int drop_request_if_not_sent(domus_sql_request *request, int result)
 {
     if (result < 0) {
@@ -87,19 +87,22 @@ int domus_sql_begin(domus_stack *stack, domus_sql sql, const domus_sql_begin_opt
 {
     static const domus_sql_begin_options none;
 
-    if (sql.transaction != 0) /* a transaction cannot begin within another one */
+    /* `sql` is in a transaction, and a transaction cannot begin within another one */
+    if (sql.transaction != 0)
         return -EINVAL;
     return domus_ask(stack, sql.at, &domus_sql_begin_type, options != NULL ? options : &none, then);
 }
 
-static int end_transaction(domus_stack *stack, domus_sql sql, bool commits, domus_resumed *then)
+static int ask_to_end_transaction(domus_stack *stack, domus_sql sql, bool commits,
+                                  domus_resumed *then)
 {
     const domus_sql_end end = {.transaction = sql.transaction, .commits = commits};
     uint64_t deadline_ns = domus_deadline_ns(stack);
     bool is_late = deadline_ns != 0 && domus_now_ns(stack) >= deadline_ns;
     int result = domus_ask(stack, sql.at, &domus_sql_end_type, &end, then);
 
-    /* The ask was not sent, so the transaction would hold its locks until its idle time is over. */
+    /* The ask to end the transaction was not sent, so the transaction is abandoned; otherwise it
+     * would hold its locks until its idle time is over. */
     if (is_late || result < 0)
         (void)domus_notice(stack, sql.at, &domus_sql_abandon_type, &sql);
     return result;
@@ -107,12 +110,12 @@ static int end_transaction(domus_stack *stack, domus_sql sql, bool commits, domu
 
 int domus_sql_commit(domus_stack *stack, domus_sql sql, domus_resumed *then)
 {
-    return end_transaction(stack, sql, true, then);
+    return ask_to_end_transaction(stack, sql, true, then);
 }
 
 int domus_sql_rollback(domus_stack *stack, domus_sql sql, domus_resumed *then)
 {
-    return end_transaction(stack, sql, false, then);
+    return ask_to_end_transaction(stack, sql, false, then);
 }
 
 /* --- answers ---------------------------------------------------------------------------------- */
@@ -132,7 +135,7 @@ int domus_sql_fail(domus_stack *stack, int error, const domus_answer *answer)
     return error;
 }
 
-/* Returns 0 if the answer has the expected type; otherwise its errno. */
+/* Returns 0 if an answer has the expected type, otherwise the negative errno of its failure. */
 static int check_answer_type(const domus_answer *answer, const domus_type *type)
 {
     const domus_sql_error *failure = domus_sql_error_of(answer);

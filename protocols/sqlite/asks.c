@@ -1,5 +1,5 @@
-/* Handlers of the asks: each ask becomes a task in a queue, and its conversation sleeps until the
- * task is done. */
+/* Handlers of the asks to a database of SQLite: each ask becomes a task in a queue, and its
+ * conversation sleeps until the task is done. */
 #include "protocols/sqlite/database.h"
 
 #include <errno.h>
@@ -10,8 +10,9 @@
 /* --- reads and writes ------------------------------------------------------------------------- */
 
 /* Guess from the first word of a statement whether it writes. A wrong guess only costs time: a
- * connection that reads notices it and passes the task on. */
-static bool may_write(const domi_sqlite_database *database, const domus_sql_request *request)
+ * connection that only reads notices that the statement writes, and its task is passed on. */
+static bool may_statement_write(const domi_sqlite_database *database,
+                                const domus_sql_request *request)
 {
     static const char *const reading[] = {"SELECT", "WITH", "VALUES", "EXPLAIN"};
     const domus_sql_statement *statement = request->statement;
@@ -28,10 +29,10 @@ static bool may_write(const domi_sqlite_database *database, const domus_sql_requ
 
 /* --- from an ask to a task -------------------------------------------------------------------- */
 
-/* Find the queue in which a verb of a transaction waits; number 0 stands for no transaction.
- * Returns 0; -ESTALE. */
-static int find_transaction(domi_sqlite_database *database, uint64_t transaction,
-                            domi_sqlite_slot **ret_slot)
+/* Find the slot of the connection that the transaction with this number holds. Returns 0; -ESTALE
+ * if the transaction is over, or is about to end. */
+static int find_slot_of_transaction(domi_sqlite_database *database, uint64_t transaction,
+                                    domi_sqlite_slot **ret_slot)
 {
     domi_sqlite_slot *slot = domi_sqlite_slot_of(database, transaction);
 
@@ -41,16 +42,18 @@ static int find_transaction(domi_sqlite_database *database, uint64_t transaction
     return 0;
 }
 
-static int count_refusal(domi_sqlite_database *database, int error)
+static int count_refused_ask(domi_sqlite_database *database, int error)
 {
     database->counted.queries++;
     database->counted.refused += error == -ENOBUFS;
     return error;
 }
 
-/* Returns how long the conversation sleeps before it checks whether the task still waits, in ns. */
-static uint64_t choose_sleep(domus_stack *stack, const domi_sqlite_database *database,
-                             const domi_sqlite_task *task)
+/* Returns for how many ns the conversation of a task sleeps before it checks whether the task still
+ * waits. */
+static uint64_t choose_sleep_of_conversation(domus_stack *stack,
+                                             const domi_sqlite_database *database,
+                                             const domi_sqlite_task *task)
 {
     uint64_t now_ns = domus_now_ns(stack), time_ns = HOUR_NS;
 
@@ -61,9 +64,9 @@ static uint64_t choose_sleep(domus_stack *stack, const domi_sqlite_database *dat
     return time_ns;
 }
 
-/* Put a task into its queue, and let its conversation sleep. */
-static int let_task_wait(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task,
-                         domi_sqlite_queue *queue)
+/* Put a task into its queue, and let the conversation that will answer its ask sleep. */
+static int put_task_into_queue_and_sleep(domus_stack *stack, domi_sqlite_database *database,
+                                         domi_sqlite_task *task, domi_sqlite_queue *queue)
 {
     int result = domus_conversation_of(stack, &task->conversation);
 
@@ -71,7 +74,8 @@ static int let_task_wait(domus_stack *stack, domi_sqlite_database *database, dom
         *(domi_sqlite_task **)domus_frame(stack) = task;
         task->is_awaited = true;
         domi_sqlite_queue_put(queue, task);
-        result = domus_sleep(stack, choose_sleep(stack, database, task), domi_sqlite_on_woken);
+        result = domus_sleep(stack, choose_sleep_of_conversation(stack, database, task),
+                             domi_sqlite_on_woken);
         if (result == DOMUS_PARKED) {
             domi_sqlite_pump(stack, database);
             return result;
@@ -83,8 +87,8 @@ static int let_task_wait(domus_stack *stack, domi_sqlite_database *database, dom
     return result;
 }
 
-/* Make a task of a verb with a request. `ret_queue` gets the queue in which it waits. Returns 0,
- * and the task owns the request; or a negative errno. */
+/* Make a task from an ask with a request. `ret_queue` gets the queue in which the task is to wait.
+ * Returns 0, and the task owns the request; or a negative errno. */
 static int make_task_of_request(domus_stack *stack, domi_sqlite_database *database,
                                 domi_sqlite_verb verb, const domus_sql_request *request,
                                 domi_sqlite_task **ret_task, domi_sqlite_queue **ret_queue)
@@ -94,19 +98,19 @@ static int make_task_of_request(domus_stack *stack, domi_sqlite_database *databa
     domi_sqlite_slot *slot;
 
     if (request->transaction != 0) {
-        int error = find_transaction(database, request->transaction, &slot);
+        int error = find_slot_of_transaction(database, request->transaction, &slot);
         if (error != 0)
-            return count_refusal(database, error);
+            return count_refused_ask(database, error);
         slot->used_ns = domus_now_ns(stack);
         queue = &slot->own;
     } else {
-        queue = domi_sqlite_queue_for(database,
-                                      verb == DOMI_SQLITE_SCRIPT || may_write(database, request));
+        queue = domi_sqlite_queue_for(database, verb == DOMI_SQLITE_SCRIPT ||
+                                                    may_statement_write(database, request));
     }
     uint64_t bytes = (uint64_t)request->text.size + request->more.size;
     if (queue->count >= database->settings.options.queue_max ||
         (bytes != 0 && queue->bytes + bytes > database->settings.options.queue_bytes_max))
-        return count_refusal(database, -ENOBUFS);
+        return count_refused_ask(database, -ENOBUFS);
     domi_sqlite_task *task = domi_sqlite_new_task(stack, database, verb);
     if (task == NULL)
         return -ENOMEM;
@@ -125,8 +129,8 @@ static int make_task_of_request(domus_stack *stack, domi_sqlite_database *databa
     return 0;
 }
 
-/* Fail the transaction of a statement that could not even wait. A statement behind the end of its
- * transaction (-ESTALE) fails nothing. */
+/* Fail the transaction of an ask that could not even wait in a queue. An ask that comes behind the
+ * end of its transaction (-ESTALE) fails nothing. */
 static int fail_transaction_of_ask(domi_sqlite_database *database, uint64_t transaction, int result)
 {
     if (result < 0 && result != -ESTALE)
@@ -134,8 +138,8 @@ static int fail_transaction_of_ask(domi_sqlite_database *database, uint64_t tran
     return result;
 }
 
-static int handle_request(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_verb verb,
-                          const domus_sql_request *request)
+static int handle_ask_with_request(domus_stack *stack, domi_sqlite_database *database,
+                                   domi_sqlite_verb verb, const domus_sql_request *request)
 {
     uint64_t transaction = request->transaction;
     domi_sqlite_queue *queue;
@@ -143,17 +147,18 @@ static int handle_request(domus_stack *stack, domi_sqlite_database *database, do
     int error = make_task_of_request(stack, database, verb, request, &task, &queue);
 
     return fail_transaction_of_ask(
-        database, transaction, error != 0 ? error : let_task_wait(stack, database, task, queue));
+        database, transaction,
+        error != 0 ? error : put_task_into_queue_and_sleep(stack, database, task, queue));
 }
 
 int domi_sqlite_on_query(domus_stack *stack, void *self, const void *payload)
 {
-    return handle_request(stack, self, DOMI_SQLITE_QUERY, payload);
+    return handle_ask_with_request(stack, self, DOMI_SQLITE_QUERY, payload);
 }
 
 int domi_sqlite_on_script(domus_stack *stack, void *self, const void *payload)
 {
-    return handle_request(stack, self, DOMI_SQLITE_SCRIPT, payload);
+    return handle_ask_with_request(stack, self, DOMI_SQLITE_SCRIPT, payload);
 }
 
 int domi_sqlite_on_rows(domus_stack *stack, void *self, const void *payload)
@@ -171,9 +176,10 @@ int domi_sqlite_on_rows(domus_stack *stack, void *self, const void *payload)
         domi_sqlite_settle_task(database, task);
         return fail_transaction_of_ask(database, transaction, -ENOMEM);
     }
-    memset(&task->request, 0, sizeof task->request); /* the cursor owns the request from now on */
+    /* the rows' cursor owns the request from now on, and the task does not */
+    memset(&task->request, 0, sizeof task->request);
     domi_sqlite_cursor *cursor = task->cursor;
-    int result = let_task_wait(stack, database, task, queue);
+    int result = put_task_into_queue_and_sleep(stack, database, task, queue);
     if (result != DOMUS_PARKED)
         domi_sqlite_free_cursor(cursor);
     return fail_transaction_of_ask(database, transaction, result);
@@ -187,9 +193,9 @@ int domi_sqlite_on_fetch(domus_stack *stack, void *self, const void *payload)
     domi_sqlite_cursor *cursor = domi_sqlite_find_cursor(database, number);
 
     if (cursor == NULL)
-        return count_refusal(database, -ESTALE);
+        return count_refused_ask(database, -ESTALE);
     if (cursor->fetch != NULL)
-        return count_refusal(database, -EBUSY);
+        return count_refused_ask(database, -EBUSY);
     domi_sqlite_task *task = domi_sqlite_new_task(stack, database, DOMI_SQLITE_FETCH);
     if (task == NULL)
         return -ENOMEM;
@@ -198,7 +204,8 @@ int domi_sqlite_on_fetch(domus_stack *stack, void *self, const void *payload)
     task->timeout_ns = cursor->timeout_ns;
     cursor->used_ns = domus_now_ns(stack);
     cursor->fetch = task;
-    int result = let_task_wait(stack, database, task, domi_sqlite_queue_of_rows(slot, cursor));
+    int result = put_task_into_queue_and_sleep(stack, database, task,
+                                               domi_sqlite_queue_of_rows(slot, cursor));
     if (result != DOMUS_PARKED)
         cursor->fetch = NULL;
     return result;
@@ -211,12 +218,12 @@ int domi_sqlite_on_begin(domus_stack *stack, void *self, const void *payload)
     domi_sqlite_queue *queue = domi_sqlite_queue_for(database, !options->reads_only);
 
     if (queue->count >= database->settings.options.queue_max)
-        return count_refusal(database, -ENOBUFS);
+        return count_refused_ask(database, -ENOBUFS);
     domi_sqlite_task *task = domi_sqlite_new_task(stack, database, DOMI_SQLITE_BEGIN);
     if (task == NULL)
         return -ENOMEM;
     task->reads_only = options->reads_only || database->place.reads_only;
-    return let_task_wait(stack, database, task, queue);
+    return put_task_into_queue_and_sleep(stack, database, task, queue);
 }
 
 int domi_sqlite_on_end(domus_stack *stack, void *self, const void *payload)
@@ -224,10 +231,10 @@ int domi_sqlite_on_end(domus_stack *stack, void *self, const void *payload)
     domi_sqlite_database *database = self;
     const domus_sql_end *end = payload;
     domi_sqlite_slot *slot;
-    int error = find_transaction(database, end->transaction, &slot);
+    int error = find_slot_of_transaction(database, end->transaction, &slot);
 
     if (error != 0 || end->transaction == 0)
-        return count_refusal(database, error != 0 ? error : -ESTALE);
+        return count_refused_ask(database, error != 0 ? error : -ESTALE);
     domi_sqlite_task *task = domi_sqlite_new_task(
         stack, database, end->commits ? DOMI_SQLITE_COMMIT : DOMI_SQLITE_ROLLBACK);
     if (task == NULL)
@@ -235,7 +242,7 @@ int domi_sqlite_on_end(domus_stack *stack, void *self, const void *payload)
     task->transaction = end->transaction;
     slot->is_ending = true;
     slot->used_ns = domus_now_ns(stack);
-    int result = let_task_wait(stack, database, task, &slot->own);
+    int result = put_task_into_queue_and_sleep(stack, database, task, &slot->own);
     if (result != DOMUS_PARKED)
         slot->is_ending = false;
     return result;

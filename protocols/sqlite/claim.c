@@ -1,4 +1,5 @@
-/* A job claims its tasks one after the other, until it has taken long enough. Helper threads. */
+/* How a job claims its tasks, one after the other, until it has taken long enough. Run by helper
+ * threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>

@@ -11,51 +11,53 @@
 
 #include "protocols/sqlite/connection.h"
 
-/* connections, at most; the number of a transaction or cursor contains its slot */
+/* connections of a database, at most; a transaction or cursor has its slot in its number */
 #define DOMI_SQLITE_SLOTS 64u
-#define DOMI_SQLITE_FREE  128u  /* unused tasks that are kept for later asks */
-#define DOMI_SQLITE_KNOWN 1024u /* places to remember statements that write */
+#define DOMI_SQLITE_FREE  128u  /* unused tasks that a database keeps for later asks */
+#define DOMI_SQLITE_KNOWN 1024u /* size of the table of statements that are known to write */
 
-/* A connection, as the actor sees it. */
+/* The place of a connection, with what the actor knows of it. */
 typedef struct domi_sqlite_slot {
-    domi_sqlite_connection *connection; /* the connection; NULL: it was never needed */
-    /* tasks of the transaction that holds the connection, or of its rows */
+    domi_sqlite_connection *connection; /* the connection; NULL: it was not needed yet */
+    /* tasks of the transaction that holds the connection, or fetches of the rows that hold it */
     domi_sqlite_queue own;
-    domi_sqlite_queue aside; /* fetches of rows that do not belong to the transaction */
-    bool is_open;            /* the handle was open after the last job */
-    bool is_running;         /* a job of the connection is under way */
-    bool is_waking;          /* the slot was sent a notice to start a job */
-    bool is_idle;            /* the connection was idle for long, and is to be closed */
-    bool loses;              /* the transaction is over, and must be rolled back */
-    bool ends_rows;          /* some cursors of the connection are over */
+    /* fetches of rows that do not belong to the transaction that holds the connection */
+    domi_sqlite_queue aside;
+    bool is_open;    /* the handle of the connection was open after its last job */
+    bool is_running; /* a job of the connection is under way on a helper thread */
+    bool is_waking;  /* the actor has sent itself a notice to start a job of this connection */
+    bool is_idle;    /* the connection was not used for long, and its next job closes it */
+    bool loses;      /* the transaction cannot go on, and the connection's next job rolls it back */
+    bool ends_rows;  /* cursors of the connection are over, and its next job ends them */
     uint64_t used_ns;
     /* --- the transaction or cursor that holds it ---------------------------------------------- */
-    uint64_t transaction; /* number of the transaction; 0: none */
+    uint64_t transaction; /* number of the transaction that holds the connection; 0: none */
     domus_address owner;
     domus_watch watch;
     bool has_watch;
-    bool is_ending;   /* a commit or rollback of the transaction waits or runs */
-    int failed;       /* negative errno of a verb of the transaction that no job has run; 0: none */
+    bool is_ending; /* a commit or rollback of the transaction waits for a job, or runs */
+    /* negative errno with which a verb of the transaction has failed before any job; 0: none */
+    int failed;
     uint64_t held_by; /* number of the cursor that holds the connection; 0: none */
     domi_sqlite_cursor *cursors;
 } domi_sqlite_slot;
 
 typedef struct domi_sqlite_database {
-    domus_sql_settings settings; /* first member, as drivers require */
+    domus_sql_settings settings; /* this is the first member, because drivers require that */
     domi_sqlite_place place;
     domus_address self;
     domi_sqlite_queue reads;
     domi_sqlite_queue writes;
     domi_sqlite_slot slots[DOMI_SQLITE_SLOTS];
-    uint32_t slots_count; /* number of slots: 1, or connections_max */
-    /* the file was opened by the writing connection, so readers find it in WAL mode */
+    uint32_t slots_count; /* number of slots in use: 1, or connections_max */
+    /* the writing connection has opened the file, so readers will find it in WAL mode */
     bool was_opened;
     bool is_ticking;
     uint64_t serial;
     domi_sqlite_task *free;
     uint32_t free_count;
-    /* Statements that write although their first word suggests a read, each at the place of its
-     * hash. */
+    /* Statements that write although their first word suggests that they read. The place of each is
+     * a hash of its address. */
     const domus_sql_statement *known[DOMI_SQLITE_KNOWN];
     domus_sql_status counted;
 } domi_sqlite_database;
@@ -65,8 +67,8 @@ static inline domi_sqlite_slot *domi_sqlite_slot_of(domi_sqlite_database *databa
     return &database->slots[number % DOMI_SQLITE_SLOTS];
 }
 
-/* Record that a verb of a transaction has failed before any job saw it: only a rollback is possible
- * then. */
+/* Record that a verb of a transaction has failed before it came into a job, so that only a rollback
+ * is possible from then on. */
 static inline void domi_sqlite_spoil(domi_sqlite_database *database, uint64_t transaction,
                                      int error)
 {
@@ -76,13 +78,13 @@ static inline void domi_sqlite_spoil(domi_sqlite_database *database, uint64_t tr
         slot->failed = error;
 }
 
-/* Returns whether one connection does all the work. */
+/* Returns whether the database has one connection only, which does all the work. */
 static inline bool domi_sqlite_is_single(const domi_sqlite_database *database)
 {
     return database->slots_count == 1;
 }
 
-/* Returns the place of a statement in the table of those that are known to write. */
+/* Returns the place of a statement in `known`, the table of statements that are known to write. */
 static inline uint32_t domi_sqlite_place_of(const domus_sql_statement *statement)
 {
     uint64_t hash = (uint64_t)(uintptr_t)statement * UINT64_C(0x9e3779b97f4a7c15);
@@ -92,26 +94,26 @@ static inline uint32_t domi_sqlite_place_of(const domus_sql_statement *statement
 
 /* --- deliver.c -------------------------------------------------------------------------------- */
 
-/* Make a task for the current ask. Returns NULL without memory. */
+/* Make a task for the current ask. Returns NULL if there is no memory. */
 domi_sqlite_task *domi_sqlite_new_task(domus_stack *stack, domi_sqlite_database *database,
                                        domi_sqlite_verb verb);
 
-/* Free a task, unless a queue, a job or a conversation still has it. */
+/* Free a task, unless a queue, a job or a conversation still uses it. */
 void domi_sqlite_settle_task(domi_sqlite_database *database, domi_sqlite_task *task);
 
-/* Free a cursor that is in no list. */
+/* Free a cursor that is in the list of no connection. */
 void domi_sqlite_free_cursor(domi_sqlite_cursor *cursor);
 
-/* Take a task out of its queue, or out of a job that has not begun it. Returns false if the task
+/* Take a task out of its queue, or away from a job that has not begun it. Returns false if the task
  * runs or is done. */
 bool domi_sqlite_leave(domi_sqlite_task *task);
 
-/* Deliver a done task, which is in no queue or job: its conversation answers. Returns false if
- * nobody waits for the answer. */
+/* Hand a task that is done, and in no queue or job, to its conversation, which answers the ask.
+ * Returns false if nobody waits for the answer. */
 bool domi_sqlite_deliver(domus_stack *stack, domi_sqlite_database *database,
                          domi_sqlite_task *task);
 
-/* Deliver a task as domi_sqlite_deliver() does, with an error as its outcome. */
+/* Deliver a task as domi_sqlite_deliver() does, failed by `error`. */
 void domi_sqlite_deliver_error(domus_stack *stack, domi_sqlite_database *database,
                                domi_sqlite_task *task, int error);
 
@@ -120,27 +122,29 @@ domus_resumed domi_sqlite_on_woken;
 
 /* --- held.c ----------------------------------------------------------------------------------- */
 
-/* Begin and end the hold of a transaction on its connection. */
+/* Begin and end that a transaction holds its connection. */
 void domi_sqlite_hold(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
                       domi_sqlite_task *task);
 void domi_sqlite_let_go(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot);
 
-/* Give up a transaction that nobody can end any more; the next job rolls it back. */
+/* Give up a transaction that nobody can end any more; the connection's next job rolls it back. */
 void domi_sqlite_lose(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot);
 
-/* Make a cursor, which then owns the request. Returns NULL without memory. */
+/* Make a cursor for the rows of a request, which the cursor owns from then on. Returns NULL if
+ * there is no memory. */
 domi_sqlite_cursor *domi_sqlite_new_cursor(const domi_sqlite_task *task,
                                            const domus_sql_request *request);
 
-/* Find the queue for a fetch. While a connection does all the work, a transaction delays the rows
- * of all others, which would see what is not committed. */
+/* Find the queue in which a fetch of a cursor's rows waits. If one connection does all the work,
+ * fetches outside of an open transaction wait for its end, because they would see what is not
+ * committed. */
 domi_sqlite_queue *domi_sqlite_queue_of_rows(domi_sqlite_slot *slot,
                                              const domi_sqlite_cursor *cursor);
 
-/* Find a cursor that is not over. Returns NULL if there is none. */
+/* Find the cursor with this number that is not over. Returns NULL if there is none. */
 domi_sqlite_cursor *domi_sqlite_find_cursor(domi_sqlite_database *database, uint64_t number);
 
-/* Add a cursor, whose rows have begun, to its connection. */
+/* Add the cursor of a task, whose first rows were read, to its connection. */
 void domi_sqlite_keep_cursor(domus_stack *stack, domi_sqlite_database *database,
                              domi_sqlite_slot *slot, domi_sqlite_task *task);
 
@@ -148,45 +152,48 @@ void domi_sqlite_keep_cursor(domus_stack *stack, domi_sqlite_database *database,
 void domi_sqlite_end_cursor(domus_stack *stack, domi_sqlite_database *database,
                             domi_sqlite_slot *slot, domi_sqlite_cursor *cursor);
 
-/* Remove a cursor that is over from its connection, and free it. */
+/* Remove a cursor that is over from the list of its connection, and free it. */
 void domi_sqlite_drop_cursor(domus_stack *stack, domi_sqlite_slot *slot,
                              domi_sqlite_cursor *cursor);
 
-/* End all cursors of the connection's transaction. */
+/* End all cursors of the transaction that holds a connection. */
 void domi_sqlite_end_its_rows(domus_stack *stack, domi_sqlite_database *database,
                               domi_sqlite_slot *slot);
 
 /* --- give.c ----------------------------------------------------------------------------------- */
 
-/* Returns the queue for tasks that need no particular connection. */
+/* Returns the queue for tasks that any connection may do: the one for writes, or the one for
+ * reads. */
 domi_sqlite_queue *domi_sqlite_queue_for(domi_sqlite_database *database, bool writes);
 
-/* Returns whether a connection may take tasks from the queue that it shares with others. */
+/* Returns whether a connection may take tasks from the queue that it shares with other
+ * connections. */
 bool domi_sqlite_is_free(domi_sqlite_database *database, uint32_t index);
 
-/* Return whether an idle connection has work: first, work that only it can do; second, any work. */
+/* Return whether an idle connection has work: the first one, work that only this connection can do;
+ * the second one, any work. */
 bool domi_sqlite_has_own_work(const domi_sqlite_database *database, uint32_t index);
 bool domi_sqlite_has_work(domi_sqlite_database *database, uint32_t index);
 
-/* Make the next job of a connection. Returns false if there is no task for it. */
+/* Make the next job of a connection from waiting tasks. Returns false if there is none for it. */
 bool domi_sqlite_make_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index);
 
-/* For a reading connection without work, take some tasks back from the jobs of other connections,
- * where they may wait for a long query. */
+/* Take some tasks back from the jobs of other connections, where they may wait behind a long query,
+ * for a reading connection that has no work. */
 void domi_sqlite_take_back(domi_sqlite_database *database);
 
 /* --- finish.c --------------------------------------------------------------------------------- */
 
-/* Finish the job of a connection, which has ended, or could not begin because of `error`. */
+/* Finish the job of a connection, which has ended, or which could not begin because of `error`. */
 void domi_sqlite_end_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index,
                          int error);
 
 /* --- pump.c ----------------------------------------------------------------------------------- */
 
-/* Wake as many connections as are needed for the waiting tasks. */
+/* Wake as many connections as are needed for the tasks that wait. */
 void domi_sqlite_pump(domus_stack *stack, domi_sqlite_database *database);
 
-/* A notice of the actor to itself: a connection starts its next job. */
+/* A notice of the actor to itself, on which a connection starts its next job. */
 extern const domus_type domi_sqlite_wake_type;
 domus_handler domi_sqlite_on_wake;
 
@@ -197,17 +204,18 @@ domus_handler domi_sqlite_on_fetch, domi_sqlite_on_begin, domi_sqlite_on_end;
 
 /* --- ticks.c ---------------------------------------------------------------------------------- */
 
-/* The event of a timer, which domi_sqlite_on_tick() handles while anything may become late. */
+/* The event of the actor's timer. There are ticks only while something may become late. */
 extern const domus_type domi_sqlite_tick_type;
 void domi_sqlite_begin_ticks(domus_stack *stack, domi_sqlite_database *database);
 
-/* Returns whether an unused connection may be closed. A database in memory would be lost by
+/* Returns whether an unused connection may be closed: a database in memory would be lost by
  * that. */
 bool domi_sqlite_has_spare(const domi_sqlite_database *database);
 
 /* --- watch.c ---------------------------------------------------------------------------------- */
 
-/* Handlers that end what was not used for a long time, or whose owner has ended. */
+/* Handlers that end transactions and rows that were not used for long, or whose owner has ended or
+ * gives them up. */
 domus_handler domi_sqlite_on_tick;
 domus_handler domi_sqlite_on_down, domi_sqlite_on_close, domi_sqlite_on_abandon;
 

@@ -55,7 +55,7 @@ bool domi_sqlite_leave(domi_sqlite_task *task)
 
     if (stage == DOMI_SQLITE_WAITS) {
         domi_sqlite_queue_remove(task);
-        /* Relaxed: only the actor uses the task now. */
+        /* Relaxed: a task that waits in a queue is used by the actor alone. */
         atomic_store_explicit(&task->stage, DOMI_SQLITE_GONE, memory_order_relaxed);
         return true;
     }
@@ -67,16 +67,18 @@ bool domi_sqlite_deliver(domus_stack *stack, domi_sqlite_database *database, dom
     bool is_heard = task->is_awaited;
     bool is_late = task->deadline_ns != 0 && task->deadline_ns <= domus_now_ns(stack);
 
-    /* the asker was told that it is late, so its transaction must fail whatever the outcome is */
+    /* the asker was told that the task took too long, so its transaction must fail, whatever the
+     * task's outcome is */
     if (is_late && domi_sqlite_is_part(task))
         domi_sqlite_spoil(database, task->transaction, -ETIMEDOUT);
-    /* Relaxed: only the actor uses the task now. */
+    /* Relaxed: a task that is delivered is used by the actor alone. */
     atomic_store_explicit(&task->stage, DOMI_SQLITE_DONE, memory_order_relaxed);
     database->counted.queries++;
     database->counted.errors += task->failure != NULL;
     database->counted.timeouts += task->error == -ETIMEDOUT;
     database->counted.refused += task->error == -EBUSY || task->error == -ENOBUFS;
-    /* wake the conversation; if the asker has cancelled before this, it is awake already */
+    /* wake the task's conversation; if the asker has cancelled before this, the conversation is
+     * awake already */
     if (is_heard)
         is_heard = domus_wake(stack, task->conversation) == 0;
     domi_sqlite_settle_task(database, task);
@@ -91,8 +93,9 @@ void domi_sqlite_deliver_error(domus_stack *stack, domi_sqlite_database *databas
     (void)domi_sqlite_deliver(stack, database, task);
 }
 
-/* Answer the ask of the conversation with the outcome. */
-static int answer_task(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task)
+/* Answer the ask of a task's conversation with the outcome of the task. */
+static int answer_ask_with_outcome(domus_stack *stack, domi_sqlite_database *database,
+                                   domi_sqlite_task *task)
 {
     int error = 0;
 
@@ -107,14 +110,16 @@ static int answer_task(domus_stack *stack, domi_sqlite_database *database, domi_
         error = domus_reply(stack, &domus_sql_cursor_type,
                             &(domus_sql_cursor){database->self, task->number});
     else if ((error = domus_reply(stack, &domus_sql_result_type, &task->result)) == 0)
-        task->has_result = false; /* the answer owns the result from now on */
+        /* the answer owns the result from now on, and the task does not */
+        task->has_result = false;
     task->is_awaited = false;
     domi_sqlite_settle_task(database, task);
     return error;
 }
 
-/* Undo what was prepared for a task that will not be run. */
-static void forget_task(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task)
+/* Undo what was prepared for a task that will not be run, because nobody waits for it. */
+static void undo_task_that_is_not_run(domus_stack *stack, domi_sqlite_database *database,
+                                      domi_sqlite_task *task)
 {
     const domus_sql left = {database->self, task->transaction};
 
@@ -125,7 +130,7 @@ static void forget_task(domus_stack *stack, domi_sqlite_database *database, domi
     else if (task->verb == DOMI_SQLITE_FETCH)
         task->cursor->fetch = NULL;
     else if (task->verb == DOMI_SQLITE_ROWS)
-        /* a job that still names the task does not run it, so the cursor may be freed */
+        /* a job may still name this task but does not run it, so the cursor may be freed */
         domi_sqlite_free_cursor(task->cursor);
     task->is_awaited = false;
     domi_sqlite_settle_task(database, task);
@@ -138,11 +143,11 @@ int domi_sqlite_on_woken(domus_stack *stack, void *self, const domus_answer *wok
     bool is_late = task->deadline_ns != 0 && task->deadline_ns <= domus_now_ns(stack);
 
     if (domi_sqlite_stage_of(task) == DOMI_SQLITE_DONE)
-        return answer_task(stack, database, task);
+        return answer_ask_with_outcome(stack, database, task);
     if (domi_sqlite_leave(task)) {
         if (domi_sqlite_is_part(task))
             domi_sqlite_spoil(database, task->transaction, is_late ? -ETIMEDOUT : -ECANCELED);
-        forget_task(stack, database, task);
+        undo_task_that_is_not_run(stack, database, task);
         if (woken->error != 0)
             return -ENOTCONN;
         database->counted.queries++;
@@ -150,9 +155,9 @@ int domi_sqlite_on_woken(domus_stack *stack, void *self, const domus_answer *wok
         database->counted.timeouts += is_late;
         return is_late ? -ETIMEDOUT : -EBUSY;
     }
-    if (woken->error == 0) /* the task runs, and ends in time by itself */
+    if (woken->error == 0) /* a job runs the task, which ends in time by its own limits */
         return domus_sleep(stack, HOUR_NS, domi_sqlite_on_woken);
-    /* relaxed: is_unwanted guards nothing else */
+    /* relaxed: is_unwanted orders no other access */
     atomic_store_explicit(&task->is_unwanted, true, memory_order_relaxed);
     task->is_awaited = false;
     return -EPIPE;

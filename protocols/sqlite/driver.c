@@ -1,5 +1,5 @@
-/* The driver: checks the settings before a database is opened, and defines the actor: its rows, its
- * begin and its end. */
+/* The driver for SQLite: checks the settings before a database is opened, and defines the
+ * database's actor: its rows, its begin and its end. */
 #include "protocols/sqlite/database.h"
 
 #include <domus/sqlite.h>
@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int check_settings(const domus_sql_settings *settings, char *error, size_t error_size)
+static int check_settings_of_database(const domus_sql_settings *settings, char *error,
+                                      size_t error_size)
 {
     domi_sqlite_place place;
 
@@ -20,7 +21,7 @@ static int check_settings(const domus_sql_settings *settings, char *error, size_
     return domi_sqlite_read_url(settings->url, error, error_size, &place);
 }
 
-static int on_look(domus_stack *stack, void *self, const void *payload)
+static int on_ask_for_status(domus_stack *stack, void *self, const void *payload)
 {
     domi_sqlite_database *database = self;
     domus_sql_status status = database->counted;
@@ -38,7 +39,7 @@ static int on_look(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &domus_sql_status_type, &status);
 }
 
-static int on_who(domus_stack *stack, void *self, const void *payload)
+static int on_ask_for_driver(domus_stack *stack, void *self, const void *payload)
 {
     const domi_sqlite_database *database = self;
 
@@ -65,7 +66,7 @@ static int on_mount(domus_stack *stack, void *self)
     return 0;
 }
 
-static void close_slot(domi_sqlite_slot *slot)
+static void close_connection_of_slot(domi_sqlite_slot *slot)
 {
     domi_sqlite_connection *connection = slot->connection;
 
@@ -83,14 +84,14 @@ static void close_slot(domi_sqlite_slot *slot)
     slot->connection = NULL;
 }
 
-/* All conversations have ended by now, so all jobs and tasks have ended, too. */
+/* All conversations of the actor have ended by now, so all jobs and tasks have ended, too. */
 static void on_stop(domus_stack *stack, void *self)
 {
     domi_sqlite_database *database = self;
 
     (void)stack;
     for (uint32_t i = database->slots_count; i > 0; i--)
-        close_slot(&database->slots[i - 1]);
+        close_connection_of_slot(&database->slots[i - 1]);
     while (database->free != NULL) {
         domi_sqlite_task *task = database->free;
         database->free = task->next;
@@ -110,8 +111,8 @@ static const domus_on rows[] = {
     {&domus_sql_script_type, domi_sqlite_on_script, sizeof(domi_sqlite_task *)},
     {&domi_sqlite_tick_type, domi_sqlite_on_tick, 0},
     {&domus_down_type, domi_sqlite_on_down, 0},
-    {&domus_sql_look_type, on_look, 0},
-    {&domus_sql_who_type, on_who, 0},
+    {&domus_sql_look_type, on_ask_for_status, 0},
+    {&domus_sql_who_type, on_ask_for_driver, 0},
     {NULL, NULL, 0},
 };
 
@@ -129,7 +130,7 @@ static const char *const schemes[] = {"sqlite", NULL};
 const domus_sql_driver domus_sqlite_driver = {
     .name = "sqlite",
     .schemes = schemes,
-    .check = check_settings,
+    .check = check_settings_of_database,
     .behaviour = &behaviour,
 };
 

@@ -1,5 +1,5 @@
-/* Failures of SQLite as SQLSTATEs: chosen by the result code, or by the message where a code stands
- * for many things. Helper threads. */
+/* Turns failures of SQLite into SQLSTATEs, by the result code, or by the message where a code
+ * stands for many things. Run by helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A result code, extended or not, and its SQLSTATE. The first row that fits counts. */
+/* A result code of SQLite, extended or not, and the SQLSTATE for it. The first row that fits
+ * counts. */
 static const struct {
     int result;
     char state[6];
@@ -39,7 +40,7 @@ static const struct {
     {SQLITE_IOERR, "58030"},
 };
 
-/* A part of the message of SQLITE_ERROR, and its SQLSTATE. */
+/* A part of a message of SQLITE_ERROR, and the SQLSTATE for it. */
 static const struct {
     const char *words;
     char state[6];
@@ -52,7 +53,7 @@ static const struct {
     {"malformed JSON", "22P02"},   {"not authorized", "42501"},
 };
 
-static const char *find_sqlstate(int result, const char *message)
+static const char *find_sqlstate_of_failure(int result, const char *message)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         if (states[i].result == result || states[i].result == (result & 0xff))
@@ -65,8 +66,8 @@ static const char *find_sqlstate(int result, const char *message)
     return "42000";
 }
 
-/* Returns the place of a byte in a text, counted in characters from 1. */
-static uint32_t count_characters_to(const char *text, int offset)
+/* Returns the place of a byte in the text of a statement, counted in characters from 1. */
+static uint32_t count_characters_up_to_byte(const char *text, int offset)
 {
     uint32_t position = 1;
 
@@ -77,8 +78,10 @@ static uint32_t count_characters_to(const char *text, int offset)
     return position;
 }
 
-/* Copy a name that ends at one of `ends`, or with the text. */
-static void copy_name(char field[DOMUS_SQL_NAME_SIZE], const char *name, const char *ends)
+/* Copy a name from a message of SQLite up to one of the characters `ends`, or up to the message's
+ * end. */
+static void copy_name_from_message(char field[DOMUS_SQL_NAME_SIZE], const char *name,
+                                   const char *ends)
 {
     char copy[DOMUS_SQL_NAME_SIZE];
     size_t size = strcspn(name, ends);
@@ -92,7 +95,7 @@ static void copy_name(char field[DOMUS_SQL_NAME_SIZE], const char *name, const c
 
 /* Read the table and columns out of a message such as "UNIQUE constraint failed: todo.title,
  * todo.day". */
-static void read_names(domus_sql_error *error, const char *message, int result)
+static void read_table_and_columns(domus_sql_error *error, const char *message, int result)
 {
     static const char failed[] = "constraint failed: ", index[] = "index '";
     const char *names = strstr(message, failed);
@@ -101,12 +104,12 @@ static void read_names(domus_sql_error *error, const char *message, int result)
         return;
     names += strlen(failed);
     if (strncmp(names, index, strlen(index)) == 0) {
-        copy_name(error->constraint, names + strlen(index), "'");
+        copy_name_from_message(error->constraint, names + strlen(index), "'");
     } else if (result == SQLITE_CONSTRAINT_CHECK) {
-        copy_name(error->constraint, names, "");
+        copy_name_from_message(error->constraint, names, "");
     } else if (strchr(names, '.') != NULL) {
-        copy_name(error->table, names, ".");
-        copy_name(error->column, strchr(names, '.') + 1, ",");
+        copy_name_from_message(error->table, names, ".");
+        copy_name_from_message(error->column, strchr(names, '.') + 1, ",");
     }
 }
 
@@ -115,7 +118,7 @@ domus_sql_error domi_sqlite_describe(const domi_sqlite_connection *connection, i
 {
     sqlite3 *handle = connection->handle;
     const char *message = handle != NULL ? sqlite3_errmsg(handle) : sqlite3_errstr(result);
-    const char *state = find_sqlstate(result, message);
+    const char *state = find_sqlstate_of_failure(result, message);
     int error = domus_sql_errno(state);
 
     if (connection->is_late)
@@ -131,8 +134,8 @@ domus_sql_error domi_sqlite_describe(const domi_sqlite_connection *connection, i
     domus_sql_error made = domus_sql_error_make(error, state, "%s", "");
     domus_sql_error_text(made.message, sizeof made.message, message);
     if (handle != NULL) {
-        made.position = count_characters_to(text, sqlite3_error_offset(handle));
-        read_names(&made, message, result);
+        made.position = count_characters_up_to_byte(text, sqlite3_error_offset(handle));
+        read_table_and_columns(&made, message, result);
     }
     return made;
 }

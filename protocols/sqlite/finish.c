@@ -4,12 +4,12 @@
 
 #include <errno.h>
 
-static bool has_failed(const domi_sqlite_task *task)
+static bool has_task_failed(const domi_sqlite_task *task)
 {
     return task->failure != NULL || task->error != 0;
 }
 
-/* Remember that a statement writes, so that its next guess is right. */
+/* Remember that the statement of a task writes, so that the next guess about it is right. */
 static void remember_writing_statement(domi_sqlite_database *database, const domi_sqlite_task *task)
 {
     const domus_sql_statement *statement =
@@ -19,18 +19,18 @@ static void remember_writing_statement(domi_sqlite_database *database, const dom
         database->known[domi_sqlite_place_of(statement)] = statement;
 }
 
-/* Let a task wait again, before all tasks that came later. */
-static void put_task_first(domi_sqlite_task *task, domi_sqlite_queue *queue)
+/* Let a task wait again at the beginning of its queue, before all tasks that came later. */
+static void put_task_back_first(domi_sqlite_task *task, domi_sqlite_queue *queue)
 {
-    /* Relaxed: only the actor uses the task now. */
+    /* Relaxed: a task whose job has ended is used by the actor alone. */
     atomic_store_explicit(&task->stage, DOMI_SQLITE_WAITS, memory_order_relaxed);
     domi_sqlite_queue_put_first(queue, task);
 }
 
-static void finish_begin(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
-                         domi_sqlite_task *task)
+static void finish_begin_of_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                        domi_sqlite_slot *slot, domi_sqlite_task *task)
 {
-    bool has_begun = !has_failed(task);
+    bool has_begun = !has_task_failed(task);
 
     if (has_begun)
         domi_sqlite_hold(stack, database, slot, task);
@@ -38,26 +38,26 @@ static void finish_begin(domus_stack *stack, domi_sqlite_database *database, dom
         domi_sqlite_lose(stack, database, slot);
 }
 
-/* The commit or rollback may not have run, because its time was over or there was no job. Then the
- * transaction is still open, and the next job rolls it back. */
-static void finish_end(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
-                       domi_sqlite_task *task)
+/* Handle the outcome of a commit or rollback. It may not have run, because its time was over or
+ * there was no job. Then the transaction is still open, and the next job rolls it back. */
+static void finish_end_of_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                      domi_sqlite_slot *slot, domi_sqlite_task *task)
 {
     sqlite3 *handle = slot->connection->handle;
 
-    if (has_failed(task) && handle != NULL && !sqlite3_get_autocommit(handle))
+    if (has_task_failed(task) && handle != NULL && !sqlite3_get_autocommit(handle))
         domi_sqlite_lose(stack, database, slot);
     else
         domi_sqlite_let_go(stack, database, slot);
     (void)domi_sqlite_deliver(stack, database, task);
 }
 
-static void finish_rows(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
-                        domi_sqlite_task *task)
+static void finish_begin_of_rows(domus_stack *stack, domi_sqlite_database *database,
+                                 domi_sqlite_slot *slot, domi_sqlite_task *task)
 {
     domi_sqlite_cursor *cursor = task->cursor;
 
-    if (has_failed(task)) {
+    if (has_task_failed(task)) {
         task->cursor = NULL;
         domi_sqlite_free_cursor(cursor);
         (void)domi_sqlite_deliver(stack, database, task);
@@ -68,24 +68,25 @@ static void finish_rows(domus_stack *stack, domi_sqlite_database *database, domi
         domi_sqlite_end_cursor(stack, database, slot, cursor);
 }
 
-static void finish_fetch(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
-                         domi_sqlite_task *task)
+static void finish_fetch_of_rows(domus_stack *stack, domi_sqlite_database *database,
+                                 domi_sqlite_slot *slot, domi_sqlite_task *task)
 {
     domi_sqlite_cursor *cursor = task->cursor;
 
     cursor->fetch = NULL;
     cursor->used_ns = domus_now_ns(stack);
-    if (has_failed(task) && cursor->prepared != NULL) /* the job could not begin */
+    /* the job could not begin, and the cursor's statement is still open */
+    if (has_task_failed(task) && cursor->prepared != NULL)
         domi_sqlite_end_cursor(stack, database, slot, cursor);
     else if (cursor->prepared == NULL)
         domi_sqlite_drop_cursor(stack, slot, cursor);
     (void)domi_sqlite_deliver(stack, database, task);
 }
 
-static void finish_task(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
-                        domi_sqlite_task *task)
+static void finish_task_of_job(domus_stack *stack, domi_sqlite_database *database,
+                               domi_sqlite_slot *slot, domi_sqlite_task *task)
 {
-    /* the asker is gone, so the task is not passed on */
+    /* the asker is gone, so the bounced task is not passed to the connection that writes */
     if (task->is_bounced && !task->is_awaited) {
         domi_sqlite_clear_outcome(task);
         task->error = -ECANCELED;
@@ -93,7 +94,7 @@ static void finish_task(domus_stack *stack, domi_sqlite_database *database, domi
     if (task->is_bounced) {
         task->is_bounced = false;
         remember_writing_statement(database, task);
-        put_task_first(task, &database->writes);
+        put_task_back_first(task, &database->writes);
         return;
     }
     switch (task->verb) {
@@ -102,22 +103,22 @@ static void finish_task(domus_stack *stack, domi_sqlite_database *database, domi
         (void)domi_sqlite_deliver(stack, database, task);
         break;
     case DOMI_SQLITE_BEGIN:
-        finish_begin(stack, database, slot, task);
+        finish_begin_of_transaction(stack, database, slot, task);
         break;
     case DOMI_SQLITE_COMMIT:
     case DOMI_SQLITE_ROLLBACK:
-        finish_end(stack, database, slot, task);
+        finish_end_of_transaction(stack, database, slot, task);
         break;
     case DOMI_SQLITE_ROWS:
-        finish_rows(stack, database, slot, task);
+        finish_begin_of_rows(stack, database, slot, task);
         break;
     case DOMI_SQLITE_FETCH:
-        finish_fetch(stack, database, slot, task);
+        finish_fetch_of_rows(stack, database, slot, task);
         break;
     }
 }
 
-/* Put back the tasks that the job did not begin, in their order. */
+/* Put the tasks that a job did not begin back into their queues, in their order. */
 static void put_back_unrun_tasks(domi_sqlite_connection *connection)
 {
     for (uint32_t i = connection->count; i > 0; i--) {
@@ -127,13 +128,13 @@ static void put_back_unrun_tasks(domi_sqlite_connection *connection)
             continue;
         task->jobs--;
         connection->tasks[i - 1] = NULL;
-        put_task_first(task, task->home);
+        put_task_back_first(task, task->home);
     }
 }
 
-/* Fail the tasks of a job that could not begin. */
-static void fail_tasks(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
-                       int error)
+/* Fail all tasks of a job that could not begin. */
+static void fail_tasks_of_job(domus_stack *stack, domi_sqlite_database *database,
+                              domi_sqlite_slot *slot, int error)
 {
     domi_sqlite_connection *connection = slot->connection;
 
@@ -149,11 +150,12 @@ static void fail_tasks(domus_stack *stack, domi_sqlite_database *database, domi_
         task->error = error == -EOPNOTSUPP || error == -ENOMEM ? error : -ENOTCONN;
         if (domi_sqlite_is_part(task))
             domi_sqlite_spoil(database, task->transaction, task->error);
-        finish_task(stack, database, slot, task);
+        finish_task_of_job(stack, database, slot, task);
     }
 }
 
-static void finish_tasks(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
+static void finish_tasks_of_job(domus_stack *stack, domi_sqlite_database *database,
+                                domi_sqlite_slot *slot)
 {
     domi_sqlite_connection *connection = slot->connection;
 
@@ -165,15 +167,15 @@ static void finish_tasks(domus_stack *stack, domi_sqlite_database *database, dom
             continue;
         task->jobs--;
         if (domi_sqlite_stage_of(task) == DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot))
-            finish_task(stack, database, slot, task);
+            finish_task_of_job(stack, database, slot, task);
         else
             domi_sqlite_settle_task(database, task);
     }
 }
 
-/* Fail all waiting tasks, because the file could not be opened. */
-static void fail_waiting(domus_stack *stack, domi_sqlite_database *database,
-                         const domus_sql_error *error)
+/* Fail all tasks that wait for any connection, because the file could not be opened. */
+static void fail_all_waiting_tasks(domus_stack *stack, domi_sqlite_database *database,
+                                   const domus_sql_error *error)
 {
     domi_sqlite_queue *const queues[] = {&database->reads, &database->writes};
 
@@ -190,8 +192,9 @@ static void fail_waiting(domus_stack *stack, domi_sqlite_database *database,
     }
 }
 
-/* Store in the slot whether the connection is open now, and count what the job has done. */
-static void update_slot(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
+/* Store in a slot whether its connection is open now, and count what its job has done. */
+static void update_slot_after_job(domus_stack *stack, domi_sqlite_database *database,
+                                  domi_sqlite_slot *slot)
 {
     domi_sqlite_connection *connection = slot->connection;
     bool was_open = slot->is_open;
@@ -206,8 +209,9 @@ static void update_slot(domus_stack *stack, domi_sqlite_database *database, domi
         database->counted.failures++;
 }
 
-/* Free the cursors that the job has ended; if the job could not begin, they stay to be ended. */
-static void drop_cursors(domus_stack *stack, domi_sqlite_slot *slot)
+/* Free the cursors that a job has ended. If the job could not begin, they stay, and the next job
+ * ends them. */
+static void free_cursors_ended_by_job(domus_stack *stack, domi_sqlite_slot *slot)
 {
     while (slot->connection->over != NULL) {
         domi_sqlite_cursor *cursor = slot->connection->over;
@@ -230,17 +234,17 @@ void domi_sqlite_end_job(domus_stack *stack, domi_sqlite_database *database, uin
     domi_sqlite_connection *connection = slot->connection;
 
     slot->is_running = false;
-    drop_cursors(stack, slot);
+    free_cursors_ended_by_job(stack, slot);
     if (!connection->has_begun) {
-        fail_tasks(stack, database, slot, error);
+        fail_tasks_of_job(stack, database, slot, error);
         return;
     }
     if (connection->rolls_back)
         domi_sqlite_let_go(stack, database, slot);
     if (connection->closes)
         slot->is_idle = false;
-    update_slot(stack, database, slot);
-    finish_tasks(stack, database, slot);
+    update_slot_after_job(stack, database, slot);
+    finish_tasks_of_job(stack, database, slot);
     if (!connection->could_open && !database->was_opened)
-        fail_waiting(stack, database, &connection->failure);
+        fail_all_waiting_tasks(stack, database, &connection->failure);
 }

@@ -13,7 +13,7 @@ domi_sqlite_queue *domi_sqlite_queue_for(domi_sqlite_database *database, bool wr
     return writes && !database->place.reads_only ? &database->writes : &database->reads;
 }
 
-static domi_sqlite_queue *queue_of(domi_sqlite_database *database, uint32_t index)
+static domi_sqlite_queue *shared_queue_of_slot(domi_sqlite_database *database, uint32_t index)
 {
     return domi_sqlite_queue_for(database, index == 0);
 }
@@ -47,12 +47,13 @@ bool domi_sqlite_has_work(domi_sqlite_database *database, uint32_t index)
     if (database->slots[index].is_running)
         return false;
     if (domi_sqlite_has_own_work(database, index) ||
-        (domi_sqlite_is_free(database, index) && queue_of(database, index)->count != 0))
+        (domi_sqlite_is_free(database, index) && shared_queue_of_slot(database, index)->count != 0))
         return true;
     return !database->was_opened && index == 0 && database->reads.count != 0;
 }
 
-static domi_sqlite_connection *make_connection(const domi_sqlite_database *database, uint32_t index)
+static domi_sqlite_connection *make_connection_of_slot(const domi_sqlite_database *database,
+                                                       uint32_t index)
 {
     domi_sqlite_connection *connection = calloc(1, sizeof *connection);
 
@@ -65,7 +66,7 @@ static domi_sqlite_connection *make_connection(const domi_sqlite_database *datab
     return connection;
 }
 
-/* Add a task to the job. A task whose time has passed is failed instead. */
+/* Add a task to the job of a connection. A task whose time has passed is failed instead. */
 static void put_task_into_job(domus_stack *stack, domi_sqlite_connection *connection,
                               domi_sqlite_task *task)
 {
@@ -78,24 +79,24 @@ static void put_task_into_job(domus_stack *stack, domi_sqlite_connection *connec
         task->within_ns = task->deadline_ns > now_ns ? task->deadline_ns - now_ns : 0;
     task->jobs++;
     connection->tasks[connection->count++] = task;
-    /* Relaxed: the job begins after this, so it sees the value. */
+    /* Relaxed: a helper thread begins the job after this, so it sees the value. */
     atomic_store_explicit(&task->stage, DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),
                           memory_order_relaxed);
 }
 
-static bool ends_transaction(const domi_sqlite_task *task)
+static bool does_task_end_transaction(const domi_sqlite_task *task)
 {
     return task->verb == DOMI_SQLITE_COMMIT || task->verb == DOMI_SQLITE_ROLLBACK;
 }
 
 /* Move tasks that only this connection can do into its job. The end of a transaction is a job of
- * its own, and ends the rows first. */
+ * its own, which first ends the rows that are read in it. */
 static void move_own_tasks_to_job(domus_stack *stack, domi_sqlite_database *database,
                                   domi_sqlite_slot *slot)
 {
     while (slot->own.first != NULL && slot->connection->count < DOMI_SQLITE_BATCH) {
         domi_sqlite_task *task = slot->own.first;
-        bool ends = ends_transaction(task);
+        bool ends = does_task_end_transaction(task);
 
         if (ends && slot->connection->count != 0)
             break;
@@ -107,44 +108,46 @@ static void move_own_tasks_to_job(domus_stack *stack, domi_sqlite_database *data
     }
 }
 
-static bool holds_connection(const domi_sqlite_task *task)
+static bool does_task_begin_to_hold(const domi_sqlite_task *task)
 {
     return task->verb == DOMI_SQLITE_BEGIN || task->verb == DOMI_SQLITE_ROWS;
 }
 
 /* Returns how many tasks of a queue one connection takes: tasks that read are divided among all
  * free connections. */
-static uint32_t count_fair_share(domi_sqlite_database *database, const domi_sqlite_queue *queue)
+static uint32_t count_fair_share_of_tasks(domi_sqlite_database *database,
+                                          const domi_sqlite_queue *queue)
 {
     uint32_t others = 0;
 
     if (queue == &database->writes)
         return DOMI_SQLITE_BATCH;
     for (uint32_t i = 0; i < database->slots_count; i++)
-        others += queue_of(database, i) == queue && domi_sqlite_is_free(database, i);
+        others += shared_queue_of_slot(database, i) == queue && domi_sqlite_is_free(database, i);
     uint32_t share = (queue->count + others - 1) / (others != 0 ? others : 1);
     return share < DOMI_SQLITE_READS ? share : DOMI_SQLITE_READS;
 }
 
-/* Move tasks of the shared queue into the job. A task that begins to hold the connection is a job
- * of its own. */
+/* Move tasks of the shared queue into a connection's job. A task that begins to hold the connection
+ * is a job of its own. */
 static void move_shared_tasks_to_job(domus_stack *stack, domi_sqlite_database *database,
                                      uint32_t index)
 {
     domi_sqlite_connection *connection = database->slots[index].connection;
-    domi_sqlite_queue *queue = queue_of(database, index);
-    uint32_t most = count_fair_share(database, queue);
+    domi_sqlite_queue *queue = shared_queue_of_slot(database, index);
+    uint32_t most = count_fair_share_of_tasks(database, queue);
 
-    if (queue->first != NULL && holds_connection(queue->first)) {
+    if (queue->first != NULL && does_task_begin_to_hold(queue->first)) {
         put_task_into_job(stack, connection, queue->first);
         return;
     }
     connection->is_shared = true;
-    while (queue->first != NULL && !holds_connection(queue->first) && connection->count < most)
+    while (queue->first != NULL && !does_task_begin_to_hold(queue->first) &&
+           connection->count < most)
         put_task_into_job(stack, connection, queue->first);
 }
 
-/* Remove the cursors that are over from the list of the connection, and return them. */
+/* Remove the cursors that are over from the list of a connection. Returns them as a list. */
 static domi_sqlite_cursor *take_ended_cursors(domi_sqlite_slot *slot)
 {
     domi_sqlite_cursor **at = &slot->cursors, *over = NULL;
@@ -168,7 +171,7 @@ bool domi_sqlite_make_job(domus_stack *stack, domi_sqlite_database *database, ui
     domi_sqlite_slot *slot = &database->slots[index];
 
     if (slot->connection == NULL)
-        slot->connection = make_connection(database, index);
+        slot->connection = make_connection_of_slot(database, index);
     domi_sqlite_connection *connection = slot->connection;
     if (connection == NULL)
         return false;
@@ -189,9 +192,10 @@ bool domi_sqlite_make_job(domus_stack *stack, domi_sqlite_database *database, ui
     return true;
 }
 
-/* Take back the tasks that a job has not begun, the last ones first. */
-static void take_back_tasks(domi_sqlite_database *database,
-                            const domi_sqlite_connection *connection)
+/* Take back tasks that the job of a connection has not begun, up to half of the job's tasks, the
+ * last ones first. */
+static void take_back_tasks_of_job(domi_sqlite_database *database,
+                                   const domi_sqlite_connection *connection)
 {
     uint32_t left = (connection->count + 1) / 2;
 
@@ -212,7 +216,7 @@ void domi_sqlite_take_back(domi_sqlite_database *database)
         const domi_sqlite_slot *slot = &database->slots[i];
 
         if (slot->is_running && slot->connection->is_shared && slot->connection->count > 1 &&
-            queue_of(database, i) == &database->reads)
-            take_back_tasks(database, slot->connection);
+            shared_queue_of_slot(database, i) == &database->reads)
+            take_back_tasks_of_job(database, slot->connection);
     }
 }

@@ -2,16 +2,16 @@
  * savepoint, and share the commit and its wait for the disk. A write that fails is rolled back
  * alone.
  *
- * Some failures roll back the whole transaction: a time-out, a full disk, ON CONFLICT ROLLBACK, a
- * commit that fails. Nothing of the group has happened then, so each other task of it is run again
- * in its own transaction. Helper threads. */
+ * Some failures roll back the whole transaction: a time-out, a full disk, ON CONFLICT ROLLBACK,
+ * a commit that fails. Nothing of the group has happened then, so each other task of it is run
+ * again in its own transaction. Run by helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>
 
-/* Returns whether a foreign key has no target, which SQLite itself would report only at the group's
- * commit. */
-static bool has_broken_keys(const domi_sqlite_connection *connection)
+/* Returns whether a foreign key has no target after the current task, which SQLite itself would
+ * report only at the commit of the whole group. */
+static bool has_broken_foreign_keys(const domi_sqlite_connection *connection)
 {
     int now = 0, most = 0;
 
@@ -20,8 +20,8 @@ static bool has_broken_keys(const domi_sqlite_connection *connection)
            now != 0;
 }
 
-/* Begin the transaction of the group if there is none, and the savepoint of this task. */
-static bool begin_savepoint(domi_sqlite_connection *connection, domi_sqlite_task *task)
+/* Begin the transaction of the group if there is none, and the savepoint of this task in it. */
+static bool begin_savepoint_of_task(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     int result = SQLITE_OK;
 
@@ -37,9 +37,11 @@ static bool begin_savepoint(domi_sqlite_connection *connection, domi_sqlite_task
     return true;
 }
 
-/* End the savepoint of a task: keep its changes if `is_done`, else undo them. If the transaction of
- * the group is lost, the task has failed. */
-static bool end_savepoint(domi_sqlite_connection *connection, domi_sqlite_task *task, bool is_done)
+/* End the savepoint of a task in its group: keep the task's changes if `is_done`, otherwise undo
+ * them. If the transaction of the group is lost, the task has failed. Returns whether the group's
+ * transaction goes on. */
+static bool end_savepoint_of_task(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                                  bool is_done)
 {
     int result = SQLITE_ABORT;
 
@@ -55,29 +57,30 @@ static bool end_savepoint(domi_sqlite_connection *connection, domi_sqlite_task *
     return result == SQLITE_OK;
 }
 
-/* Run one task of the group. Returns false if the transaction of the group is lost by it. */
-static bool run_within_savepoint(domi_sqlite_connection *connection, domi_sqlite_task *task)
+/* Run one task of the group within a savepoint. Returns false if the group's transaction is lost by
+ * it. */
+static bool run_task_within_savepoint(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     domi_sqlite_guard(connection, task);
-    bool is_done = domi_sqlite_run_query(connection, task, begin_savepoint);
+    bool is_done = domi_sqlite_run_query(connection, task, begin_savepoint_of_task);
     bool is_part = connection->has_part;
 
     connection->has_part = false;
-    /* the result holds only after the commit, even if the task has only read */
+    /* in a group a result holds only after the commit, even if the task has only read */
     task->is_grouped = connection->in_group;
-    if (is_done && is_part && has_broken_keys(connection))
+    if (is_done && is_part && has_broken_foreign_keys(connection))
         is_done = domi_sqlite_refuse(task, domus_sql_errno("23503"), "23503",
                                      "FOREIGN KEY constraint failed");
     if (is_part)
-        return end_savepoint(connection, task, is_done);
-    /* A task that only reads, or could not begin to write, has no savepoint. */
+        return end_savepoint_of_task(connection, task, is_done);
+    /* a task that only reads, or that could not begin to write, has no savepoint to end */
     domi_sqlite_guard(connection, NULL);
     return !connection->in_group || domi_sqlite_is_in_transaction(connection);
 }
 
-/* Commit the transaction of the group. Returns false if that fails; then it is rolled back, and
- * `task` (NULL: none) has failed. */
-static bool commit_group(domi_sqlite_connection *connection, domi_sqlite_task *task)
+/* Commit the transaction of the group. Returns false if that fails; then the transaction is rolled
+ * back, and `task`, unless that is NULL, has failed. */
+static bool commit_transaction_of_group(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     if (!connection->in_group)
         return true;
@@ -91,21 +94,21 @@ static bool commit_group(domi_sqlite_connection *connection, domi_sqlite_task *t
     return false;
 }
 
-/* Run a task in a transaction of its own. */
-static void run_in_own_transaction(domi_sqlite_connection *connection, domi_sqlite_task *task)
+/* Run a task of the group in a transaction of its own. */
+static void run_task_in_own_transaction(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
-    if (!run_within_savepoint(connection, task)) {
+    if (!run_task_within_savepoint(connection, task)) {
         connection->in_group = false;
         domi_sqlite_roll_back(connection);
         return;
     }
-    (void)commit_group(connection, task);
+    (void)commit_transaction_of_group(connection, task);
 }
 
-/* Run the tasks of a lost transaction again: the first `count` tasks have lost their changes, and
- * `cause` has failed. */
-static void run_tasks_again(domi_sqlite_connection *connection, uint32_t count,
-                            const domi_sqlite_task *cause)
+/* Run the tasks of a group whose transaction was lost again: the first `count` tasks of the job
+ * have lost their changes. `cause`, which has failed, is not run again. */
+static void run_tasks_of_lost_group_again(domi_sqlite_connection *connection, uint32_t count,
+                                          const domi_sqlite_task *cause)
 {
     connection->in_group = false;
     domi_sqlite_roll_back(connection);
@@ -116,23 +119,24 @@ static void run_tasks_again(domi_sqlite_connection *connection, uint32_t count,
             domi_sqlite_stage_of(task) != DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot))
             continue;
         domi_sqlite_clear_outcome(task);
-        run_in_own_transaction(connection, task);
+        run_task_in_own_transaction(connection, task);
     }
 }
 
-/* Run the tasks of a connection that reads. All were asked before the job began, so they may see
- * the same state of the file, and take its locks only once. */
-static void run_reads(domi_sqlite_connection *connection)
+/* Run the tasks of a job that only reads. All were asked before the job began, so they may see the
+ * same state of the file in one transaction, which takes the file's locks only once. */
+static void run_reading_tasks_together(domi_sqlite_connection *connection)
 {
     if (connection->count > 1)
         (void)domi_sqlite_do(connection,
-                             /* if no common transaction can be begun, each read has its own */
+                             /* if this transaction cannot be begun, each task reads in its own
+                              * one */
                              DOMI_SQLITE_BEGIN_READ);
     for (uint32_t i = 0; i < connection->count; i++) {
         if (i != 0 && domi_sqlite_is_long(connection))
             break;
         if (domi_sqlite_claim(connection, connection->tasks[i]))
-            (void)run_within_savepoint(connection, connection->tasks[i]);
+            (void)run_task_within_savepoint(connection, connection->tasks[i]);
     }
     domi_sqlite_roll_back(connection);
 }
@@ -142,7 +146,7 @@ void domi_sqlite_run_group(domi_sqlite_connection *connection)
     uint32_t count = 0;
 
     if (connection->is_reader) {
-        run_reads(connection);
+        run_reading_tasks_together(connection);
         return;
     }
     for (; count < connection->count; count++) {
@@ -152,12 +156,12 @@ void domi_sqlite_run_group(domi_sqlite_connection *connection)
             break;
         if (!domi_sqlite_claim(connection, task))
             continue;
-        if (!run_within_savepoint(connection, task)) {
-            run_tasks_again(connection, count, task);
+        if (!run_task_within_savepoint(connection, task)) {
+            run_tasks_of_lost_group_again(connection, count, task);
             return;
         }
     }
     domi_sqlite_task *only = count == 1 ? connection->tasks[0] : NULL;
-    if (!commit_group(connection, only) && only == NULL)
-        run_tasks_again(connection, count, NULL);
+    if (!commit_transaction_of_group(connection, only) && only == NULL)
+        run_tasks_of_lost_group_again(connection, count, NULL);
 }

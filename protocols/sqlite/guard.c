@@ -1,5 +1,5 @@
 /* The guards of a connection, which SQLite calls while it works: whether a statement may be
- * prepared, has run too long, and may go on waiting for a lock. Helper threads. */
+ * prepared, has run too long, and may go on waiting for a lock. Run by helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <string.h>
@@ -23,14 +23,14 @@ void domi_sqlite_guard(domi_sqlite_connection *connection, const domi_sqlite_tas
         connection->ends_ns = domi_sqlite_now_ns() + task->within_ns;
 }
 
-/* Returns whether the current statement has to end. */
-static bool has_to_end(domi_sqlite_connection *connection)
+/* Returns whether the statement that runs has to end early. */
+static bool must_statement_end_early(domi_sqlite_connection *connection)
 {
     const domi_sqlite_task *task = connection->guarded;
 
     if (task == NULL)
         return false;
-    /* relaxed: is_unwanted guards nothing else */
+    /* relaxed: is_unwanted orders no other access */
     if (atomic_load_explicit(&task->is_unwanted, memory_order_relaxed))
         return true;
     if (domi_sqlite_now_ns() < connection->ends_ns)
@@ -39,12 +39,13 @@ static bool has_to_end(domi_sqlite_connection *connection)
     return true;
 }
 
-static int check_time(void *context)
+static int stop_statement_if_late(void *context)
 {
-    return has_to_end(context);
+    return must_statement_end_early(context);
 }
 
-/* Wait a moment for the lock of another process, which cannot tell when it is free. */
+/* Wait a moment for a lock that another process has; it cannot tell when the lock is free. SQLite
+ * calls this before it tries again. */
 static int wait_for_lock(void *context, int count)
 {
     domi_sqlite_connection *connection = context;
@@ -52,7 +53,8 @@ static int wait_for_lock(void *context, int count)
 
     if (count == 0)
         connection->busy_ns = now_ns;
-    if (now_ns - connection->busy_ns >= connection->busy_ms * MS || has_to_end(connection))
+    if (now_ns - connection->busy_ns >= connection->busy_ms * MS ||
+        must_statement_end_early(connection))
         return 0;
     (void)sqlite3_sleep(count < 8 ? 1 : count < 32 ? 5 : 25);
     return 1;
@@ -82,13 +84,13 @@ static bool may_use_pragma(const char *name, const char *value)
     return false;
 }
 
-static int deny_action(domi_sqlite_connection *connection, const char *words)
+static int deny_action_with_reason(domi_sqlite_connection *connection, const char *words)
 {
     connection->denied = words;
     return SQLITE_DENY;
 }
 
-/* Allow or deny one action of a statement; SQLite asks for each action when a statement is
+/* Allow or deny one action of a statement. SQLite asks for each action when the statement is
  * prepared. */
 static int authorize_action(void *context, int action, const char *one, const char *other,
                             const char *database, const char *trigger)
@@ -101,23 +103,23 @@ static int authorize_action(void *context, int action, const char *one, const ch
         return SQLITE_OK;
     switch (action) {
     case SQLITE_TRANSACTION:
-        return deny_action(connection, "transactions begin with domus_sql_begin()");
+        return deny_action_with_reason(connection, "transactions begin with domus_sql_begin()");
     case SQLITE_SAVEPOINT:
-        return deny_action(connection, "savepoints are not for queries");
+        return deny_action_with_reason(connection, "savepoints are not for queries");
     case SQLITE_ATTACH:
     case SQLITE_DETACH:
-        return deny_action(connection, "ATTACH and DETACH are not for queries");
+        return deny_action_with_reason(connection, "ATTACH and DETACH are not for queries");
     case SQLITE_CREATE_TEMP_INDEX:
     case SQLITE_CREATE_TEMP_TABLE:
     case SQLITE_CREATE_TEMP_TRIGGER:
     case SQLITE_CREATE_TEMP_VIEW:
-        return deny_action(connection,
-                           "what is temporary belongs to a connection, which queries share");
+        return deny_action_with_reason(
+            connection, "what is temporary belongs to a connection, which queries share");
     case SQLITE_PRAGMA:
         return may_use_pragma(one, other)
                    ? SQLITE_OK
-                   : deny_action(connection,
-                                 "this PRAGMA would change a connection, which queries share");
+                   : deny_action_with_reason(
+                         connection, "this PRAGMA would change a connection, which queries share");
     default:
         return SQLITE_OK;
     }
@@ -125,7 +127,8 @@ static int authorize_action(void *context, int action, const char *one, const ch
 
 void domi_sqlite_install_guards(domi_sqlite_connection *connection)
 {
-    sqlite3_progress_handler(connection->handle, DOMI_SQLITE_STEPS, check_time, connection);
+    sqlite3_progress_handler(connection->handle, DOMI_SQLITE_STEPS, stop_statement_if_late,
+                             connection);
     (void)sqlite3_busy_handler(connection->handle, wait_for_lock, connection);
     (void)sqlite3_set_authorizer(connection->handle, authorize_action, connection);
 }

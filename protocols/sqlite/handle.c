@@ -1,6 +1,6 @@
 /* Opens and closes handles of SQLite, and runs the library's own statements. Before a program's
- * first statement a handle is configured: durable as the url says, strict, and without any feature
- * by which a statement could change it for the queries of others. Helper threads. */
+ * first statement a handle is configured: durable as the url says, strict, and without any
+ * feature by which a statement could change it for the queries of others. Run by helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* bytes of a value, and of a row with its head */
+/* bytes of a value, or of a row with its head, that SQLite allows at most */
 #define LENGTH_MAX (DOMUS_SQL_VALUE_MAX + 65536u)
 
 static const char *const own_texts[DOMI_SQLITE_OWN] = {
@@ -21,7 +21,7 @@ static const char *const own_texts[DOMI_SQLITE_OWN] = {
 /* Create the file, readable by its owner alone; SQLite would let others read it. The descriptor of
  * a file that exists is never closed here, because closing it would end the locks that this process
  * has on it. */
-static void make_file(const domi_sqlite_place *place)
+static void make_file_for_owner_only(const domi_sqlite_place *place)
 {
     int fd = open(place->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
@@ -29,7 +29,7 @@ static void make_file(const domi_sqlite_place *place)
         (void)close(fd);
 }
 
-static int configure_handle(sqlite3 *handle)
+static int configure_handle_safely(sqlite3 *handle)
 {
     static const struct {
         int what;
@@ -56,17 +56,17 @@ static int configure_handle(sqlite3 *handle)
     return SQLITE_OK;
 }
 
-/* Check the mode of the file, which must be WAL: otherwise SQLite gets a non-zero result. */
-static int check_wal(void *context, int count, char **values, char **names)
+/* Check the mode of the file that SQLite reports: anything but WAL makes SQLite return an error. */
+static int check_that_mode_is_wal(void *context, int count, char **values, char **names)
 {
     (void)context;
     (void)names;
     return count == 1 && values[0] != NULL && sqlite3_stricmp(values[0], "wal") == 0 ? 0 : 1;
 }
 
-/* Set the modes of the file. WAL is a property of the file, so all connections but the first find
- * it set. */
-static int set_modes(const domi_sqlite_connection *connection)
+/* Set the modes of a database's file. WAL is a property of the file, so all connections but the
+ * first one find it set. */
+static int set_modes_of_file(const domi_sqlite_connection *connection)
 {
     const domi_sqlite_place *place = connection->place;
     int result = SQLITE_OK;
@@ -75,7 +75,8 @@ static int set_modes(const domi_sqlite_connection *connection)
     if (place->is_memory)
         return SQLITE_OK;
     if (!place->reads_only)
-        result = sqlite3_exec(connection->handle, "PRAGMA journal_mode=WAL", check_wal, NULL, NULL);
+        result = sqlite3_exec(connection->handle, "PRAGMA journal_mode=WAL", check_that_mode_is_wal,
+                              NULL, NULL);
     if (result != SQLITE_OK)
         return result;
     (void)snprintf(text, sizeof text,
@@ -84,13 +85,14 @@ static int set_modes(const domi_sqlite_connection *connection)
                    place->is_normal ? "NORMAL" : "FULL", DOMI_SQLITE_WAL_BYTES,
                    connection->is_reader ? "ON" : "OFF");
     result = sqlite3_exec(connection->handle, text, NULL, NULL, NULL);
-    /* A reader reads the file here, so that a file which is no database fails when it is opened. */
+    /* This reads the file, so that opening a file which is no database fails here, on a reading
+     * connection, too. */
     if (result == SQLITE_OK)
         result = sqlite3_exec(connection->handle, "PRAGMA schema_version", NULL, NULL, NULL);
     return result;
 }
 
-static int prepare_own(domi_sqlite_connection *connection)
+static int prepare_own_statements(domi_sqlite_connection *connection)
 {
     for (int i = 0; i < DOMI_SQLITE_OWN; i++) {
         int result = sqlite3_prepare_v3(connection->handle, own_texts[i], -1,
@@ -101,7 +103,7 @@ static int prepare_own(domi_sqlite_connection *connection)
     return SQLITE_OK;
 }
 
-static int keep_pages(void *context, sqlite3 *handle, const char *name, int pages)
+static int store_pages_of_wal(void *context, sqlite3 *handle, const char *name, int pages)
 {
     (void)handle;
     (void)name;
@@ -115,7 +117,7 @@ int domi_sqlite_open(domi_sqlite_connection *connection, domus_sql_error *ret_er
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE;
 
     if (place->makes_file)
-        make_file(place);
+        make_file_for_owner_only(place);
     flags |= place->reads_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     int result = sqlite3_open_v2(place->is_memory ? ":memory:" : place->path, &connection->handle,
                                  flags, NULL);
@@ -123,21 +125,21 @@ int domi_sqlite_open(domi_sqlite_connection *connection, domus_sql_error *ret_er
     connection->checkpoint_at = DOMI_SQLITE_PAGES;
     connection->pages = 0;
     if (result == SQLITE_OK)
-        result = configure_handle(connection->handle);
+        result = configure_handle_safely(connection->handle);
     if (result == SQLITE_OK) {
         connection->is_own = true;
         domi_sqlite_install_guards(connection);
-        result = set_modes(connection);
+        result = set_modes_of_file(connection);
     }
     if (result == SQLITE_OK)
-        result = prepare_own(connection);
+        result = prepare_own_statements(connection);
     connection->is_own = false;
     if (result != SQLITE_OK) {
         *ret_error = domi_sqlite_describe(connection, result, NULL);
         domi_sqlite_close(connection);
         return result;
     }
-    (void)sqlite3_wal_hook(connection->handle, keep_pages, connection);
+    (void)sqlite3_wal_hook(connection->handle, store_pages_of_wal, connection);
     return SQLITE_OK;
 }
 
@@ -149,7 +151,8 @@ void domi_sqlite_close(domi_sqlite_connection *connection)
         (void)sqlite3_finalize(connection->own[i]);
         connection->own[i] = NULL;
     }
-    /* The last handle of a file copies the WAL into it and removes the WAL. */
+    /* If this is the last handle of the file, SQLite copies the WAL into the file and removes the
+     * WAL. */
     (void)sqlite3_close_v2(connection->handle);
     connection->handle = NULL;
     connection->has_failed = false;
@@ -182,10 +185,12 @@ void domi_sqlite_checkpoint(domi_sqlite_connection *connection, bool is_idle)
         return;
     int mode = connection->pages >= DOMI_SQLITE_PAGES_RESTART ? SQLITE_CHECKPOINT_RESTART
                                                               : SQLITE_CHECKPOINT_PASSIVE;
-    connection->busy_ms = DOMI_SQLITE_RESTART_MS; /* short, because writes wait meanwhile */
+    /* this limit is short, because writes wait while the WAL is copied */
+    connection->busy_ms = DOMI_SQLITE_RESTART_MS;
     (void)sqlite3_wal_checkpoint_v2(connection->handle, NULL, mode, &pages, &copied);
     connection->busy_ms = connection->place->busy_ms;
-    /* If readers have stopped the copy, it is tried again when the WAL has grown by as much. */
+    /* If connections that read have stopped the copy, it is tried again when the WAL has grown by
+     * as much again. */
     connection->checkpoint_at =
         pages > copied ? connection->pages + DOMI_SQLITE_PAGES : DOMI_SQLITE_PAGES;
     connection->pages = 0;

@@ -6,25 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_address(domus_address address)
+static bool is_address_of_actor(domus_address address)
 {
     return address.house != NULL;
 }
 
-/* Watch the owner. Without memory for a watch, the idle time still ends what the owner has left. */
-static bool watch_owner(domus_stack *stack, domus_address owner, domus_watch *ret_watch)
+/* Watch the owner of a transaction or cursor. If there is no memory for the watch, the idle time
+ * still ends what the owner has left. */
+static bool watch_owner_of_transaction(domus_stack *stack, domus_address owner,
+                                       domus_watch *ret_watch)
 {
-    return is_address(owner) && domus_watch_actor(stack, owner, ret_watch) == 0;
+    return is_address_of_actor(owner) && domus_watch_actor(stack, owner, ret_watch) == 0;
 }
 
-static uint64_t next_number(domi_sqlite_database *database, const domi_sqlite_slot *slot)
+static uint64_t next_number_of_transaction(domi_sqlite_database *database,
+                                           const domi_sqlite_slot *slot)
 {
     return ++database->serial * DOMI_SQLITE_SLOTS + (uint64_t)(slot - database->slots);
 }
 
 /* --- transactions ----------------------------------------------------------------------------- */
 
-static void move_all_tasks(domi_sqlite_queue *from, domi_sqlite_queue *to)
+static void move_all_tasks_of_queue(domi_sqlite_queue *from, domi_sqlite_queue *to)
 {
     while (from->first != NULL) {
         domi_sqlite_task *task = from->first;
@@ -33,21 +36,22 @@ static void move_all_tasks(domi_sqlite_queue *from, domi_sqlite_queue *to)
     }
 }
 
-/* Fetches are the only tasks that can wait for a connection which nothing holds. */
+/* The connection is free, so the only tasks that can be waiting for it are fetches of rows. */
 void domi_sqlite_hold(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
                       domi_sqlite_task *task)
 {
-    slot->transaction = task->transaction = next_number(database, slot);
+    slot->transaction = task->transaction = next_number_of_transaction(database, slot);
     slot->owner = task->owner;
     slot->is_ending = false;
     slot->failed = 0;
-    slot->has_watch = watch_owner(stack, slot->owner, &slot->watch);
-    move_all_tasks(&slot->own, &slot->aside);
+    slot->has_watch = watch_owner_of_transaction(stack, slot->owner, &slot->watch);
+    move_all_tasks_of_queue(&slot->own, &slot->aside);
 }
 
-/* Fail the tasks that wait behind the end of the transaction or of the rows. */
-static void fail_own_tasks(domus_stack *stack, domi_sqlite_database *database,
-                           domi_sqlite_slot *slot, uint64_t transaction)
+/* Fail the tasks that wait in a connection's own queue for a transaction, or for rows, that has
+ * ended. */
+static void fail_tasks_of_ended_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                            domi_sqlite_slot *slot, uint64_t transaction)
 {
     domi_sqlite_task *next;
 
@@ -73,8 +77,8 @@ void domi_sqlite_let_go(domus_stack *stack, domi_sqlite_database *database, domi
     slot->has_watch = slot->is_ending = slot->loses = false;
     slot->transaction = 0;
     if (transaction != 0)
-        fail_own_tasks(stack, database, slot, transaction);
-    move_all_tasks(&slot->aside, &slot->own);
+        fail_tasks_of_ended_transaction(stack, database, slot, transaction);
+    move_all_tasks_of_queue(&slot->aside, &slot->own);
 }
 
 void domi_sqlite_end_its_rows(domus_stack *stack, domi_sqlite_database *database,
@@ -89,14 +93,14 @@ void domi_sqlite_end_its_rows(domus_stack *stack, domi_sqlite_database *database
 void domi_sqlite_lose(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
 {
     slot->loses = true;
-    fail_own_tasks(stack, database, slot, slot->transaction);
+    fail_tasks_of_ended_transaction(stack, database, slot, slot->transaction);
     domi_sqlite_end_its_rows(stack, database, slot);
-    /* A verb of the transaction that runs now is not needed any more. */
+    /* A verb of the lost transaction that runs now is not needed any more, and is ended early. */
     for (uint32_t i = 0; slot->is_running && i < slot->connection->count; i++) {
         domi_sqlite_task *task = slot->connection->tasks[i];
         if (task->transaction == slot->transaction)
             atomic_store_explicit(&task->is_unwanted, true,
-                                  /* relaxed: is_unwanted guards nothing else */
+                                  /* relaxed: is_unwanted orders no other access */
                                   memory_order_relaxed);
     }
 }
@@ -137,12 +141,13 @@ void domi_sqlite_keep_cursor(domus_stack *stack, domi_sqlite_database *database,
 {
     domi_sqlite_cursor *cursor = task->cursor;
 
-    cursor->number = next_number(database, slot);
+    cursor->number = next_number_of_transaction(database, slot);
     cursor->used_ns = domus_now_ns(stack);
-    cursor->has_watch = watch_owner(stack, cursor->owner, &cursor->watch);
+    cursor->has_watch = watch_owner_of_transaction(stack, cursor->owner, &cursor->watch);
     cursor->next = slot->cursors;
     slot->cursors = cursor;
-    /* If there is no other connection, rows that are only read let other tasks in between. */
+    /* If this is the only connection, rows that are only read do not hold it, so that other tasks
+     * run between two fetches. */
     if (cursor->transaction == 0 && (cursor->is_writer || !domi_sqlite_is_single(database)))
         slot->held_by = cursor->number;
     task->number = cursor->number;
@@ -161,7 +166,8 @@ void domi_sqlite_end_cursor(domus_stack *stack, domi_sqlite_database *database,
         domi_sqlite_deliver_error(stack, database, fetch, -ESTALE);
     } else if (fetch != NULL) {
         atomic_store_explicit(&fetch->is_unwanted, true,
-                              memory_order_relaxed); /* relaxed: is_unwanted guards nothing else */
+                              /* relaxed: is_unwanted orders no other access */
+                              memory_order_relaxed);
     }
 }
 

@@ -1,10 +1,10 @@
 /* The job of a connection: the work of a helper thread between two turns of the actor. Tasks of a
- * transaction are run one by one, and others as a group (group.c). Helper threads. */
+ * transaction are run one by one, and other tasks as a group (group.c). Run by helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>
 
-static void begin_transaction(domi_sqlite_connection *connection, domi_sqlite_task *task)
+static void run_begin_of_transaction(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     int result = domi_sqlite_do(connection, task->reads_only ? DOMI_SQLITE_BEGIN_READ
                                                              : DOMI_SQLITE_BEGIN_WRITE);
@@ -15,7 +15,7 @@ static void begin_transaction(domi_sqlite_connection *connection, domi_sqlite_ta
         (void)domi_sqlite_fail_as(connection, task, result);
 }
 
-static void end_transaction(domi_sqlite_connection *connection, domi_sqlite_task *task)
+static void run_end_of_transaction(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     int result = SQLITE_OK;
 
@@ -26,15 +26,18 @@ static void end_transaction(domi_sqlite_connection *connection, domi_sqlite_task
         result = domi_sqlite_do(connection, DOMI_SQLITE_COMMITS);
     if (result != SQLITE_OK)
         (void)domi_sqlite_fail_as(connection, task, result);
-    domi_sqlite_roll_back(connection); /* does nothing after a commit */
+    /* after a commit there is nothing to roll back, and this does nothing */
+    domi_sqlite_roll_back(connection);
     if (task->failure == NULL && task->error == 0) {
         task->result.last = true;
         task->has_result = true;
     }
 }
 
-/* Record that a statement of a transaction has failed: only its end is possible then. */
-static void record_failure(domi_sqlite_connection *connection, const domi_sqlite_task *task)
+/* Record in a connection that a statement of its transaction has failed, so that only the
+ * transaction's end is possible. */
+static void record_failure_of_transaction(domi_sqlite_connection *connection,
+                                          const domi_sqlite_task *task)
 {
     connection->has_failed = true;
     connection->failure =
@@ -43,7 +46,7 @@ static void record_failure(domi_sqlite_connection *connection, const domi_sqlite
             : domus_sql_error_make(task->error, "25P02", "a statement of the transaction failed");
 }
 
-static void run_task(domi_sqlite_connection *connection, domi_sqlite_task *task)
+static void run_task_by_its_verb(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     switch (task->verb) {
     case DOMI_SQLITE_QUERY:
@@ -57,17 +60,19 @@ static void run_task(domi_sqlite_connection *connection, domi_sqlite_task *task)
         domi_sqlite_fetch(connection, task);
         break;
     case DOMI_SQLITE_BEGIN:
-        begin_transaction(connection, task);
+        run_begin_of_transaction(connection, task);
         break;
     case DOMI_SQLITE_COMMIT:
     case DOMI_SQLITE_ROLLBACK:
-        end_transaction(connection, task);
+        run_end_of_transaction(connection, task);
         break;
     }
 }
 
-/* Run a task that is part of a transaction, or begins to hold the connection. */
-static void run_holding_task(domi_sqlite_connection *connection, domi_sqlite_task *task)
+/* Run a task that is part of a transaction, or by which a transaction or rows begin to hold the
+ * connection. */
+static void run_task_that_holds_connection(domi_sqlite_connection *connection,
+                                           domi_sqlite_task *task)
 {
     bool is_part = domi_sqlite_is_part(task);
 
@@ -79,26 +84,27 @@ static void run_holding_task(domi_sqlite_connection *connection, domi_sqlite_tas
         return;
     }
     domi_sqlite_guard(connection, task);
-    run_task(connection, task);
+    run_task_by_its_verb(connection, task);
     domi_sqlite_guard(connection, NULL);
     if (is_part && (task->failure != NULL || task->error != 0))
-        record_failure(connection, task);
+        record_failure_of_transaction(connection, task);
 }
 
-/* Record that a task of a transaction was not run, because its time had passed or its asker is
- * gone. */
-static void record_unrun_task(domi_sqlite_connection *connection, const domi_sqlite_task *task)
+/* Record in a connection that a task of its transaction was not run, because its time had passed or
+ * its asker is gone. */
+static void record_unrun_task_of_transaction(domi_sqlite_connection *connection,
+                                             const domi_sqlite_task *task)
 {
     static const domi_sqlite_task gone = {.error = -ECANCELED};
     bool is_ours = domi_sqlite_stage_of(task) == DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot);
 
     if (domi_sqlite_is_part(task) && !connection->has_failed)
-        /* a task whose asker is gone belongs to the actor, so it is not read */
-        record_failure(connection, is_ours ? task : &gone);
+        /* a task whose asker is gone belongs to the actor, so the helper thread does not read it */
+        record_failure_of_transaction(connection, is_ours ? task : &gone);
 }
 
-/* Fail all tasks of the job, because there is no open handle. */
-static void fail_all_tasks(domi_sqlite_connection *connection, const domus_sql_error *error)
+/* Fail all tasks of a job, because the handle could not be opened. */
+static void fail_all_tasks_of_job(domi_sqlite_connection *connection, const domus_sql_error *error)
 {
     for (uint32_t i = 0; i < connection->count; i++) {
         if (domi_sqlite_claim(connection, connection->tasks[i]))
@@ -106,8 +112,8 @@ static void fail_all_tasks(domi_sqlite_connection *connection, const domus_sql_e
     }
 }
 
-/* End the cursors that nobody reads, and roll back a transaction that nobody ends. */
-static void end_abandoned(domi_sqlite_connection *connection)
+/* End the cursors that nobody reads any more, and roll back a transaction that nobody ends. */
+static void end_abandoned_rows_and_transaction(domi_sqlite_connection *connection)
 {
     for (domi_sqlite_cursor *cursor = connection->over; cursor != NULL; cursor = cursor->next)
         domi_sqlite_end_rows(connection, cursor);
@@ -122,12 +128,12 @@ int domi_sqlite_work(void *argument)
 
     connection->has_begun = true;
     connection->began_ns = domi_sqlite_now_ns();
-    end_abandoned(connection);
+    end_abandoned_rows_and_transaction(connection);
     connection->could_open = connection->handle != NULL || connection->closes ||
                              domi_sqlite_open(connection, &error) == SQLITE_OK;
     if (!connection->could_open) {
         connection->failure = error;
-        fail_all_tasks(connection, &error);
+        fail_all_tasks_of_job(connection, &error);
         return 0;
     }
     domi_sqlite_checkpoint(connection, connection->count == 0);
@@ -136,9 +142,9 @@ int domi_sqlite_work(void *argument)
     else
         for (uint32_t i = 0; i < connection->count; i++) {
             if (domi_sqlite_claim(connection, connection->tasks[i]))
-                run_holding_task(connection, connection->tasks[i]);
+                run_task_that_holds_connection(connection, connection->tasks[i]);
             else
-                record_unrun_task(connection, connection->tasks[i]);
+                record_unrun_task_of_transaction(connection, connection->tasks[i]);
         }
     if (connection->closes)
         domi_sqlite_close(connection);

@@ -11,21 +11,21 @@
 #define DOMI_SQLITE_BUSY_MS_MAX 3600000u
 
 typedef struct domi_sqlite_place {
-    /* path of the file as the url has it, or absolute after domi_sqlite_make_path_absolute() */
+    /* path of the file, as the url has it; absolute after domi_sqlite_make_path_absolute() */
     char path[PATH_MAX];
     uint32_t busy_ms;
     bool is_memory;
     bool makes_file;
     bool reads_only;
-    bool is_normal; /* true for synchronous=normal */
+    bool is_normal; /* the url has synchronous=normal, so a commit does not wait for the disk */
 } domi_sqlite_place;
 
-/* Read a url. Returns 0; -EINVAL, and `error` gets one line. */
+/* Read the url of a database. Returns 0; -EINVAL, and `error` gets one line. */
 int domi_sqlite_read_url(const char *url, char *error, size_t error_size,
                          domi_sqlite_place *ret_place);
 
-/* Make the path absolute, so that a later chdir(2) changes nothing. Returns 0; an errno of
- * getcwd(3); -ENAMETOOLONG. */
+/* Make the path of the file absolute, so that a later chdir(2) changes nothing. Returns 0; an errno
+ * of getcwd(3); -ENAMETOOLONG. */
 int domi_sqlite_make_path_absolute(domi_sqlite_place *place);
 
 #endif

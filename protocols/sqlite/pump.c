@@ -8,19 +8,21 @@
 
 const domus_type domi_sqlite_wake_type = {.name = "sqlite_wake", .size = sizeof(uint32_t)};
 
-static void wake_slot(domus_stack *stack, domi_sqlite_database *database, uint32_t index)
+static void wake_connection_of_slot(domus_stack *stack, domi_sqlite_database *database,
+                                    uint32_t index)
 {
     domi_sqlite_slot *slot = &database->slots[index];
 
     if (slot->is_waking || slot->is_running)
         return;
-    /* If the mailbox is full, the event of a timer wakes the connection. */
+    /* If the actor's mailbox is full, the event of a timer wakes the connection instead. */
     slot->is_waking = domus_notice(stack, database->self, &domi_sqlite_wake_type, &index) == 0 ||
                       domus_after(stack, 0, &domi_sqlite_wake_type, &index, NULL) == 0;
 }
 
-/* Wake connections that read: as many as there are queries that wait, open ones first. */
-static void wake_readers(domus_stack *stack, domi_sqlite_database *database)
+/* Wake connections that read: as many as there are queries that wait. Connections that are open
+ * come first. */
+static void wake_reading_connections(domus_stack *stack, domi_sqlite_database *database)
 {
     uint32_t left = database->reads.count;
 
@@ -36,7 +38,7 @@ static void wake_readers(domus_stack *stack, domi_sqlite_database *database)
                 domi_sqlite_queue_for(database, i == 0) != &database->reads ||
                 !domi_sqlite_is_free(database, i))
                 continue;
-            wake_slot(stack, database, i);
+            wake_connection_of_slot(stack, database, i);
             left--;
         }
     }
@@ -47,15 +49,16 @@ void domi_sqlite_pump(domus_stack *stack, domi_sqlite_database *database)
     for (uint32_t i = 0; i < database->slots_count; i++) {
         bool reads = domi_sqlite_queue_for(database, i == 0) == &database->reads;
         if (domi_sqlite_has_own_work(database, i) || (!reads && domi_sqlite_has_work(database, i)))
-            wake_slot(stack, database, i);
+            wake_connection_of_slot(stack, database, i);
     }
-    wake_readers(stack, database);
+    wake_reading_connections(stack, database);
 }
 
-/* Finish a job, and begin the next one. */
-static domus_resumed resume_after_job;
+/* Finish the job of a connection that has ended, and begin its next job. */
+static domus_resumed finish_job_and_begin_next;
 
-static int begin_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index)
+static int begin_next_job_of_connection(domus_stack *stack, domi_sqlite_database *database,
+                                        uint32_t index)
 {
     domi_sqlite_slot *slot = &database->slots[index];
 
@@ -63,7 +66,8 @@ static int begin_job(domus_stack *stack, domi_sqlite_database *database, uint32_
         return 0;
     slot->is_running = true;
     if (!database->place.is_memory) {
-        int result = domus_blocking(stack, domi_sqlite_work, slot->connection, resume_after_job);
+        int result =
+            domus_blocking(stack, domi_sqlite_work, slot->connection, finish_job_and_begin_next);
         if (result == DOMUS_PARKED)
             return result;
         domi_sqlite_end_job(stack, database, index, result);
@@ -76,7 +80,7 @@ static int begin_job(domus_stack *stack, domi_sqlite_database *database, uint32_
     return 0;
 }
 
-static int resume_after_job(domus_stack *stack, void *self, const domus_answer *answer)
+static int finish_job_and_begin_next(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_sqlite_database *database = self;
     uint32_t index = *(const uint32_t *)domus_frame(stack);
@@ -90,7 +94,7 @@ static int resume_after_job(domus_stack *stack, void *self, const domus_answer *
         domi_sqlite_is_free(database, index))
         domi_sqlite_take_back(database);
     domi_sqlite_pump(stack, database);
-    return begin_job(stack, database, index);
+    return begin_next_job_of_connection(stack, database, index);
 }
 
 int domi_sqlite_on_wake(domus_stack *stack, void *self, const void *payload)
@@ -102,5 +106,5 @@ int domi_sqlite_on_wake(domus_stack *stack, void *self, const void *payload)
         return 0;
     *(uint32_t *)domus_frame(stack) = index;
     database->slots[index].is_waking = false;
-    return begin_job(stack, database, index);
+    return begin_next_job_of_connection(stack, database, index);
 }

@@ -1,4 +1,4 @@
-/* Binds parameters to a statement, and reads rows from it. Helper threads. */
+/* Binds parameters to a statement of SQLite, and reads rows from it. Run by helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 /* Returns how many bytes the character of UTF-8 at `bytes`, before which `size` bytes are left,
  * has; 0 if it is invalid, such as a surrogate, an overlong form, or above U+10FFFF. */
-static size_t character_size(const unsigned char *bytes, size_t size)
+static size_t size_of_utf8_character(const unsigned char *bytes, size_t size)
 {
     unsigned char first = bytes[0], low = 0x80, high = 0xbf;
     size_t more = first < 0x80 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
@@ -33,13 +33,14 @@ static size_t character_size(const unsigned char *bytes, size_t size)
     return more + 1;
 }
 
-/* Returns whether a text may be a value: UTF-8 without zeros, as PostgreSQL requires. */
-static bool is_text(const void *bytes, size_t size)
+/* Returns whether the bytes may be a value of type text: UTF-8 without zero bytes, as PostgreSQL
+ * requires. */
+static bool is_valid_text_value(const void *bytes, size_t size)
 {
     const unsigned char *at = bytes;
 
     while (size > 0) {
-        size_t step = character_size(at, size);
+        size_t step = size_of_utf8_character(at, size);
         if (step == 0)
             return false;
         at += step;
@@ -48,8 +49,9 @@ static bool is_text(const void *bytes, size_t size)
     return true;
 }
 
-/* Bind one value. Its bytes are not copied, so they must stay until the statement is put back. */
-static int bind_value(sqlite3_stmt *statement, int at, const domus_sql_value *value)
+/* Bind one value to a parameter of a statement. Its bytes are not copied, so they must stay until
+ * the statement is put back. */
+static int bind_value_to_parameter(sqlite3_stmt *statement, int at, const domus_sql_value *value)
 {
     const void *bytes = value->size != 0 ? value->as.bytes : "";
 
@@ -78,14 +80,14 @@ bool domi_sqlite_bind(const domi_sqlite_connection *connection, domi_sqlite_task
     for (uint32_t i = 0; i < request->count; i++) {
         domus_sql_value value = domus_sql_request_value(request, i);
 
-        if (value.kind == DOMUS_SQL_TEXT && !is_text(value.as.bytes, value.size))
+        if (value.kind == DOMUS_SQL_TEXT && !is_valid_text_value(value.as.bytes, value.size))
             return domi_sqlite_refuse(task, -EINVAL, "22021",
                                       "a text parameter is no UTF-8, or has a zero in it");
         if (value.kind == DOMUS_SQL_REAL && isnan(value.as.real))
             return domi_sqlite_refuse(task, -EINVAL, "22003", "SQLite has no NaN");
         (void)sqlite3_snprintf((int)sizeof name, name, "$%u", i + 1);
         int at = sqlite3_bind_parameter_index(statement, name);
-        int result = at != 0 ? bind_value(statement, at, &value) : SQLITE_OK;
+        int result = at != 0 ? bind_value_to_parameter(statement, at, &value) : SQLITE_OK;
         if (result != SQLITE_OK)
             return domi_sqlite_fail_as(connection, task, result);
     }
@@ -94,7 +96,7 @@ bool domi_sqlite_bind(const domi_sqlite_connection *connection, domi_sqlite_task
 
 /* --- results ---------------------------------------------------------------------------------- */
 
-static void add_names(domus_sql_builder *builder, sqlite3_stmt *statement)
+static void add_names_of_columns(domus_sql_builder *builder, sqlite3_stmt *statement)
 {
     int columns = sqlite3_column_count(statement);
 
@@ -105,7 +107,7 @@ static void add_names(domus_sql_builder *builder, sqlite3_stmt *statement)
     }
 }
 
-static domus_sql_value read_cell(sqlite3_stmt *statement, int column)
+static domus_sql_value read_cell_of_row(sqlite3_stmt *statement, int column)
 {
     switch (sqlite3_column_type(statement, column)) {
     case SQLITE_INTEGER:
@@ -125,19 +127,19 @@ static domus_sql_value read_cell(sqlite3_stmt *statement, int column)
     }
 }
 
-/* Add the current row. Returns 0, or the error of the builder. */
-static int add_row(domus_sql_builder *builder, sqlite3_stmt *statement)
+/* Add the row at which a statement stands to a result. Returns 0, or the error of the builder. */
+static int add_current_row(domus_sql_builder *builder, sqlite3_stmt *statement)
 {
     int columns = sqlite3_column_count(statement), error = 0;
 
     for (int i = 0; i < columns && error == 0; i++) {
-        domus_sql_value cell = read_cell(statement, i);
+        domus_sql_value cell = read_cell_of_row(statement, i);
         error = domus_sql_build_cell(builder, &cell);
     }
     return error;
 }
 
-static bool fail_to_build(domi_sqlite_task *task, int error)
+static bool fail_task_that_builds_result(domi_sqlite_task *task, int error)
 {
     if (error == -EFBIG)
         return domi_sqlite_refuse(task, error, "54000",
@@ -146,22 +148,25 @@ static bool fail_to_build(domi_sqlite_task *task, int error)
     return false;
 }
 
-/* End the result, with the number of rows that the statement has changed. */
-static bool end_result(domi_sqlite_task *task, domus_sql_builder *builder, uint64_t affected)
+/* End the result of a task, with the number of rows that its statement has changed. */
+static bool end_result_of_task(domi_sqlite_task *task, domus_sql_builder *builder,
+                               uint64_t affected)
 {
     int error = domus_sql_build_end(builder, &task->result);
 
     if (error != 0)
-        return fail_to_build(task, error);
+        return fail_task_that_builds_result(task, error);
     task->result.affected = affected;
     task->result.last = true;
     task->has_result = true;
     return true;
 }
 
-/* Returns how many rows were changed since the total was `before`. SQLite reports the last
- * statement that changed something, so nothing is reported if the total is the same. */
-static uint64_t count_changes(const domi_sqlite_connection *connection, sqlite3_int64 before)
+/* Returns how many rows the current statement has changed, where `before` was the connection's
+ * total before it. SQLite reports the count of the last statement that changed something, so if the
+ * total is the same, 0 is returned. */
+static uint64_t count_rows_changed_since(const domi_sqlite_connection *connection,
+                                         sqlite3_int64 before)
 {
     return sqlite3_total_changes64(connection->handle) != before
                ? (uint64_t)sqlite3_changes64(connection->handle)
@@ -178,37 +183,39 @@ bool domi_sqlite_run(domi_sqlite_connection *connection, domi_sqlite_task *task,
 
     do {
         result = sqlite3_step(statement);
-        /* The columns are known after the first step, which prepares the statement again after a
-         * change of the schema. */
+        /* The columns are known only after the first step, because that may prepare the statement
+         * again after a change of the schema. */
         if (!has_names && (result == SQLITE_ROW || result == SQLITE_DONE))
-            add_names(&builder, statement);
+            add_names_of_columns(&builder, statement);
         has_names = true;
         if (result == SQLITE_ROW)
-            error = add_row(&builder, statement);
+            error = add_current_row(&builder, statement);
     } while (result == SQLITE_ROW && error == 0);
     if (error == 0 && result == SQLITE_DONE)
-        return end_result(task, &builder, count_changes(connection, before));
+        return end_result_of_task(task, &builder, count_rows_changed_since(connection, before));
     domus_sql_build_drop(&builder);
-    return error != 0 ? fail_to_build(task, error) : domi_sqlite_fail_as(connection, task, result);
+    return error != 0 ? fail_task_that_builds_result(task, error)
+                      : domi_sqlite_fail_as(connection, task, result);
 }
 
 /* --- rows in pieces --------------------------------------------------------------------------- */
 
-/* Returns the bytes of the current row, as the builder counts them. */
-static uint64_t measure_row(sqlite3_stmt *statement)
+/* Returns the bytes of the row at which a statement stands, as the builder of results counts
+ * them. */
+static uint64_t measure_current_row(sqlite3_stmt *statement)
 {
     uint64_t size = 0;
 
     for (int i = 0; i < sqlite3_column_count(statement); i++) {
-        domus_sql_value cell = read_cell(statement, i);
+        domus_sql_value cell = read_cell_of_row(statement, i);
         size += sizeof cell + (cell.kind >= DOMUS_SQL_TEXT ? cell.size : 0u);
     }
     return size;
 }
 
-/* Step to the next row. Returns false if the task has failed. */
-static bool step_to_next_row(domi_sqlite_connection *connection, domi_sqlite_task *task,
-                             domi_sqlite_cursor *cursor)
+/* Step the statement of a cursor to its next row. Returns false if this has failed the task. */
+static bool step_cursor_to_next_row(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                                    domi_sqlite_cursor *cursor)
 {
     int result = sqlite3_step(cursor->prepared);
 
@@ -227,8 +234,8 @@ void domi_sqlite_end_rows(domi_sqlite_connection *connection, domi_sqlite_cursor
     cursor->is_writer = false;
 }
 
-/* Start the statement of a cursor, and step to its first row. */
-static bool begin_rows(domi_sqlite_connection *connection, domi_sqlite_task *task)
+/* Start the statement of a task's cursor, and step to its first row. */
+static bool begin_statement_of_cursor(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     domi_sqlite_cursor *cursor = task->cursor;
     domi_sqlite_prepared prepared;
@@ -247,18 +254,18 @@ static bool begin_rows(domi_sqlite_connection *connection, domi_sqlite_task *tas
         }
     }
     return domi_sqlite_bind(connection, task, &cursor->request, prepared.statement) &&
-           step_to_next_row(connection, task, cursor);
+           step_cursor_to_next_row(connection, task, cursor);
 }
 
 void domi_sqlite_begin_rows(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
-    if (!begin_rows(connection, task))
+    if (!begin_statement_of_cursor(connection, task))
         domi_sqlite_end_rows(connection, task->cursor);
 }
 
-/* Finish the rows of a statement that has come to its end, and commit its transaction if it has one
- * of its own. */
-static bool finish_rows(domi_sqlite_connection *connection, domi_sqlite_task *task)
+/* Finish the rows of a cursor whose statement has come to its end, and commit its transaction if it
+ * has one of its own. */
+static bool finish_rows_and_commit(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     domi_sqlite_cursor *cursor = task->cursor;
     int result = SQLITE_OK;
@@ -274,31 +281,31 @@ static bool finish_rows(domi_sqlite_connection *connection, domi_sqlite_task *ta
     return true;
 }
 
-static bool fill_piece(domi_sqlite_connection *connection, domi_sqlite_task *task,
-                       domus_sql_builder *builder)
+static bool fill_piece_with_rows(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                                 domus_sql_builder *builder)
 {
     domi_sqlite_cursor *cursor = task->cursor;
 
-    add_names(builder, cursor->prepared);
+    add_names_of_columns(builder, cursor->prepared);
     while (cursor->has_row && domus_sql_built_size(builder) < connection->options->piece_size) {
-        if (measure_row(cursor->prepared) > connection->options->result_max)
-            return fail_to_build(task, -EFBIG);
-        int error = add_row(builder, cursor->prepared);
+        if (measure_current_row(cursor->prepared) > connection->options->result_max)
+            return fail_task_that_builds_result(task, -EFBIG);
+        int error = add_current_row(builder, cursor->prepared);
         if (error != 0)
-            return fail_to_build(task, error);
-        if (!step_to_next_row(connection, task, cursor))
+            return fail_task_that_builds_result(task, error);
+        if (!step_cursor_to_next_row(connection, task, cursor))
             return false;
     }
-    if (cursor->is_read && !finish_rows(connection, task))
+    if (cursor->is_read && !finish_rows_and_commit(connection, task))
         return false;
-    return end_result(task, builder, 0);
+    return end_result_of_task(task, builder, 0);
 }
 
 void domi_sqlite_fetch(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     domus_sql_builder builder = {.bytes_max = 0};
 
-    if (fill_piece(connection, task, &builder)) {
+    if (fill_piece_with_rows(connection, task, &builder)) {
         task->result.last = task->cursor->is_read;
         return;
     }

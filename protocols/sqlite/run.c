@@ -1,12 +1,12 @@
-/* Runs queries and scripts on a connection, within its open transaction if there is one. Helper
- * threads. */
+/* Runs queries and scripts on a connection, within its open transaction if there is one. Run by
+ * helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>
 
-/* Run a statement that was prepared. */
-static bool run_prepared(domi_sqlite_connection *connection, domi_sqlite_task *task,
-                         sqlite3_stmt *statement, domi_sqlite_before *before)
+/* Run a prepared statement for a task. */
+static bool run_prepared_for_task(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                                  sqlite3_stmt *statement, domi_sqlite_before *before)
 {
     if (sqlite3_stmt_readonly(statement) == 0) {
         if (domi_sqlite_only_reads(connection, task))
@@ -18,21 +18,21 @@ static bool run_prepared(domi_sqlite_connection *connection, domi_sqlite_task *t
            domi_sqlite_run(connection, task, statement);
 }
 
-static bool run_query(domi_sqlite_connection *connection, domi_sqlite_task *task,
-                      domi_sqlite_before *before)
+static bool run_query_of_task(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                              domi_sqlite_before *before)
 {
     domi_sqlite_prepared prepared;
 
     if (!domi_sqlite_prepare(connection, task, &task->request, true, &prepared))
         return false;
-    bool is_done = run_prepared(connection, task, prepared.statement, before);
+    bool is_done = run_prepared_for_task(connection, task, prepared.statement, before);
     domi_sqlite_put_back(&prepared);
     return is_done;
 }
 
-/* Run the statements of a script, one after the other. Their rows are not kept. */
-static bool run_script(domi_sqlite_connection *connection, domi_sqlite_task *task,
-                       domi_sqlite_before *before)
+/* Run the statements of a task's script, one after the other. Their rows are not kept. */
+static bool run_script_of_task(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                               domi_sqlite_before *before)
 {
     const char *rest = domus_sql_request_text(&task->request);
 
@@ -70,6 +70,6 @@ static bool run_script(domi_sqlite_connection *connection, domi_sqlite_task *tas
 bool domi_sqlite_run_query(domi_sqlite_connection *connection, domi_sqlite_task *task,
                            domi_sqlite_before *before)
 {
-    return task->verb == DOMI_SQLITE_SCRIPT ? run_script(connection, task, before)
-                                            : run_query(connection, task, before);
+    return task->verb == DOMI_SQLITE_SCRIPT ? run_script_of_task(connection, task, before)
+                                            : run_query_of_task(connection, task, before);
 }

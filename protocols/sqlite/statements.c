@@ -1,20 +1,20 @@
 /* Prepared statements: those that are constants of the program are kept, found by their address,
- * and the one that was used longest ago makes room for a new one. Helper threads. */
+ * and the one that was used longest ago makes room for a new one. Run by helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static domi_sqlite_kept **bucket_of(domi_sqlite_statements *statements,
-                                    const domus_sql_statement *statement)
+static domi_sqlite_kept **bucket_of_statement(domi_sqlite_statements *statements,
+                                              const domus_sql_statement *statement)
 {
     uint64_t hash = (uint64_t)(uintptr_t)statement * UINT64_C(0x9e3779b97f4a7c15);
 
     return &statements->buckets[(hash >> 32) % DOMI_SQLITE_BUCKETS];
 }
 
-static void unlink_from_age(domi_sqlite_statements *statements, domi_sqlite_kept *kept)
+static void unlink_from_order_of_use(domi_sqlite_statements *statements, domi_sqlite_kept *kept)
 {
     if (kept->newer != NULL)
         kept->newer->older = kept->older;
@@ -26,7 +26,7 @@ static void unlink_from_age(domi_sqlite_statements *statements, domi_sqlite_kept
         statements->oldest = kept->newer;
 }
 
-static void link_as_newest(domi_sqlite_statements *statements, domi_sqlite_kept *kept)
+static void link_as_last_used(domi_sqlite_statements *statements, domi_sqlite_kept *kept)
 {
     kept->newer = NULL;
     kept->older = statements->newest;
@@ -37,24 +37,24 @@ static void link_as_newest(domi_sqlite_statements *statements, domi_sqlite_kept 
     statements->newest = kept;
 }
 
-static domi_sqlite_kept *find_statement(domi_sqlite_statements *statements,
-                                        const domus_sql_statement *statement)
+static domi_sqlite_kept *find_kept_statement(domi_sqlite_statements *statements,
+                                             const domus_sql_statement *statement)
 {
-    domi_sqlite_kept *kept = *bucket_of(statements, statement);
+    domi_sqlite_kept *kept = *bucket_of_statement(statements, statement);
 
     while (kept != NULL && kept->statement != statement)
         kept = kept->chain;
     return kept;
 }
 
-static void forget_statement(domi_sqlite_statements *statements, domi_sqlite_kept *kept)
+static void free_kept_statement(domi_sqlite_statements *statements, domi_sqlite_kept *kept)
 {
-    domi_sqlite_kept **at = bucket_of(statements, kept->statement);
+    domi_sqlite_kept **at = bucket_of_statement(statements, kept->statement);
 
     while (*at != kept)
         at = &(*at)->chain;
     *at = kept->chain;
-    unlink_from_age(statements, kept);
+    unlink_from_order_of_use(statements, kept);
     (void)sqlite3_finalize(kept->prepared);
     free(kept);
     statements->count--;
@@ -63,14 +63,14 @@ static void forget_statement(domi_sqlite_statements *statements, domi_sqlite_kep
 void domi_sqlite_drop_statements(domi_sqlite_connection *connection)
 {
     while (connection->statements.oldest != NULL)
-        forget_statement(&connection->statements, connection->statements.oldest);
+        free_kept_statement(&connection->statements, connection->statements.oldest);
 }
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
-/* Returns the number of a parameter by its name, such as 2 for $2; 0 if the name has another
- * form. */
-static uint32_t parse_parameter_number(const char *name)
+/* Returns the number that a parameter's name stands for, such as 2 for $2; 0 if the name has
+ * another form. */
+static uint32_t parse_number_in_parameter_name(const char *name)
 {
     uint32_t number = 0;
 
@@ -84,13 +84,14 @@ static uint32_t parse_parameter_number(const char *name)
     return number <= DOMUS_SQL_PARAMETERS_MAX ? number : 0;
 }
 
-/* Count the parameters: their highest number. Returns false if a name has another form than $1. */
+/* Get the number of a statement's parameters, which is their highest number. Returns false if a
+ * name has another form than $1. */
 static bool count_parameters(sqlite3_stmt *prepared, uint32_t *ret_count)
 {
     uint32_t highest = 0;
 
     for (int i = 1; i <= sqlite3_bind_parameter_count(prepared); i++) {
-        uint32_t number = parse_parameter_number(sqlite3_bind_parameter_name(prepared, i));
+        uint32_t number = parse_number_in_parameter_name(sqlite3_bind_parameter_name(prepared, i));
         if (number == 0)
             return false;
         if (number > highest)
@@ -113,9 +114,9 @@ static bool check_parameter_count(domi_sqlite_task *task, const domus_sql_reques
 
 /* --- preparing -------------------------------------------------------------------------------- */
 
-/* Returns whether nothing but blanks and comments follows a statement. Text that is no statement is
- * as wrong there as a second statement. */
-static bool is_last_statement(domi_sqlite_connection *connection, const char *rest)
+/* Returns whether nothing but blanks and comments follows the first statement of a text. Anything
+ * else is wrong there, as a second statement is. */
+static bool is_text_behind_statement_blank(domi_sqlite_connection *connection, const char *rest)
 {
     while (*rest != '\0') {
         sqlite3_stmt *second = NULL;
@@ -131,8 +132,8 @@ static bool is_last_statement(domi_sqlite_connection *connection, const char *re
     return true;
 }
 
-static bool prepare_text(domi_sqlite_connection *connection, domi_sqlite_task *task,
-                         const char *text, bool keeps, sqlite3_stmt **ret_prepared)
+static bool prepare_text_of_statement(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                                      const char *text, bool keeps, sqlite3_stmt **ret_prepared)
 {
     sqlite3_stmt *prepared = NULL;
     const char *rest = text;
@@ -145,7 +146,7 @@ static bool prepare_text(domi_sqlite_connection *connection, domi_sqlite_task *t
         return domi_sqlite_fail_as(connection, task, result);
     if (prepared == NULL)
         return domi_sqlite_refuse(task, -EINVAL, "42601", "there is no statement in the text");
-    if (!is_last_statement(connection, rest)) {
+    if (!is_text_behind_statement_blank(connection, rest)) {
         (void)sqlite3_finalize(prepared);
         return domi_sqlite_refuse(task, -EINVAL, "42601",
                                   "there is more than one statement in the text");
@@ -154,9 +155,11 @@ static bool prepare_text(domi_sqlite_connection *connection, domi_sqlite_task *t
     return true;
 }
 
-/* Keep a prepared statement. Returns false if it is not kept, for want of memory. */
-static bool keep_statement(domi_sqlite_connection *connection, const domus_sql_statement *statement,
-                           sqlite3_stmt *prepared, uint32_t parameters)
+/* Keep a prepared statement of the program for its next use. Returns false if there is no memory
+ * for that. */
+static bool keep_prepared_statement(domi_sqlite_connection *connection,
+                                    const domus_sql_statement *statement, sqlite3_stmt *prepared,
+                                    uint32_t parameters)
 {
     domi_sqlite_statements *statements = &connection->statements;
     domi_sqlite_kept *kept = malloc(sizeof *kept);
@@ -164,12 +167,12 @@ static bool keep_statement(domi_sqlite_connection *connection, const domus_sql_s
     if (kept == NULL)
         return false;
     if (statements->count >= connection->options->statements_max)
-        forget_statement(statements, statements->oldest);
-    domi_sqlite_kept **bucket = bucket_of(statements, statement);
+        free_kept_statement(statements, statements->oldest);
+    domi_sqlite_kept **bucket = bucket_of_statement(statements, statement);
     *kept = (domi_sqlite_kept){
         .statement = statement, .prepared = prepared, .chain = *bucket, .parameters = parameters};
     *bucket = kept;
-    link_as_newest(statements, kept);
+    link_as_last_used(statements, kept);
     statements->count++;
     return true;
 }
@@ -180,23 +183,25 @@ bool domi_sqlite_prepare(domi_sqlite_connection *connection, domi_sqlite_task *t
 {
     const domus_sql_statement *statement = request->statement;
     bool keeps = may_keep && statement != NULL;
-    domi_sqlite_kept *kept = keeps ? find_statement(&connection->statements, statement) : NULL;
+    domi_sqlite_kept *kept = keeps ? find_kept_statement(&connection->statements, statement) : NULL;
     domi_sqlite_prepared made = {NULL, false};
     uint32_t parameters;
 
     if (kept != NULL) {
-        unlink_from_age(&connection->statements, kept);
-        link_as_newest(&connection->statements, kept);
+        unlink_from_order_of_use(&connection->statements, kept);
+        link_as_last_used(&connection->statements, kept);
         *ret_prepared = (domi_sqlite_prepared){kept->prepared, true};
         return check_parameter_count(task, request, kept->parameters);
     }
-    if (!prepare_text(connection, task, domus_sql_request_text(request), keeps, &made.statement))
+    if (!prepare_text_of_statement(connection, task, domus_sql_request_text(request), keeps,
+                                   &made.statement))
         return false;
     if (!count_parameters(made.statement, &parameters)) {
         (void)sqlite3_finalize(made.statement);
         return domi_sqlite_refuse(task, -EINVAL, "42601", "parameters are $1, $2 and so on");
     }
-    made.is_kept = keeps && keep_statement(connection, statement, made.statement, parameters);
+    made.is_kept =
+        keeps && keep_prepared_statement(connection, statement, made.statement, parameters);
     if (!check_parameter_count(task, request, parameters)) {
         domi_sqlite_put_back(&made);
         return false;

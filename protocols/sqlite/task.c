@@ -1,4 +1,4 @@
-/* Queues of tasks, and what a task owns. */
+/* Queues of tasks, and the release of what a task owns. */
 #include "protocols/sqlite/task.h"
 
 #include <stdlib.h>

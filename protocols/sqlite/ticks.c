@@ -9,7 +9,7 @@
 
 const domus_type domi_sqlite_tick_type = {.name = "sqlite_tick"};
 
-static uint32_t count_open(const domi_sqlite_database *database)
+static uint32_t count_open_connections(const domi_sqlite_database *database)
 {
     uint32_t open = 0;
 
@@ -21,7 +21,7 @@ static uint32_t count_open(const domi_sqlite_database *database)
 bool domi_sqlite_has_spare(const domi_sqlite_database *database)
 {
     return !database->place.is_memory &&
-           count_open(database) > database->settings.options.connections_min;
+           count_open_connections(database) > database->settings.options.connections_min;
 }
 
 static bool is_any_slot_held(const domi_sqlite_database *database)

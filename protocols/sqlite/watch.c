@@ -2,7 +2,7 @@
  * connections that were not used for long. */
 #include "protocols/sqlite/database.h"
 
-static bool is_time_past(uint64_t now_ns, uint64_t used_ns, uint64_t time_ns)
+static bool is_idle_time_over(uint64_t now_ns, uint64_t used_ns, uint64_t time_ns)
 {
     return now_ns >= used_ns && now_ns - used_ns >= time_ns;
 }
@@ -15,16 +15,16 @@ static void end_unused_of_slot(domus_stack *stack, domi_sqlite_database *databas
 
     for (domi_sqlite_cursor *cursor = slot->cursors; cursor != NULL; cursor = cursor->next) {
         if (cursor->fetch == NULL &&
-            is_time_past(now_ns, cursor->used_ns, options->transaction_idle_ns))
+            is_idle_time_over(now_ns, cursor->used_ns, options->transaction_idle_ns))
             domi_sqlite_end_cursor(stack, database, slot, cursor);
     }
     if (slot->is_running || slot->own.count != 0)
         return;
     if (slot->transaction != 0 && !slot->loses &&
-        is_time_past(now_ns, slot->used_ns, options->transaction_idle_ns))
+        is_idle_time_over(now_ns, slot->used_ns, options->transaction_idle_ns))
         domi_sqlite_lose(stack, database, slot);
     else if (slot->is_open && !slot->is_idle && slot->transaction == 0 && slot->cursors == NULL &&
-             is_time_past(now_ns, slot->used_ns, options->idle_ns) &&
+             is_idle_time_over(now_ns, slot->used_ns, options->idle_ns) &&
              domi_sqlite_has_spare(database))
         slot->is_idle = true;
 }
@@ -35,7 +35,7 @@ int domi_sqlite_on_tick(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     database->is_ticking = false;
-    /* The writing connection, in the first slot, is closed last. */
+    /* The writing connection is in the first slot, so it is closed last. */
     for (uint32_t i = database->slots_count; i > 0; i--)
         end_unused_of_slot(stack, database, &database->slots[i - 1]);
     domi_sqlite_begin_ticks(stack, database);

@@ -5,7 +5,7 @@
  * All connections of a shard have one BIO. It has no state of its own: the call that runs on the
  * thread tells for which connection it is, and its flags, by which OpenSSL asks whether to try
  * again later, never change. A BIO for each connection would cost 208 bytes. (Its byte counts,
- * which nobody reads, mean nothing.) Owner thread. */
+ * which nobody reads, mean nothing.) Thread-safety: owner thread. */
 #include "protocols/tls/tls.h"
 
 #include <errno.h>
@@ -16,7 +16,8 @@
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-static _Thread_local domi_tls_call *running; /* the call that runs on this thread; NULL: none */
+/* the call of the TLS stage that runs on this thread; NULL: none */
+static _Thread_local domi_tls_call *running;
 
 void domi_tls_call_begin(domi_tls_call *call, domi_tls_state *state, domus_wire *wire)
 {
@@ -28,7 +29,8 @@ void domi_tls_call_begin(domi_tls_call *call, domi_tls_state *state, domus_wire 
     call->no_memory = false;
     call->alert_size = 0;
     running = call;
-    if (ERR_peek_error() != 0) /* clearing the queue costs more than checking that it is empty */
+    /* the check comes first, because clearing an empty queue of errors costs more than the check */
+    if (ERR_peek_error() != 0)
         ERR_clear_error();
 }
 
@@ -39,14 +41,14 @@ void domi_tls_call_end(const domi_tls_call *call)
 
 bool domi_tls_call_wants_more(const domi_tls_call *call, int result)
 {
-    /* both directions have one BIO, which always says "try again", so OpenSSL may take a failed
+    /* one BIO serves both directions and always says "try again", so OpenSSL may take a failed
      * write for a read that found nothing */
     return !call->no_memory && SSL_get_error(call->state->ssl, result) == SSL_ERROR_WANT_READ;
 }
 
 /* --- the BIO ---------------------------------------------------------------------------------- */
 
-static int read_wire(BIO *bio, char *to, int size)
+static int read_record_for_openssl(BIO *bio, char *to, int size)
 {
     domi_tls_call *call = running;
 
@@ -60,9 +62,9 @@ static int read_wire(BIO *bio, char *to, int size)
     return (int)part;
 }
 
-/* Write for OpenSSL. A short write is remembered, because it may be the alert of a failure, and
- * what a failing call of `decode` has appended is not sent. */
-static int write_wire(BIO *bio, const char *from, int size)
+/* Write bytes for OpenSSL. A short write is remembered, because it may be the alert of a failure:
+ * if the call of `decode` fails, what it has appended is not sent. */
+static int write_bytes_for_openssl(BIO *bio, const char *from, int size)
 {
     domi_tls_call *call = running;
 
@@ -84,7 +86,7 @@ static int write_wire(BIO *bio, const char *from, int size)
     return size;
 }
 
-static long control_bio(BIO *bio, int command, long number, void *pointer)
+static long answer_control_of_bio(BIO *bio, int command, long number, void *pointer)
 {
     (void)bio, (void)number, (void)pointer;
     return command == BIO_CTRL_FLUSH;
@@ -99,13 +101,13 @@ static void make_bio_method(void)
 
     if (made == NULL)
         return;
-    BIO_meth_set_read(made, read_wire);
-    BIO_meth_set_write(made, write_wire);
-    BIO_meth_set_ctrl(made, control_bio);
+    BIO_meth_set_read(made, read_record_for_openssl);
+    BIO_meth_set_write(made, write_bytes_for_openssl);
+    BIO_meth_set_ctrl(made, answer_control_of_bio);
     method = made;
 }
 
-static BIO *make_bio(void)
+static BIO *make_bio_of_shard(void)
 {
     if (CRYPTO_THREAD_run_once(&once, make_bio_method) != 1 || method == NULL)
         return NULL;
@@ -122,7 +124,7 @@ int domi_tls_bio_use(domi_tls_state *state)
     domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(state->ssl));
 
     if (shard->bio == NULL)
-        shard->bio = make_bio();
+        shard->bio = make_bio_of_shard();
     if (shard->bio == NULL || BIO_up_ref(shard->bio) != 1)
         return -ENOMEM;
     SSL_set_bio(state->ssl, shard->bio, shard->bio);

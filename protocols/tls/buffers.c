@@ -1,7 +1,8 @@
-/* Decides which connections keep their buffers, as buffers.h says. */
+/* Decides which connections keep OpenSSL's buffers, as buffers.h says. Thread-safety: owner
+ * thread. */
 #include "protocols/tls/buffers.h"
 
-static domi_tls_shard *shard_of(const domi_tls_state *state)
+static domi_tls_shard *shard_of_connection_state(const domi_tls_state *state)
 {
     return SSL_CTX_get_app_data(SSL_get_SSL_CTX(state->ssl));
 }
@@ -9,7 +10,7 @@ static domi_tls_shard *shard_of(const domi_tls_state *state)
 static void free_record_buffers(domi_tls_state *state)
 {
     state->place = 0;
-    /* the connection counts fewer bytes than before, so this cannot fail */
+    /* a lower count of bytes than before cannot be refused */
     (void)domi_tls_charge(state, DOMI_TLS_OPEN_BYTES);
     SSL_set_mode(state->ssl, SSL_MODE_RELEASE_BUFFERS);
     (void)SSL_free_buffers(state->ssl);
@@ -19,8 +20,9 @@ void domi_tls_buffers_keep(domi_tls_state *state)
 {
     if (state->place != 0)
         return;
-    domi_tls_shard *shard = shard_of(state);
-    if (!domi_tls_shard_is_own(shard)) /* a test kit has moved the connection to another thread */
+    domi_tls_shard *shard = shard_of_connection_state(state);
+    /* a test kit has moved this connection to another thread than that of its shard */
+    if (!domi_tls_shard_is_own(shard))
         return;
     uint32_t place = shard->next_keeper++ % shard->settings->buffers_max;
     if (shard->keepers[place] != NULL)
@@ -36,5 +38,5 @@ void domi_tls_buffers_keep(domi_tls_state *state)
 void domi_tls_buffers_forget(domi_tls_state *state)
 {
     if (state->place != 0)
-        shard_of(state)->keepers[state->place - 1] = NULL;
+        shard_of_connection_state(state)->keepers[state->place - 1] = NULL;
 }

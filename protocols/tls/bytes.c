@@ -1,5 +1,5 @@
-/* Reads and writes bytes of the application. A record costs one call of OpenSSL, which decrypts
- * directly to where the next stage reads. Owner thread. */
+/* Reads and writes bytes of the application. A record costs one call of OpenSSL, which decrypts it
+ * directly to where the next stage reads. Thread-safety: owner thread. */
 #include "protocols/tls/buffers.h"
 #include "protocols/tls/tls.h"
 
@@ -12,8 +12,9 @@ int domi_tls_write(domi_tls_call *call, const char *bytes, size_t size)
     return SSL_write_ex(call->state->ssl, bytes, size, &sent) == 1 ? 0 : domi_tls_fail(call);
 }
 
-/* End the read of a record, of which OpenSSL has no further bytes. */
-static int end_read(domi_tls_call *call, size_t passed)
+/* End the reading of a record from which OpenSSL gives no further bytes. `passed` bytes of it were
+ * passed to the next stage. */
+static int end_reading_of_record(domi_tls_call *call, size_t passed)
 {
     if (domi_tls_call_wants_more(call, 0))
         return (int)passed;
@@ -36,7 +37,7 @@ int domi_tls_read(domi_tls_call *call, size_t record_size)
         if (to == NULL)
             return -ENOMEM;
         if (SSL_read_ex(ssl, to, room, &size) != 1)
-            return end_read(call, passed);
+            return end_reading_of_record(call, passed);
         domus_wire_passed(call->wire, size);
         passed += size;
     }

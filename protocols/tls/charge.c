@@ -1,5 +1,5 @@
-/* Counts the estimated memory of a connection, for the budget of its context and as memory of the
- * library. Owner thread. */
+/* Counts the estimated memory of a connection, for the budget of its context and as own memory of
+ * the library. Thread-safety: owner thread. */
 #include "protocols/tls/tls.h"
 
 #include <domus/memory.h>

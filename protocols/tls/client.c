@@ -1,4 +1,5 @@
-/* Client side: a connection names its server, and resumes sessions with it. Owner thread. */
+/* The client side of TLS: a connection names its server, and resumes sessions with it.
+ * Thread-safety: owner thread. */
 #include "protocols/tls/tls.h"
 
 #include <arpa/inet.h>
@@ -10,7 +11,7 @@
 
 /* --- the name of the server ------------------------------------------------------------------- */
 
-static bool is_address(const char *host)
+static bool is_ip_address(const char *host)
 {
     unsigned char bytes[16];
 
@@ -25,7 +26,7 @@ bool domi_tls_is_host(const char *host)
 /* Copy the name of the server in lower case, without a dot at its end, which is part of DNS but not
  * of the name (RFC 6066, 3). Returns 0; -EINVAL for a name that is too long, empty, or not the name
  * of one host. */
-static int copy_name(const char *host, uint16_t port, domi_tls_peer_name *ret_server)
+static int copy_name_of_server(const char *host, uint16_t port, domi_tls_peer_name *ret_server)
 {
     size_t size = strlen(host);
 
@@ -41,16 +42,17 @@ static int copy_name(const char *host, uint16_t port, domi_tls_peer_name *ret_se
     return 0;
 }
 
-/* Require that the server's certificate has this name. */
-static int set_host(SSL *ssl, const char *host)
+/* Require that the server's certificate has this name, and send the name to the server if it is no
+ * address. */
+static int require_name_of_server(SSL *ssl, const char *host)
 {
     int is_set;
 
-    if (is_address(host)) {
+    if (is_ip_address(host)) {
         is_set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host);
     } else {
-        /* the subject is text for people and not the name of a host (RFC 9525, 2; RFC 9110, 4.3.4),
-         * so it is ignored */
+        /* the subject of a certificate is text for people and not the name of a host (RFC 9525, 2;
+         * RFC 9110, 4.3.4), so it is ignored */
         SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
                                    X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
         is_set = SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
@@ -65,9 +67,9 @@ static domi_tls_shard *shard_of_connection(const SSL *ssl)
     return SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
 }
 
-/* Remember the server, so that its sessions are kept, and offer it a kept session. Without memory
- * neither is done. */
-static void offer_session(domi_tls_state *state, const domi_tls_peer_name *server)
+/* Remember the server of a connection, so that its sessions are kept, and offer it a session that
+ * was kept before. If there is no memory, neither is done. */
+static void offer_session_kept_for_server(domi_tls_state *state, const domi_tls_peer_name *server)
 {
     state->taker.server = OPENSSL_memdup(server, offsetof(domi_tls_peer_name, host) + server->size);
     if (state->taker.server == NULL)
@@ -95,11 +97,11 @@ int domi_tls_client_begin(const domi_tls_call *call, const char *host)
         host = connected;
     if (host == NULL)
         return settings->verify == DOMUS_TLS_VERIFY_NONE ? 0 : -EINVAL;
-    int error = copy_name(host, port, &server);
+    int error = copy_name_of_server(host, port, &server);
     if (error == 0)
-        error = set_host(state->ssl, server.host);
+        error = require_name_of_server(state->ssl, server.host);
     if (error == 0 && !settings->no_tickets)
-        offer_session(state, &server);
+        offer_session_kept_for_server(state, &server);
     return error;
 }
 

@@ -1,4 +1,5 @@
-/* Makes, reloads and frees contexts, and finds the shard of a thread (context.h). Any thread. */
+/* Makes, reloads and frees contexts of TLS, and finds the shard of a thread (context.h).
+ * Thread-safety: any thread. */
 #include "protocols/tls/context.h"
 
 #include <errno.h>
@@ -9,8 +10,9 @@ static _Thread_local char own_address;
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Remove one owner of the files, and free them with the last. The caller does not hold the lock. */
-static void drop_files(domus_tls *tls, domi_tls_files *files)
+/* Remove one owner of a context's files. The last one frees the files. The caller does not hold the
+ * lock. */
+static void remove_owner_of_files(domus_tls *tls, domi_tls_files *files)
 {
     if (files == NULL)
         return;
@@ -21,8 +23,10 @@ static void drop_files(domus_tls *tls, domi_tls_files *files)
         domi_tls_files_free(files);
 }
 
-/* Read the files, and check them by making contexts of OpenSSL. Returns as domus_tls_new(). */
-static int read_files(domus_tls *tls, const domi_tls_report *report, domi_tls_files **ret_files)
+/* Read the files of a context, and check them by making contexts of OpenSSL from them. Returns as
+ * domus_tls_new(). */
+static int read_and_check_files(domus_tls *tls, const domi_tls_report *report,
+                                domi_tls_files **ret_files)
 {
     domi_tls_shard trial = {.settings = &tls->settings, .tickets = tls->tickets};
 
@@ -46,8 +50,8 @@ static int read_files(domus_tls *tls, const domi_tls_report *report, domi_tls_fi
 
 /* --- the context ------------------------------------------------------------------------------ */
 
-static int set_up_context(domus_tls *tls, const domus_tls_settings *settings,
-                          const domi_tls_report *report)
+static int set_up_new_context(domus_tls *tls, const domus_tls_settings *settings,
+                              const domi_tls_report *report)
 {
     int error = domi_tls_settings_copy(settings, &tls->settings, report);
 
@@ -59,7 +63,7 @@ static int set_up_context(domus_tls *tls, const domus_tls_settings *settings,
                        : domi_tls_tickets_new(tls->settings.ticket_time_s, domi_tls_now_s());
     if (tls->lock == NULL || tls->tickets == NULL)
         return domi_tls_say(report, -ENOMEM, "settings", "no memory");
-    return read_files(tls, report, &tls->files);
+    return read_and_check_files(tls, report, &tls->files);
 }
 
 int domus_tls_new(const domus_tls_settings *settings, char *error, size_t error_size,
@@ -70,7 +74,7 @@ int domus_tls_new(const domus_tls_settings *settings, char *error, size_t error_
 
     if (tls == NULL)
         return domi_tls_say(&report, -ENOMEM, "settings", "no memory");
-    int result = set_up_context(tls, settings, &report);
+    int result = set_up_new_context(tls, settings, &report);
     if (result == 0)
         *ret_tls = tls;
     else
@@ -82,19 +86,19 @@ int domus_tls_reload(domus_tls *tls, char *error, size_t error_size)
 {
     const domi_tls_report report = {error, error_size};
     domi_tls_files *files;
-    int result = read_files(tls, &report, &files);
+    int result = read_and_check_files(tls, &report, &files);
 
     if (result != 0)
         return result;
     (void)CRYPTO_THREAD_write_lock(tls->lock);
     domi_tls_files *unused = files;
-    /* Another thread began to read later, so its files are newer and stay. */
+    /* If another thread has begun to read later and is done, its files are newer and stay. */
     if (files->read > tls->files->read) {
         unused = tls->files;
         tls->files = files;
     }
     (void)CRYPTO_THREAD_unlock(tls->lock);
-    drop_files(tls, unused);
+    remove_owner_of_files(tls, unused);
     return 0;
 }
 
@@ -111,10 +115,10 @@ void domus_tls_free(domus_tls *tls)
         tls->shards = shard->next;
         domi_tls_shard_clear(shard);
         BIO_free(shard->bio);
-        drop_files(tls, shard->files);
+        remove_owner_of_files(tls, shard->files);
         OPENSSL_free(shard);
     }
-    drop_files(tls, tls->files);
+    remove_owner_of_files(tls, tls->files);
     domi_tls_tickets_free(tls->tickets);
     CRYPTO_THREAD_lock_free(tls->lock);
     domi_tls_settings_clear(&tls->settings);
@@ -123,10 +127,10 @@ void domus_tls_free(domus_tls *tls)
 
 /* --- shards ----------------------------------------------------------------------------------- */
 
-/* Find the shard of this thread. Returns NULL if there is none. If the shard has other files than
- * the context, or there is no shard, `ret_files` gets the context's files, which then have another
- * owner. */
-static domi_tls_shard *find_shard(domus_tls *tls, domi_tls_files **ret_files)
+/* Find the shard of the calling thread. Returns NULL if there is none. If there is none, or if it
+ * was made from older files, `ret_files` gets the context's files, and the caller is then one more
+ * owner of them. */
+static domi_tls_shard *find_shard_of_thread(domus_tls *tls, domi_tls_files **ret_files)
 {
     (void)CRYPTO_THREAD_write_lock(tls->lock);
     domi_tls_shard *shard = tls->shards;
@@ -141,8 +145,8 @@ static domi_tls_shard *find_shard(domus_tls *tls, domi_tls_files **ret_files)
     return shard;
 }
 
-/* Make an empty shard for this thread. Returns NULL without memory. */
-static domi_tls_shard *add_shard(domus_tls *tls)
+/* Make an empty shard for the calling thread. Returns NULL if there is no memory. */
+static domi_tls_shard *add_shard_of_thread(domus_tls *tls)
 {
     domi_tls_shard *shard = OPENSSL_zalloc(sizeof *shard);
 
@@ -158,20 +162,20 @@ static domi_tls_shard *add_shard(domus_tls *tls)
     return shard;
 }
 
-/* Make the contexts of a shard from other files, which it then owns. Without memory it keeps the
- * old ones. */
-static int renew_shard(domus_tls *tls, domi_tls_shard *shard, domi_tls_files *files)
+/* Make the contexts of a shard anew from other files, which the shard then owns. If there is no
+ * memory, the shard keeps its old contexts. */
+static int renew_contexts_of_shard(domus_tls *tls, domi_tls_shard *shard, domi_tls_files *files)
 {
     const domi_tls_report silent = {NULL, 0};
     domi_tls_shard made = {.settings = &tls->settings, .tickets = tls->tickets, .files = files};
     int error = domi_tls_shard_make(&made, &silent);
 
     if (error != 0) {
-        drop_files(tls, files);
+        remove_owner_of_files(tls, files);
         return shard->files != NULL ? 0 : error;
     }
     domi_tls_shard_take(shard, &made);
-    drop_files(tls, shard->files);
+    remove_owner_of_files(tls, shard->files);
     shard->files = files;
     return 0;
 }
@@ -184,15 +188,15 @@ bool domi_tls_shard_is_own(const domi_tls_shard *shard)
 int domi_tls_context_get(domus_tls *tls, SSL_CTX **ret_context)
 {
     domi_tls_files *files;
-    domi_tls_shard *shard = find_shard(tls, &files);
+    domi_tls_shard *shard = find_shard_of_thread(tls, &files);
 
     if (shard == NULL)
-        shard = add_shard(tls);
+        shard = add_shard_of_thread(tls);
     if (shard == NULL) {
-        drop_files(tls, files);
+        remove_owner_of_files(tls, files);
         return -ENOMEM;
     }
-    int error = files != NULL ? renew_shard(tls, shard, files) : 0;
+    int error = files != NULL ? renew_contexts_of_shard(tls, shard, files) : 0;
     if (error == 0)
         *ret_context = shard->contexts[0];
     return error != 0 ? -ENOMEM : 0;

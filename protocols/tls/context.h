@@ -12,14 +12,14 @@ struct domus_tls {
     domi_tls_settings settings;
     domi_tls_tickets *tickets;
     domi_tls_files *files;
-    uint64_t reads; /* reads of the files that were begun */
+    uint64_t reads; /* how many reads of the files were begun so far */
     domi_tls_shard *shards;
 };
 
-/* Get the context of OpenSSL for a new connection on this thread. Returns 0; -ENOMEM. */
+/* Get the context of OpenSSL for a new connection on the calling thread. Returns 0; -ENOMEM. */
 int domi_tls_context_get(domus_tls *tls, SSL_CTX **ret_context);
 
-/* Returns whether the shard is that of the calling thread. */
+/* Returns whether a shard is the one of the calling thread. */
 bool domi_tls_shard_is_own(const domi_tls_shard *shard);
 
 #endif

@@ -1,4 +1,5 @@
-/* Makes and frees the parts of a state that few connections need. Owner thread. */
+/* Makes and frees the part of a connection's state that few connections need. Thread-safety: owner
+ * thread. */
 #include "protocols/tls/tls.h"
 
 #include <openssl/crypto.h>

@@ -1,4 +1,5 @@
-/* Tells what the two sides of a connection have agreed on. Owner thread. */
+/* Tells what the two sides of a TLS connection have agreed on, and what the peer's certificate
+ * says. Thread-safety: owner thread. */
 #include "protocols/tls/tls.h"
 
 #include <arpa/inet.h>
@@ -11,7 +12,7 @@
 
 /* --- what was agreed on ----------------------------------------------------------------------- */
 
-static int tell_info(const domi_tls_state *state, domus_tls_info *ret_info)
+static int tell_info_of_connection(const domi_tls_state *state, domus_tls_info *ret_info)
 {
     const unsigned char *alpn = NULL;
     unsigned int alpn_size = 0;
@@ -38,17 +39,18 @@ static int tell_info(const domi_tls_state *state, domus_tls_info *ret_info)
 
 int domus_tls_info_of(domus_stack *stack, domus_channel *channel, domus_tls_info *ret_info)
 {
-    return tell_info(domus_channel_stage_state(stack, channel, &domus_tls_stage), ret_info);
+    return tell_info_of_connection(domus_channel_stage_state(stack, channel, &domus_tls_stage),
+                                   ret_info);
 }
 
 int domus_tls_kit_info(domus_stage_kit *kit, domus_tls_info *ret_info)
 {
-    return tell_info(domus_stage_kit_state(kit, &domus_tls_stage), ret_info);
+    return tell_info_of_connection(domus_stage_kit_state(kit, &domus_tls_stage), ret_info);
 }
 
 /* --- the certificate of the peer -------------------------------------------------------------- */
 
-static int tell_der(X509 *certificate, domus_slice *ret_der)
+static int tell_certificate_as_der(X509 *certificate, domus_slice *ret_der)
 {
     unsigned char *der = NULL;
     int size = i2d_X509(certificate, &der);
@@ -58,7 +60,7 @@ static int tell_der(X509 *certificate, domus_slice *ret_der)
     return error;
 }
 
-static int tell_subject(X509 *certificate, domus_slice *ret_subject)
+static int tell_subject_of_certificate(X509 *certificate, domus_slice *ret_subject)
 {
     BIO *bio = BIO_new(BIO_s_mem());
     char *text;
@@ -73,9 +75,10 @@ static int tell_subject(X509 *certificate, domus_slice *ret_subject)
     return error;
 }
 
-/* Add a line for a name, unless it has bytes that are not printable: such a name could look like
- * two. */
-static void add_text(domus_appender *names, const char *kind, const ASN1_STRING *text)
+/* Add a name of the peer's certificate as a line. A name with bytes that are not printable is left
+ * out, because it could look like two names. */
+static void add_name_of_certificate(domus_appender *names, const char *kind,
+                                    const ASN1_STRING *text)
 {
     const char *bytes = (const char *)ASN1_STRING_get0_data(text);
     int size = ASN1_STRING_length(text);
@@ -87,7 +90,7 @@ static void add_text(domus_appender *names, const char *kind, const ASN1_STRING 
     (void)domus_append_text(names, "%s:%.*s\n", kind, size, bytes);
 }
 
-static void add_address(domus_appender *names, const ASN1_OCTET_STRING *address)
+static void add_address_of_certificate(domus_appender *names, const ASN1_OCTET_STRING *address)
 {
     int family = ASN1_STRING_length(address) == 4 ? AF_INET : AF_INET6;
     char text[INET6_ADDRSTRLEN];
@@ -98,7 +101,7 @@ static void add_address(domus_appender *names, const ASN1_OCTET_STRING *address)
         (void)domus_append_text(names, "IP:%s\n", text);
 }
 
-static int tell_names(X509 *certificate, domus_slice *ret_names)
+static int tell_names_of_certificate(X509 *certificate, domus_slice *ret_names)
 {
     domus_appender names = {0};
     GENERAL_NAMES *all = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
@@ -106,19 +109,19 @@ static int tell_names(X509 *certificate, domus_slice *ret_names)
     for (int i = 0; i < sk_GENERAL_NAME_num(all); i++) {
         const GENERAL_NAME *name = sk_GENERAL_NAME_value(all, i);
         if (name->type == GEN_DNS)
-            add_text(&names, "DNS", name->d.dNSName);
+            add_name_of_certificate(&names, "DNS", name->d.dNSName);
         else if (name->type == GEN_EMAIL)
-            add_text(&names, "email", name->d.rfc822Name);
+            add_name_of_certificate(&names, "email", name->d.rfc822Name);
         else if (name->type == GEN_URI)
-            add_text(&names, "URI", name->d.uniformResourceIdentifier);
+            add_name_of_certificate(&names, "URI", name->d.uniformResourceIdentifier);
         else if (name->type == GEN_IPADD)
-            add_address(&names, name->d.iPAddress);
+            add_address_of_certificate(&names, name->d.iPAddress);
     }
     GENERAL_NAMES_free(all);
     return domus_append_end(&names, ret_names);
 }
 
-static int tell_peer(const domi_tls_state *state, domus_tls_peer *ret_peer)
+static int tell_certificate_of_peer(const domi_tls_state *state, domus_tls_peer *ret_peer)
 {
     domus_tls_peer peer = {0};
 
@@ -128,11 +131,11 @@ static int tell_peer(const domi_tls_state *state, domus_tls_peer *ret_peer)
     if (certificate == NULL || SSL_is_init_finished(state->ssl) != 1)
         return -ENODATA;
     ERR_clear_error();
-    int error = tell_der(certificate, &peer.der);
+    int error = tell_certificate_as_der(certificate, &peer.der);
     if (error == 0)
-        error = tell_subject(certificate, &peer.subject);
+        error = tell_subject_of_certificate(certificate, &peer.subject);
     if (error == 0)
-        error = tell_names(certificate, &peer.names);
+        error = tell_names_of_certificate(certificate, &peer.names);
     ERR_clear_error();
     if (error != 0)
         domus_tls_peer_free(&peer);
@@ -143,12 +146,13 @@ static int tell_peer(const domi_tls_state *state, domus_tls_peer *ret_peer)
 
 int domus_tls_peer_of(domus_stack *stack, domus_channel *channel, domus_tls_peer *ret_peer)
 {
-    return tell_peer(domus_channel_stage_state(stack, channel, &domus_tls_stage), ret_peer);
+    return tell_certificate_of_peer(domus_channel_stage_state(stack, channel, &domus_tls_stage),
+                                    ret_peer);
 }
 
 int domus_tls_kit_peer(domus_stage_kit *kit, domus_tls_peer *ret_peer)
 {
-    return tell_peer(domus_stage_kit_state(kit, &domus_tls_stage), ret_peer);
+    return tell_certificate_of_peer(domus_stage_kit_state(kit, &domus_tls_stage), ret_peer);
 }
 
 void domus_tls_peer_free(domus_tls_peer *peer)

@@ -1,5 +1,6 @@
-/* Checks the head of records before OpenSSL, which allocates as much as a peer announces before it
- * has come. Also records why a connection has failed. Owner thread. */
+/* Checks the head of a record before OpenSSL sees it, because OpenSSL allocates as much as a peer
+ * announces before that has come. Also records why a connection has failed. Thread-safety: owner
+ * thread. */
 #include "protocols/tls/tls.h"
 
 #include <errno.h>
@@ -11,9 +12,9 @@
 #define HANDSHAKE          22
 #define APPLICATION_DATA   23
 #define CLIENT_HELLO       1
-#define HELLO_HEAD         4u /* bytes of a handshake message before its body */
+#define HELLO_HEAD         4u /* bytes of the head of a handshake message, before its body */
 
-static size_t read_number(const char *bytes, uint32_t count)
+static size_t read_big_endian_number(const char *bytes, uint32_t count)
 {
     size_t value = 0;
 
@@ -22,19 +23,20 @@ static size_t read_number(const char *bytes, uint32_t count)
     return value;
 }
 
-/* Returns whether the bytes begin a ClientHello that fits into one record. This bounds the memory
+/* Returns whether the bytes begin a ClientHello that fits into one record, which bounds the memory
  * that OpenSSL allocates for it. */
-static bool is_hello_begin(const char *bytes, size_t size)
+static bool is_begin_of_client_hello(const char *bytes, size_t size)
 {
     return bytes[0] == HANDSHAKE && size > HELLO_HEAD &&
            bytes[DOMI_TLS_HEAD_SIZE] == CLIENT_HELLO &&
-           read_number(bytes + DOMI_TLS_HEAD_SIZE + 1, 3) <= DOMI_TLS_PLAIN_MAX - HELLO_HEAD;
+           read_big_endian_number(bytes + DOMI_TLS_HEAD_SIZE + 1, 3) <=
+               DOMI_TLS_PLAIN_MAX - HELLO_HEAD;
 }
 
-/* Returns whether this record must be the start of a ClientHello: the first record must, and the
- * one after a HelloRetryRequest, because no other handshake message comes in clear there. OpenSSL
- * by itself allocates up to 128 KiB as soon as they are announced. */
-static bool must_begin_hello(const domi_tls_state *state, const char *bytes)
+/* Returns whether the next record must be the start of a ClientHello. That is so for the first
+ * record, and for the one after a HelloRetryRequest, because no other handshake message comes in
+ * clear there. OpenSSL by itself allocates up to 128 KiB as soon as a peer announces them. */
+static bool must_record_begin_client_hello(const domi_tls_state *state, const char *bytes)
 {
     if (!state->tls->settings.is_server || state->phase != DOMI_TLS_HANDSHAKE)
         return false;
@@ -50,11 +52,11 @@ int domi_tls_record_look(const domi_tls_state *state, const char *bytes, size_t 
     *ret_whole = DOMI_TLS_HEAD_SIZE;
     if (size < DOMI_TLS_HEAD_SIZE)
         return 0;
-    size_t whole = DOMI_TLS_HEAD_SIZE + read_number(bytes + 3, 2);
+    size_t whole = DOMI_TLS_HEAD_SIZE + read_big_endian_number(bytes + 3, 2);
     if (whole > DOMI_TLS_RECORD_MAX)
         return -EPROTO;
     *ret_whole = whole;
-    if (!must_begin_hello(state, bytes))
+    if (!must_record_begin_client_hello(state, bytes))
         return 0;
     if (whole < DOMI_TLS_HEAD_SIZE + HELLO_HEAD)
         return -EPROTO;
@@ -62,14 +64,15 @@ int domi_tls_record_look(const domi_tls_state *state, const char *bytes, size_t 
         *ret_whole = DOMI_TLS_HEAD_SIZE + HELLO_HEAD;
         return 0;
     }
-    return is_hello_begin(bytes, whole - DOMI_TLS_HEAD_SIZE) ? 0 : -EPROTO;
+    return is_begin_of_client_hello(bytes, whole - DOMI_TLS_HEAD_SIZE) ? 0 : -EPROTO;
 }
 
 /* --- failures --------------------------------------------------------------------------------- */
 
-/* Empty OpenSSL's queue of errors. Returns the last error of TLS itself; errors before it come from
- * lower parts, such as a wrong signature. Returns 0 if there is none. */
-static unsigned long pop_last_reason(bool *ret_no_memory)
+/* Empty OpenSSL's queue of errors. Returns the last error of TLS itself, because errors before it
+ * come from lower parts, such as a wrong signature; without an error of TLS the first error; 0 if
+ * the queue was empty. */
+static unsigned long pop_errors_of_openssl(bool *ret_no_memory)
 {
     unsigned long reason = 0;
     unsigned long each = ERR_get_error();
@@ -83,7 +86,7 @@ static unsigned long pop_last_reason(bool *ret_no_memory)
     return reason;
 }
 
-/* Returns the negative errno for OpenSSL's reason of a failure. */
+/* Returns the negative errno for the reason that OpenSSL has given for a failure. */
 static int errno_of_reason(unsigned long reason)
 {
     switch (ERR_GET_LIB(reason) == ERR_LIB_SSL ? ERR_GET_REASON(reason) : 0) {
@@ -106,9 +109,9 @@ static int errno_of_reason(unsigned long reason)
     }
 }
 
-/* Record that the connection has failed for `reason`, a constant. The alert that the call has
- * written is kept until `finish`; without memory for it the peer gets no alert. */
-static void record_failure(domi_tls_call *call, const char *reason)
+/* Record that a connection has failed for `reason`, a constant. The alert that the current call has
+ * written is kept until `finish` sends it; if there is no memory for it, the peer gets no alert. */
+static void record_failure_of_connection(domi_tls_call *call, const char *reason)
 {
     domi_tls_state *state = call->state;
     domi_tls_extra *extra = call->alert_size != 0 ? domi_tls_extra_of(state) : state->extra;
@@ -124,20 +127,20 @@ static void record_failure(domi_tls_call *call, const char *reason)
 int domi_tls_fail(domi_tls_call *call)
 {
     domi_tls_state *state = call->state;
-    unsigned long reason = pop_last_reason(&call->no_memory);
+    unsigned long reason = pop_errors_of_openssl(&call->no_memory);
     const char *text = reason != 0 ? ERR_reason_error_string(reason) : NULL;
     long verified = SSL_get_verify_result(state->ssl);
 
     if (ERR_GET_REASON(reason) == SSL_R_CERTIFICATE_VERIFY_FAILED && verified != X509_V_OK)
         text = X509_verify_cert_error_string(verified);
-    record_failure(call, text != NULL ? text : "no reason is known");
+    record_failure_of_connection(call, text != NULL ? text : "no reason is known");
     return call->no_memory ? -ENOMEM : errno_of_reason(reason);
 }
 
-/* Returns true if everything that both sides have sent was in clear. Once there are keys, an alert
- * in clear would only confuse the peer. A server has no keys while it waits for a ClientHello or
- * the rest of it. */
-static bool has_no_keys(const domi_tls_state *state)
+/* Returns whether everything that both sides have sent was in clear. A server has no keys while it
+ * waits for a ClientHello or the rest of it; once there are keys, an alert in clear would only
+ * confuse the peer. */
+static bool is_connection_still_in_clear(const domi_tls_state *state)
 {
     if (state->phase != DOMI_TLS_HANDSHAKE)
         return false;
@@ -151,10 +154,10 @@ int domi_tls_refuse(domi_tls_call *call, int error, unsigned char alert, const c
     const unsigned char record[] = {ALERT, 3, 3, 0, 2, 2, alert};
 
     call->alert_size = 0;
-    if (has_no_keys(call->state)) {
+    if (is_connection_still_in_clear(call->state)) {
         memcpy(call->alert, record, sizeof record);
         call->alert_size = sizeof record;
     }
-    record_failure(call, reason);
+    record_failure_of_connection(call, reason);
     return error;
 }

@@ -1,4 +1,4 @@
-/* Writes reports of failures as one line (report.h). Any thread. */
+/* Writes reports of TLS failures as one line (report.h). Thread-safety: any thread. */
 #include "protocols/tls/report.h"
 
 #include <errno.h>

@@ -8,16 +8,16 @@
 
 #include <stddef.h>
 
-/* The buffer for the line. `text` may be NULL if `size` is 0. */
+/* The caller's buffer for the line of a report. `text` may be NULL if `size` is 0. */
 typedef struct domi_tls_report {
     char *text;
     size_t size;
 } domi_tls_report;
 
-/* Write "SUBJECT: REASON", and return `error`. */
+/* Write "SUBJECT: REASON" as the report of a failure. Returns `error`. */
 int domi_tls_say(const domi_tls_report *report, int error, const char *subject, const char *reason);
 
-/* Report the reason of the first error in OpenSSL's queue, which is emptied. Returns `error`, or
+/* Report the reason of the first error in OpenSSL's queue, and empty the queue. Returns `error`, or
  * -ENOMEM if the reason is that memory is short. */
 int domi_tls_say_openssl(const domi_tls_report *report, int error, const char *subject);
 

@@ -1,11 +1,11 @@
-/* Keeps the sessions of a client (sessions.h). */
+/* Keeps the TLS sessions of a client (sessions.h). */
 #include "protocols/tls/sessions.h"
 
 #include <openssl/crypto.h>
 #include <openssl/x509.h>
 #include <string.h>
 
-/* bytes of a session with its ticket and certificate, as OpenSSL writes it, at most */
+/* bytes of a session with its ticket and certificate, in OpenSSL's encoding, at most */
 #define BYTES_MAX 16384
 #define DAY_S     86400
 
@@ -15,7 +15,7 @@ struct domi_tls_session {
     uint64_t until_s;
     uint16_t port;
     uint8_t size;
-    char host[]; /* the name of the server, `size` bytes */
+    char host[]; /* the name of the session's server, of `size` bytes */
 };
 
 static bool is_session_of_server(const domi_tls_session *entry, const domi_tls_peer_name *server)
@@ -29,7 +29,8 @@ static bool is_session_used_once(const SSL_SESSION *session)
     return SSL_SESSION_get_protocol_version(session) >= TLS1_3_VERSION;
 }
 
-/* Remove the entry at `place` from the list. Returns its session, which the caller owns. */
+/* Remove the entry of a session, to which `place` points, from the list. Returns the session, which
+ * the caller then owns. */
 static SSL_SESSION *remove_session(domi_tls_sessions *sessions, domi_tls_session **place)
 {
     domi_tls_session *entry = *place;
@@ -41,7 +42,8 @@ static SSL_SESSION *remove_session(domi_tls_sessions *sessions, domi_tls_session
     return session;
 }
 
-/* Remove all sessions that are too old, and the oldest of the server beyond `most`. */
+/* Remove all sessions that are too old, and the oldest sessions of this server that are more than
+ * `most`. */
 static void remove_excess_sessions(domi_tls_sessions *sessions, const domi_tls_peer_name *server,
                                    uint64_t now_s, uint32_t most)
 {
@@ -58,7 +60,7 @@ static void remove_excess_sessions(domi_tls_sessions *sessions, const domi_tls_p
     }
 }
 
-/* Remove the oldest sessions beyond `most`. */
+/* Remove the oldest sessions of the list that are more than `most`. */
 static void remove_oldest_sessions(domi_tls_sessions *sessions, uint32_t most)
 {
     domi_tls_session **place = &sessions->newest;
@@ -127,8 +129,8 @@ void domi_tls_sessions_clear(domi_tls_sessions *sessions)
     remove_oldest_sessions(sessions, 0);
 }
 
-/* Returns for how many seconds the certificate is still valid. */
-static uint64_t seconds_of_validity(const X509 *certificate)
+/* Returns for how many seconds a certificate is still valid. */
+static uint64_t seconds_certificate_stays_valid(const X509 *certificate)
 {
     int days, seconds;
 
@@ -144,10 +146,10 @@ uint64_t domi_tls_session_time_s(const SSL_SESSION *session, uint64_t most)
     const X509 *certificate = SSL_SESSION_get0_peer((SSL_SESSION *)(uintptr_t)session);
     uint64_t time_s = most;
 
-    /* for TLS 1.2 a lifetime hint of 0 means that the server gave none */
+    /* for TLS 1.2 a lifetime hint of 0 means that the server gave no lifetime */
     if ((hint_s != 0 || is_session_used_once(session)) && hint_s < time_s)
         time_s = hint_s;
-    if (certificate != NULL && seconds_of_validity(certificate) < time_s)
-        time_s = seconds_of_validity(certificate);
+    if (certificate != NULL && seconds_certificate_stays_valid(certificate) < time_s)
+        time_s = seconds_certificate_stays_valid(certificate);
     return time_s;
 }

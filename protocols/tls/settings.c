@@ -1,4 +1,4 @@
-/* Checks and copies the settings of a context (settings.h). Any thread. */
+/* Checks and copies the settings of a context of TLS (settings.h). Thread-safety: any thread. */
 #include "protocols/tls/settings.h"
 
 #include <errno.h>
@@ -9,9 +9,10 @@
  * stolen later, and an AEAD has no padding that could be probed. */
 #define CIPHERS_DEFAULT "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL"
 
-/* Copy a number, or its default for 0, and check its range. */
-static int copy_number(const domi_tls_report *report, const char *field, uint32_t given,
-                       uint32_t otherwise, uint32_t least, uint32_t most, uint32_t *ret_number)
+/* Copy a number of the settings, or its default `otherwise` if it is 0, and check its range. */
+static int copy_number_in_range(const domi_tls_report *report, const char *field, uint32_t given,
+                                uint32_t otherwise, uint32_t least, uint32_t most,
+                                uint32_t *ret_number)
 {
     uint32_t number = given != 0 ? given : otherwise;
 
@@ -21,8 +22,8 @@ static int copy_number(const domi_tls_report *report, const char *field, uint32_
     return 0;
 }
 
-/* Copy a text, which may be NULL. */
-static int copy_text(const char *from, char **ret_text)
+/* Copy a text of the settings, which may be NULL. */
+static int copy_text_of_settings(const char *from, char **ret_text)
 {
     if (from == NULL)
         return 0;
@@ -30,8 +31,8 @@ static int copy_text(const char *from, char **ret_text)
     return *ret_text != NULL ? 0 : -ENOMEM;
 }
 
-static int copy_roles(const domus_tls_settings *from, domi_tls_settings *settings,
-                      const domi_tls_report *report)
+static int copy_role_and_verification(const domus_tls_settings *from, domi_tls_settings *settings,
+                                      const domi_tls_report *report)
 {
     settings->is_server = from->role == DOMUS_ROLE_SERVER;
     settings->verify = from->verify;
@@ -52,8 +53,9 @@ static int copy_roles(const domus_tls_settings *from, domi_tls_settings *setting
     return 0;
 }
 
-static int copy_certificates(const domus_tls_settings *from, domi_tls_settings *settings,
-                             const domi_tls_report *report)
+static int copy_names_of_certificate_files(const domus_tls_settings *from,
+                                           domi_tls_settings *settings,
+                                           const domi_tls_report *report)
 {
     uint32_t most = settings->is_server ? DOMUS_TLS_CERTIFICATES_MAX : 1;
     int error = 0;
@@ -65,16 +67,16 @@ static int copy_certificates(const domus_tls_settings *from, domi_tls_settings *
         if (each->cert_file == NULL)
             return domi_tls_say(report, -EINVAL, "certificates", "cert_file is missing");
         settings->count = i + 1;
-        error = copy_text(each->cert_file, &settings->cert_files[i]);
+        error = copy_text_of_settings(each->cert_file, &settings->cert_files[i]);
         if (error == 0)
-            error = copy_text(each->key_file != NULL ? each->key_file : each->cert_file,
-                              &settings->key_files[i]);
+            error = copy_text_of_settings(each->key_file != NULL ? each->key_file : each->cert_file,
+                                          &settings->key_files[i]);
     }
     return error;
 }
 
-static int copy_alpn(const char *const *alpn, domi_tls_settings *settings,
-                     const domi_tls_report *report)
+static int copy_names_for_alpn(const char *const *alpn, domi_tls_settings *settings,
+                               const domi_tls_report *report)
 {
     for (uint32_t i = 0; alpn != NULL && alpn[i] != NULL; i++) {
         size_t size = strlen(alpn[i]);
@@ -89,55 +91,57 @@ static int copy_alpn(const char *const *alpn, domi_tls_settings *settings,
     return 0;
 }
 
-static int copy_numbers(const domus_tls_settings *from, domi_tls_settings *settings,
-                        const domi_tls_report *report)
+static int copy_numbers_of_settings(const domus_tls_settings *from, domi_tls_settings *settings,
+                                    const domi_tls_report *report)
 {
-    int error = copy_number(report, "depth_max", from->depth_max, 8, 1, 16, &settings->depth_max);
+    int error =
+        copy_number_in_range(report, "depth_max", from->depth_max, 8, 1, 16, &settings->depth_max);
 
     if (error == 0)
-        error = copy_number(report, "chain_max", from->chain_max, 65536, 1024, 131072,
-                            &settings->chain_max);
+        error = copy_number_in_range(report, "chain_max", from->chain_max, 65536, 1024, 131072,
+                                     &settings->chain_max);
     if (error == 0)
-        error = copy_number(report, "ticket_time_s", from->ticket_time_s, 7200, 60, 86400,
-                            &settings->ticket_time_s);
+        error = copy_number_in_range(report, "ticket_time_s", from->ticket_time_s, 7200, 60, 86400,
+                                     &settings->ticket_time_s);
     if (error == 0)
-        error = copy_number(report, "sessions_max", from->sessions_max, 64, 1, 4096,
-                            &settings->sessions_max);
+        error = copy_number_in_range(report, "sessions_max", from->sessions_max, 64, 1, 4096,
+                                     &settings->sessions_max);
     if (error == 0)
-        error =
-            copy_number(report, "quiet_max", from->quiet_max, 32, 16, 1024, &settings->quiet_max);
+        error = copy_number_in_range(report, "quiet_max", from->quiet_max, 32, 16, 1024,
+                                     &settings->quiet_max);
     if (error == 0)
-        error = copy_number(report, "buffers_max", from->buffers_max, DOMI_TLS_KEEPERS, 1,
-                            DOMI_TLS_KEEPERS, &settings->buffers_max);
+        error = copy_number_in_range(report, "buffers_max", from->buffers_max, DOMI_TLS_KEEPERS, 1,
+                                     DOMI_TLS_KEEPERS, &settings->buffers_max);
     if (error == 0)
-        error = copy_number(report, "held_max", from->held_max, 262144, 1, 1048576,
-                            &settings->held_max);
+        error = copy_number_in_range(report, "held_max", from->held_max, 262144, 1, 1048576,
+                                     &settings->held_max);
     return error;
 }
 
-static int copy_texts(const domus_tls_settings *from, domi_tls_settings *settings)
+static int copy_texts_of_settings(const domus_tls_settings *from, domi_tls_settings *settings)
 {
-    int error = copy_text(from->ca_file, &settings->ca_file);
+    int error = copy_text_of_settings(from->ca_file, &settings->ca_file);
 
     if (error == 0)
-        error =
-            copy_text(from->ciphers != NULL ? from->ciphers : CIPHERS_DEFAULT, &settings->ciphers);
-    return error != 0 ? error : copy_text(from->cipher_suites, &settings->cipher_suites);
+        error = copy_text_of_settings(from->ciphers != NULL ? from->ciphers : CIPHERS_DEFAULT,
+                                      &settings->ciphers);
+    return error != 0 ? error
+                      : copy_text_of_settings(from->cipher_suites, &settings->cipher_suites);
 }
 
 int domi_tls_settings_copy(const domus_tls_settings *from, domi_tls_settings *settings,
                            const domi_tls_report *report)
 {
     *settings = (domi_tls_settings){.no_tickets = from->no_tickets, .budget = from->budget};
-    int error = copy_roles(from, settings, report);
+    int error = copy_role_and_verification(from, settings, report);
     if (error == 0)
-        error = copy_numbers(from, settings, report);
+        error = copy_numbers_of_settings(from, settings, report);
     if (error == 0)
-        error = copy_alpn(from->alpn, settings, report);
+        error = copy_names_for_alpn(from->alpn, settings, report);
     if (error == 0)
-        error = copy_certificates(from, settings, report);
+        error = copy_names_of_certificate_files(from, settings, report);
     if (error == 0)
-        error = copy_texts(from, settings);
+        error = copy_texts_of_settings(from, settings);
     if (error == -ENOMEM)
         domi_tls_say(report, error, "settings", "no memory");
     if (error != 0)

@@ -1,5 +1,5 @@
 /* Makes the contexts of OpenSSL that belong to one thread. Runs on that thread, or on the thread
- * that checks new files. */
+ * that checks newly read files. */
 #include "protocols/tls/shard.h"
 
 #include <errno.h>
@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TICKETS_SENT 1 /* tickets that a client of TLS 1.3 is sent after its handshake */
+#define TICKETS_SENT 1 /* tickets that a server sends a client of TLS 1.3 after the handshake */
 
 /* --- callbacks of OpenSSL --------------------------------------------------------------------- */
 
-/* Select the certificate of the server name that a client has sent. A name that is accepted here is
- * stored in the session, and known again when the session is resumed. */
-static int select_certificate(SSL *ssl, int *alert, void *shard_)
+/* Select the certificate for the server name that a client has sent. A name that is accepted here
+ * is stored in the session, and is known again when the session is resumed. */
+static int select_certificate_by_name(SSL *ssl, int *alert, void *shard_)
 {
     const domi_tls_shard *shard = shard_;
     const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
@@ -31,8 +31,9 @@ static int select_certificate(SSL *ssl, int *alert, void *shard_)
     return SSL_TLSEXT_ERR_NOACK;
 }
 
-static int select_protocol(SSL *ssl, const unsigned char **ret_name, unsigned char *ret_size,
-                           const unsigned char *offered, unsigned int offered_size, void *settings_)
+static int select_protocol_by_alpn(SSL *ssl, const unsigned char **ret_name,
+                                   unsigned char *ret_size, const unsigned char *offered,
+                                   unsigned int offered_size, void *settings_)
 {
     const domi_tls_settings *settings = settings_;
     unsigned char *name;
@@ -53,14 +54,14 @@ static int seal_or_open_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
     int found =
         domi_tls_tickets_seal(shard->tickets, shard->cipher, name, iv, sealer, mac, seals != 0);
 
-    /* 2: the client gets a new ticket, which TLS 1.3 needs, because a client uses each ticket
-     * once */
+    /* 2 means that the client gets a new ticket; TLS 1.3 needs this, because a client uses each
+     * ticket once */
     return found == 1 && !seals && SSL_version(ssl) == TLS1_3_VERSION ? 2 : found;
 }
 
 /* Accept or refuse the session of a client's ticket. Each resumption brings a new ticket, so a
- * client could go on for ever without showing its certificate again; the session ends when the
- * certificate does (RFC 8446, 4.6.1). */
+ * client could go on for ever without showing its certificate again. Therefore a session ends when
+ * the client's certificate does (RFC 8446, 4.6.1). */
 static SSL_TICKET_RETURN check_resumed_session(SSL *ssl, SSL_SESSION *session,
                                                const unsigned char *name, size_t name_size,
                                                SSL_TICKET_STATUS status, void *none)
@@ -75,12 +76,12 @@ static SSL_TICKET_RETURN check_resumed_session(SSL *ssl, SSL_SESSION *session,
                                                 : SSL_TICKET_RETURN_IGNORE_RENEW;
 }
 
-/* Keep a session that a client's connection was given with a ticket. One record may hold hundreds
- * of tickets, each of which costs much more than an empty record, so they are counted. The session
- * is kept for the server that the connection names; for NULL it is not kept. A connection from
- * before a reload has another context than the shard has now, so its sessions belong to other
- * certificates and are not kept. */
-static int keep_session(SSL *ssl, SSL_SESSION *session)
+/* Keep a session that a server has given to a client's connection with a ticket, for the server
+ * that the connection names; if it names none, the session is not kept. One record may hold
+ * hundreds of tickets, each of which costs much more than an empty record, so they are counted. A
+ * connection from before a reload has another context than the shard has now, so its sessions
+ * belong to other certificates and are not kept. */
+static int keep_session_of_server(SSL *ssl, SSL_SESSION *session)
 {
     domi_tls_taker *taker = SSL_get_app_data(ssl);
     domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
@@ -96,8 +97,8 @@ static int keep_session(SSL *ssl, SSL_SESSION *session)
 
 /* --- one context ------------------------------------------------------------------------------ */
 
-/* Use the first certificate of a text, and the others as its chain. */
-static int use_chain(SSL_CTX *context, const domi_tls_text *text)
+/* Let a context use the first certificate of a text, with the others as its chain. */
+static int use_certificate_chain(SSL_CTX *context, const domi_tls_text *text)
 {
     BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->size);
     X509 *each =
@@ -118,8 +119,8 @@ static int use_chain(SSL_CTX *context, const domi_tls_text *text)
     return is_used ? 0 : -EBADMSG;
 }
 
-static int use_key(SSL_CTX *context, const domi_tls_text *text, const domi_tls_report *report,
-                   const char *file)
+static int use_private_key(SSL_CTX *context, const domi_tls_text *text,
+                           const domi_tls_report *report, const char *file)
 {
     BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->size);
     EVP_PKEY *key =
@@ -137,25 +138,26 @@ static int use_key(SSL_CTX *context, const domi_tls_text *text, const domi_tls_r
     return error;
 }
 
-static int use_files(const domi_tls_shard *shard, SSL_CTX *context, uint32_t index,
-                     const domi_tls_report *report)
+static int use_files_of_certificate(const domi_tls_shard *shard, SSL_CTX *context, uint32_t index,
+                                    const domi_tls_report *report)
 {
     const domi_tls_settings *settings = shard->settings;
 
     if (index >= shard->files->count)
         return 0;
     ERR_clear_error();
-    int error = use_chain(context, &shard->files->certs[index]);
+    int error = use_certificate_chain(context, &shard->files->certs[index]);
     if (error != 0)
         return domi_tls_say_openssl(report, error, settings->cert_files[index]);
-    return use_key(context, &shard->files->keys[index], report, settings->key_files[index]);
+    return use_private_key(context, &shard->files->keys[index], report, settings->key_files[index]);
 }
 
-/* Set a list of ciphers. OpenSSL ignores unknown names as long as one name is known, so a spelling
- * mistake would leave other ciphers than intended: each name is tried alone first. Names that the
- * list removes ("!MD5", "-RC4") may be unknown. */
-static int set_ciphers(SSL_CTX *context, const char *list, int (*set)(SSL_CTX *, const char *),
-                       const domi_tls_report *report, const char *what)
+/* Set a context's list of ciphers. OpenSSL ignores unknown names as long as one name is known, so a
+ * spelling mistake would leave other ciphers than intended. So each name is first tried alone.
+ * Names that the list removes ("!MD5", "-RC4") may be unknown. */
+static int set_ciphers_after_check(SSL_CTX *context, const char *list,
+                                   int (*set)(SSL_CTX *, const char *),
+                                   const domi_tls_report *report, const char *what)
 {
     char name[80], reason[120];
 
@@ -173,7 +175,7 @@ static int set_ciphers(SSL_CTX *context, const char *list, int (*set)(SSL_CTX *,
     return set(context, list) == 1 ? 0 : domi_tls_say_openssl(report, -EINVAL, what);
 }
 
-/* Set the options that servers and clients share. */
+/* Set the options of a context that are the same for servers and clients. */
 static int set_common_options(const domi_tls_settings *settings, SSL_CTX *context,
                               const domi_tls_report *report)
 {
@@ -187,18 +189,19 @@ static int set_common_options(const domi_tls_settings *settings, SSL_CTX *contex
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_max_cert_list(context, (long)settings->chain_max);
     SSL_CTX_set_verify_depth(context, (int)settings->depth_max);
-    /* one read gets a whole record; the BIO shows no byte of the next one */
+    /* with read-ahead one read gets a whole record; the BIO shows no byte of the next record */
     SSL_CTX_set_read_ahead(context, 1);
     if (SSL_CTX_set_min_proto_version(context, least) != 1)
         return domi_tls_say_openssl(report, -EINVAL, "min_version");
-    int error = set_ciphers(context, settings->ciphers, SSL_CTX_set_cipher_list, report, "ciphers");
+    int error = set_ciphers_after_check(context, settings->ciphers, SSL_CTX_set_cipher_list, report,
+                                        "ciphers");
     if (error == 0 && settings->cipher_suites != NULL)
-        error = set_ciphers(context, settings->cipher_suites, SSL_CTX_set_ciphersuites, report,
-                            "cipher_suites");
+        error = set_ciphers_after_check(context, settings->cipher_suites, SSL_CTX_set_ciphersuites,
+                                        report, "cipher_suites");
     return error;
 }
 
-static int set_verification(const domi_tls_shard *shard, SSL_CTX *context)
+static int set_verification_of_peers(const domi_tls_shard *shard, SSL_CTX *context)
 {
     const domi_tls_settings *settings = shard->settings;
 
@@ -231,25 +234,27 @@ static int configure_server_context(domi_tls_shard *shard, SSL_CTX *context)
         SSL_CTX_set_session_ticket_cb(context, NULL, check_resumed_session, NULL) != 1)
         return -ENOMEM;
     if (settings->alpn_size != 0)
-        SSL_CTX_set_alpn_select_cb(context, select_protocol, (void *)(uintptr_t)settings);
-    SSL_CTX_set_tlsext_servername_callback(context, select_certificate);
+        SSL_CTX_set_alpn_select_cb(context, select_protocol_by_alpn, (void *)(uintptr_t)settings);
+    SSL_CTX_set_tlsext_servername_callback(context, select_certificate_by_name);
     SSL_CTX_set_tlsext_servername_arg(context, shard);
     return 0;
 }
 
 static int configure_client_context(const domi_tls_settings *settings, SSL_CTX *context)
 {
-    /* This is needed also with `no_tickets`: keep_session() counts tickets that are not kept. */
+    /* A client needs this even with `no_tickets`, because keep_session_of_server() counts tickets
+     * that are not kept. */
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-    SSL_CTX_sess_set_new_cb(context, keep_session);
-    /* unlike the others, this function returns 0 on success */
+    SSL_CTX_sess_set_new_cb(context, keep_session_of_server);
+    /* unlike other functions of OpenSSL, this one returns 0 on success */
     return settings->alpn_size == 0 ||
                    SSL_CTX_set_alpn_protos(context, settings->alpn, settings->alpn_size) == 0
                ? 0
                : -ENOMEM;
 }
 
-static int make_context(domi_tls_shard *shard, uint32_t index, const domi_tls_report *report)
+static int make_context_of_openssl(domi_tls_shard *shard, uint32_t index,
+                                   const domi_tls_report *report)
 {
     const domi_tls_settings *settings = shard->settings;
     SSL_CTX *context = SSL_CTX_new(settings->is_server ? TLS_server_method() : TLS_client_method());
@@ -261,10 +266,10 @@ static int make_context(domi_tls_shard *shard, uint32_t index, const domi_tls_re
     SSL_CTX_set_app_data(context, shard);
     int error = set_common_options(settings, context, report);
     if (error == 0)
-        error = use_files(shard, context, index, report);
+        error = use_files_of_certificate(shard, context, index, report);
     if (error != 0)
         return error;
-    error = set_verification(shard, context);
+    error = set_verification_of_peers(shard, context);
     if (error == 0)
         error = settings->is_server ? configure_server_context(shard, context)
                                     : configure_client_context(settings, context);
@@ -281,7 +286,7 @@ int domi_tls_shard_make(domi_tls_shard *shard, const domi_tls_report *report)
     if (shard->cipher == NULL)
         error = domi_tls_say_openssl(report, -ENOMEM, "OpenSSL");
     for (uint32_t i = 0; error == 0 && i < count; i++)
-        error = make_context(shard, i, report);
+        error = make_context_of_openssl(shard, i, report);
     if (error != 0)
         domi_tls_shard_clear(shard);
     ERR_clear_error();

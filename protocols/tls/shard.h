@@ -13,27 +13,29 @@ typedef struct domi_tls_shard {
     struct domi_tls_shard *next;
     const domi_tls_settings *settings;
     domi_tls_tickets *tickets;
-    /* the owner thread, by the address of a thread-local variable. Once the owner has ended, a
-     * later thread may have the same address */
+    /* the shard's owner thread, by the address of a thread-local variable. Once this thread has
+     * ended, a later thread may have the same address. */
     const void *thread;
-    /* the files from which the contexts were made; NULL: none were made yet */
+    /* the files from which the shard's contexts were made; NULL: no contexts were made yet */
     domi_tls_files *files;
-    EVP_CIPHER *cipher;         /* the cipher that seals tickets */
-    BIO *bio;                   /* the BIO of all connections; NULL: none was made yet */
-    domi_tls_sessions sessions; /* the sessions of a client, which were made with `contexts` */
-    /* The connections that keep their buffers (buffers.h), in a ring. */
+    EVP_CIPHER *cipher; /* the cipher by which the shard's contexts seal tickets */
+    BIO *bio; /* the BIO that all connections of the shard share; NULL: it was not made yet */
+    /* the sessions that clients have got on this thread, with the present `contexts` */
+    domi_tls_sessions sessions;
+    /* The shard's connections that keep OpenSSL's buffers (buffers.h), in a ring. */
     struct domi_tls_state *keepers[DOMI_TLS_KEEPERS];
     uint32_t next_keeper;
     uint32_t count;
-    SSL_CTX *contexts[DOMUS_TLS_CERTIFICATES_MAX]; /* one for each certificate, or a single one */
+    /* OpenSSL's contexts: one for each certificate of a server, or a single one */
+    SSL_CTX *contexts[DOMUS_TLS_CERTIFICATES_MAX];
 } domi_tls_shard;
 
-/* Make the contexts of a shard from its files. Returns 0; -EBADMSG; -EINVAL; -ENOMEM; after an
+/* Make the contexts of a shard from its files. Returns 0; -EBADMSG; -EINVAL; -ENOMEM. After an
  * error the shard has no contexts. */
 int domi_tls_shard_make(domi_tls_shard *shard, const domi_tls_report *report);
 void domi_tls_shard_clear(domi_tls_shard *shard);
 
-/* Replace the contexts of `shard` by those of `from`. */
+/* Replace the contexts of `shard` by those of another shard, `from`. */
 void domi_tls_shard_take(domi_tls_shard *shard, domi_tls_shard *from);
 
 #endif

@@ -1,4 +1,5 @@
-/* The TLS stage: handshakes, and decrypting and encrypting. Owner thread. */
+/* The TLS stage: handshakes, and the decrypting and encrypting of records. Thread-safety: owner
+ * thread. */
 #include "protocols/tls/buffers.h"
 #include "protocols/tls/tls.h"
 
@@ -6,7 +7,7 @@
 #include <openssl/err.h>
 #include <string.h>
 
-/* records that one call uses, at most: if they are small, they take about 0.1 ms */
+/* records that one call of `decode` uses, at most; small ones take about 0.1 ms together */
 #define RECORDS_MOST 64u
 
 #define ALERT_UNEXPECTED_MESSAGE 10
@@ -14,12 +15,12 @@
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-static uint32_t count_held_bytes(const domi_tls_state *state)
+static uint32_t count_bytes_held_for_handshake(const domi_tls_state *state)
 {
     return state->extra != NULL ? state->extra->held.size : 0;
 }
 
-static int check_tls(const void *options_)
+static int check_tls_options(const void *options_)
 {
     const domus_tls_options *options = options_;
 
@@ -34,14 +35,15 @@ static int check_tls(const void *options_)
     return size != 0 && size <= DOMI_TLS_HOST_MAX && domi_tls_is_host(options->host) ? 0 : -EINVAL;
 }
 
-static void close_tls(domus_wire *wire, void *state_)
+static void close_tls_stage(domus_wire *wire, void *state_)
 {
     domi_tls_state *state = state_;
 
     (void)wire;
     domi_tls_client_end_handshake(state);
-    /* OpenSSL would mark the session of a connection without close_notify as bad. The last bytes of
-     * such a connection may be missing, but its keys are good (RFC 5246, 7.2.1). */
+    /* Without this, OpenSSL would mark the session of a connection that ends without close_notify
+     * as bad. The last bytes of such a connection may be missing, but its keys are good (RFC 5246,
+     * 7.2.1). */
     if (state->phase == DOMI_TLS_OPEN || state->phase == DOMI_TLS_ENDED)
         SSL_set_shutdown(state->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
     domi_tls_buffers_forget(state);
@@ -51,7 +53,7 @@ static void close_tls(domus_wire *wire, void *state_)
     (void)domi_tls_charge(state, 0);
 }
 
-static int make_connection(const domi_tls_call *call, const char *host)
+static int make_connection_of_openssl(const domi_tls_call *call, const char *host)
 {
     domi_tls_state *state = call->state;
     SSL_CTX *context;
@@ -76,7 +78,7 @@ static int make_connection(const domi_tls_call *call, const char *host)
 
 /* --- bytes to the peer ------------------------------------------------------------------------ */
 
-/* Keep bytes that the application sends until the handshake is done. */
+/* Keep bytes that the application has sent until the handshake is done. */
 static int keep_bytes_for_handshake(domi_tls_state *state, const char *bytes, size_t size)
 {
     domi_tls_extra *extra = domi_tls_extra_of(state);
@@ -85,7 +87,7 @@ static int keep_bytes_for_handshake(domi_tls_state *state, const char *bytes, si
     return error == -EMSGSIZE ? -ENOBUFS : error;
 }
 
-static int send_kept_bytes(domi_tls_call *call)
+static int send_bytes_kept_for_handshake(domi_tls_call *call)
 {
     domus_slice held;
     int error;
@@ -99,7 +101,7 @@ static int send_kept_bytes(domi_tls_call *call)
     return error;
 }
 
-static int wrap_tls(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int wrap_bytes_in_tls(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     domi_tls_state *state = state_;
     domi_tls_call call;
@@ -117,11 +119,12 @@ static int wrap_tls(domus_wire *wire, void *state_, const char *bytes, size_t si
     case DOMI_TLS_FAILED:
         break;
     }
-    /* the peer cannot read these bytes any more, and `finish` still has to send the alert */
+    /* 0 although the connection has failed: the peer cannot read the bytes any more, but `finish`
+     * still has to send the alert */
     return 0;
 }
 
-static int finish_tls(domus_wire *wire, void *state_)
+static int finish_tls_stage(domus_wire *wire, void *state_)
 {
     domi_tls_state *state = state_;
     const domi_tls_extra *extra = state->extra;
@@ -130,7 +133,7 @@ static int finish_tls(domus_wire *wire, void *state_)
 
     switch ((domi_tls_phase)state->phase) {
     case DOMI_TLS_HANDSHAKE:
-        return count_held_bytes(state) != 0 ? -ENOTCONN : 0;
+        return count_bytes_held_for_handshake(state) != 0 ? -ENOTCONN : 0;
     case DOMI_TLS_OPEN:
     case DOMI_TLS_ENDED:
         domi_tls_call_begin(&call, state, wire);
@@ -145,8 +148,8 @@ static int finish_tls(domus_wire *wire, void *state_)
 
 /* --- bytes of the peer ------------------------------------------------------------------------ */
 
-/* Tell the stages behind this one the protocol that ALPN has agreed on. */
-static void report_protocol(const domi_tls_call *call)
+/* Tell the stages behind this one which application protocol ALPN has agreed on. */
+static void report_protocol_of_alpn(const domi_tls_call *call)
 {
     const unsigned char *name;
     unsigned size;
@@ -155,8 +158,8 @@ static void report_protocol(const domi_tls_call *call)
     domus_wire_agree(call->wire, name, size);
 }
 
-/* Continue the handshake. Returns 1 when it is done; 0 when more bytes of the peer are needed; a
- * negative errno. */
+/* Continue the handshake of a connection. Returns 1 when it is done; 0 when more bytes of the peer
+ * are needed; a negative errno. */
 static int continue_handshake(domi_tls_call *call)
 {
     domi_tls_state *state = call->state;
@@ -171,16 +174,16 @@ static int continue_handshake(domi_tls_call *call)
     state->phase = DOMI_TLS_OPEN;
     domi_tls_client_end_handshake(state);
     (void)domi_tls_charge(state, DOMI_TLS_OPEN_BYTES);
-    int error = send_kept_bytes(call);
+    int error = send_bytes_kept_for_handshake(call);
     if (error != 0)
         return error;
     domi_tls_extra_free(state);
-    report_protocol(call);
+    report_protocol_of_alpn(call);
     return 1;
 }
 
-/* Let OpenSSL use one whole record. Returns 0, or a negative errno. */
-static int use_record(domi_tls_call *call, const char *bytes, size_t size)
+/* Let OpenSSL use one whole record of the peer. Returns 0, or a negative errno. */
+static int use_record_of_peer(domi_tls_call *call, const char *bytes, size_t size)
 {
     domi_tls_state *state = call->state;
     int result = 1;
@@ -204,10 +207,10 @@ static int use_record(domi_tls_call *call, const char *bytes, size_t size)
     return call->in_size == 0 || state->phase == DOMI_TLS_ENDED ? 0 : domi_tls_fail(call);
 }
 
-/* Use whole records while there is room for their bytes. Stop after one to which OpenSSL has
- * written an answer, because a failure in a later record would discard what this call has appended.
- * Returns as `decode`. */
-static int use_records(domi_tls_call *call, const char *bytes, size_t size)
+/* Use whole records of the peer while there is room for their bytes. Stop after a record to which
+ * OpenSSL has written an answer, because a failure in a later record would discard what this call
+ * has appended. Returns as `decode` of a stage does. */
+static int use_records_of_peer(domi_tls_call *call, const char *bytes, size_t size)
 {
     domi_tls_state *state = call->state;
     size_t used = 0;
@@ -227,7 +230,7 @@ static int use_records(domi_tls_call *call, const char *bytes, size_t size)
                 domus_wire_need(call->wire, whole);
             break;
         }
-        error = use_record(call, bytes + used, whole);
+        error = use_record_of_peer(call, bytes + used, whole);
         if (error != 0)
             return error;
         used += whole;
@@ -243,32 +246,32 @@ static int use_records(domi_tls_call *call, const char *bytes, size_t size)
     return (int)used;
 }
 
-static int decode_tls(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_tls_bytes(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     domi_tls_state *state = state_;
     domi_tls_call call;
 
     domi_tls_call_begin(&call, state, wire);
-    int used = use_records(&call, bytes, size);
+    int used = use_records_of_peer(&call, bytes, size);
     domi_tls_call_end(&call);
     if (used > 0 && state->phase == DOMI_TLS_ENDED)
-        domus_wire_last(wire); /* no byte of TLS follows close_notify */
+        domus_wire_last(wire); /* the peer sends no byte of TLS behind its close_notify */
     return used;
 }
 
-static int end_tls(domus_wire *wire, void *state_, size_t left)
+static int end_tls_stage(domus_wire *wire, void *state_, size_t left)
 {
     domi_tls_state *state = state_;
 
     (void)wire;
     if (state->phase == DOMI_TLS_ENDED ||
-        (left == 0 && !state->heard && count_held_bytes(state) == 0))
+        (left == 0 && !state->heard && count_bytes_held_for_handshake(state) == 0))
         return 0;
     state->failure = "the connection was cut";
     return -ECONNABORTED;
 }
 
-static int open_tls(domus_wire *wire, void *state_, const void *options_)
+static int open_tls_stage(domus_wire *wire, void *state_, const void *options_)
 {
     domi_tls_state *state = state_;
     const domus_tls_options *options = options_;
@@ -277,13 +280,13 @@ static int open_tls(domus_wire *wire, void *state_, const void *options_)
     state->tls = options->tls;
     domi_tls_call_begin(&call, state, wire);
     domus_wire_expect_head(wire);
-    int error = make_connection(&call, options->host);
+    int error = make_connection_of_openssl(&call, options->host);
     if (error == 0 && !options->tls->settings.is_server)
         error = continue_handshake(&call);
     domi_tls_call_end(&call);
     if (error < 0) {
         ERR_clear_error();
-        close_tls(wire, state);
+        close_tls_stage(wire, state);
     }
     return error;
 }
@@ -291,11 +294,11 @@ static int open_tls(domus_wire *wire, void *state_, const void *options_)
 const domus_stage domus_tls_stage = {
     .name = "tls",
     .state_size = sizeof(domi_tls_state),
-    .check = check_tls,
-    .open = open_tls,
-    .decode = decode_tls,
-    .end = end_tls,
-    .wrap = wrap_tls,
-    .finish = finish_tls,
-    .close = close_tls,
+    .check = check_tls_options,
+    .open = open_tls_stage,
+    .decode = decode_tls_bytes,
+    .end = end_tls_stage,
+    .wrap = wrap_bytes_in_tls,
+    .finish = finish_tls_stage,
+    .close = close_tls_stage,
 };

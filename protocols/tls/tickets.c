@@ -1,4 +1,5 @@
-/* Keeps the keys of session tickets, and seals tickets with them (tickets.h). */
+/* Keeps the keys of session tickets, and seals tickets with them (tickets.h). Thread-safety: any
+ * thread. */
 #include "protocols/tls/tickets.h"
 
 #include <errno.h>
@@ -10,16 +11,16 @@
 #include <time.h>
 
 struct domi_tls_tickets {
-    CRYPTO_RWLOCK *lock; /* guards all fields below */
+    CRYPTO_RWLOCK *lock; /* the lock that guards all fields below */
     uint32_t owners;
     uint64_t time_s;
-    uint64_t made_s; /* time at which `current` was made, in s */
+    uint64_t made_s; /* time at which the key `current` was made, in s */
     bool has_previous;
     domi_tls_key current;
     domi_tls_key previous;
 };
 
-static bool make_random_key(domi_tls_key *key)
+static bool make_random_ticket_key(domi_tls_key *key)
 {
     return RAND_bytes(key->name, sizeof key->name) == 1 &&
            RAND_priv_bytes(key->cipher, sizeof key->cipher) == 1 &&
@@ -40,7 +41,7 @@ domi_tls_tickets *domi_tls_tickets_new(uint64_t time_s, uint64_t now_s)
     if (tickets == NULL)
         return NULL;
     tickets->lock = CRYPTO_THREAD_lock_new();
-    if (tickets->lock == NULL || !make_random_key(&tickets->current)) {
+    if (tickets->lock == NULL || !make_random_ticket_key(&tickets->current)) {
         CRYPTO_THREAD_lock_free(tickets->lock);
         OPENSSL_clear_free(tickets, sizeof *tickets);
         return NULL;
@@ -72,16 +73,16 @@ void domi_tls_tickets_free(domi_tls_tickets *tickets)
     OPENSSL_clear_free(tickets, sizeof *tickets);
 }
 
-/* Make a new key, and keep the current one as the previous. The caller holds the lock for
- * writing. */
-static bool rotate_keys(domi_tls_tickets *tickets, uint64_t now_s)
+/* Make a new key for tickets, and keep the current one as the previous one. The caller holds the
+ * lock for writing. */
+static bool rotate_ticket_keys(domi_tls_tickets *tickets, uint64_t now_s)
 {
     domi_tls_key key;
 
-    if (!make_random_key(&key))
+    if (!make_random_ticket_key(&key))
         return false;
     tickets->previous = tickets->current;
-    /* on a server that was idle for long, the key may be older than any valid ticket, and is not
+    /* if the server was idle for long, the key is older than any valid ticket, and need not be
      * kept */
     tickets->has_previous = now_s - tickets->made_s < 2 * tickets->time_s;
     tickets->current = key;
@@ -93,17 +94,17 @@ static bool rotate_keys(domi_tls_tickets *tickets, uint64_t now_s)
 int domi_tls_tickets_rotate(domi_tls_tickets *tickets, uint64_t now_s)
 {
     (void)CRYPTO_THREAD_write_lock(tickets->lock);
-    bool is_rotated = rotate_keys(tickets, now_s);
+    bool is_rotated = rotate_ticket_keys(tickets, now_s);
     (void)CRYPTO_THREAD_unlock(tickets->lock);
     return is_rotated ? 0 : -ENOMEM;
 }
 
-/* Lock the keys, and make a new one if the current one is too old. Returns false, with the keys
- * unlocked, if no key can be made. */
-static bool lock_valid_keys(domi_tls_tickets *tickets, uint64_t now_s)
+/* Lock the keys of tickets, and make a new key if the current one is too old. Returns false, with
+ * the keys unlocked, if no key can be made. */
+static bool lock_and_renew_ticket_keys(domi_tls_tickets *tickets, uint64_t now_s)
 {
     (void)CRYPTO_THREAD_write_lock(tickets->lock);
-    if (now_s - tickets->made_s < tickets->time_s || rotate_keys(tickets, now_s))
+    if (now_s - tickets->made_s < tickets->time_s || rotate_ticket_keys(tickets, now_s))
         return true;
     (void)CRYPTO_THREAD_unlock(tickets->lock);
     return false;
@@ -111,7 +112,7 @@ static bool lock_valid_keys(domi_tls_tickets *tickets, uint64_t now_s)
 
 bool domi_tls_tickets_current(domi_tls_tickets *tickets, uint64_t now_s, domi_tls_key *ret_key)
 {
-    if (!lock_valid_keys(tickets, now_s))
+    if (!lock_and_renew_ticket_keys(tickets, now_s))
         return false;
     *ret_key = tickets->current;
     (void)CRYPTO_THREAD_unlock(tickets->lock);
@@ -123,7 +124,7 @@ int domi_tls_tickets_find(domi_tls_tickets *tickets, const unsigned char *name, 
 {
     int found = 0;
 
-    if (!lock_valid_keys(tickets, now_s))
+    if (!lock_and_renew_ticket_keys(tickets, now_s))
         return 0;
     if (memcmp(name, tickets->current.name, DOMI_TLS_KEY_NAME) == 0)
         found = 1;
@@ -137,9 +138,9 @@ int domi_tls_tickets_find(domi_tls_tickets *tickets, const unsigned char *name, 
 
 /* --- callbacks of OpenSSL --------------------------------------------------------------------- */
 
-static bool begin_ticket_cipher(const domi_tls_key *key, const EVP_CIPHER *cipher,
-                                const unsigned char *iv, EVP_CIPHER_CTX *sealer, EVP_MAC_CTX *mac,
-                                bool seals)
+static bool begin_cipher_of_ticket(const domi_tls_key *key, const EVP_CIPHER *cipher,
+                                   const unsigned char *iv, EVP_CIPHER_CTX *sealer,
+                                   EVP_MAC_CTX *mac, bool seals)
 {
     char digest[] = "SHA256";
     OSSL_PARAM parameters[] = {OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY,
@@ -166,7 +167,7 @@ int domi_tls_tickets_seal(domi_tls_tickets *tickets, const EVP_CIPHER *cipher, u
             return -1;
         memcpy(name, key.name, sizeof key.name);
     }
-    if (found != 0 && !begin_ticket_cipher(&key, cipher, iv, sealer, mac, seals))
+    if (found != 0 && !begin_cipher_of_ticket(&key, cipher, iv, sealer, mac, seals))
         found = -1;
     OPENSSL_cleanse(&key, sizeof key);
     return found;

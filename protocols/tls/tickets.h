@@ -1,9 +1,9 @@
 /* The keys of session tickets. All threads share them, and several contexts may, so a session
  * resumes on any thread.
  *
- * A ticket is sealed with the current key. When that key is as old as a ticket may be, it becomes
- * the previous key, and a new one is made. So the key of each ticket is there for as long as the
- * ticket is valid. Any thread. */
+ * A ticket is sealed with the current key. When that key is as old as a ticket may be, it
+ * becomes the previous key, and a new one is made. So the key of each ticket is there for as
+ * long as the ticket is valid. Thread-safety: any thread. */
 #ifndef DOMI_PROTOCOLS_TLS_TICKETS_H
 #define DOMI_PROTOCOLS_TLS_TICKETS_H
 
@@ -21,27 +21,28 @@ typedef struct domi_tls_key {
 
 typedef struct domi_tls_tickets domi_tls_tickets;
 
-/* Make keys that change after `time_s` seconds. Returns NULL without memory. */
+/* Make keys for tickets, which change after `time_s` seconds. Returns NULL if there is no
+ * memory. */
 domi_tls_tickets *domi_tls_tickets_new(uint64_t time_s, uint64_t now_s);
 
-/* Add an owner of the keys, or remove one (domi_tls_tickets_free()): the last one frees them. NULL
- * is allowed. */
+/* Add an owner of the keys, or remove one (domi_tls_tickets_free()), of which the last one frees
+ * them. `tickets` may be NULL. */
 domi_tls_tickets *domi_tls_tickets_keep(domi_tls_tickets *tickets);
 void domi_tls_tickets_free(domi_tls_tickets *tickets);
 
-/* Make a new key. Returns 0; -ENOMEM when no random bytes can be had. */
+/* Make a new key for tickets now. Returns 0; -ENOMEM when no random bytes can be had. */
 int domi_tls_tickets_rotate(domi_tls_tickets *tickets, uint64_t now_s);
 
-/* Get the key for new tickets. Returns false when the current key is too old and a new one cannot
- * be made. */
+/* Get the key by which new tickets are sealed. Returns false when the current key is too old and a
+ * new one cannot be made. */
 bool domi_tls_tickets_current(domi_tls_tickets *tickets, uint64_t now_s, domi_tls_key *ret_key);
 
-/* Find the key of a ticket. Returns 0 if it is unknown or too old; 1 if it is the current key; 2 if
- * it is the previous key, so that the peer gets a new ticket. */
+/* Find the key by which a ticket was sealed. Returns 0 if the key is unknown or too old; 1 if it is
+ * the current key; 2 if it is the previous key, so that the peer gets a new ticket. */
 int domi_tls_tickets_find(domi_tls_tickets *tickets, const unsigned char *name, uint64_t now_s,
                           domi_tls_key *ret_key);
 
-/* Returns the seconds of a clock that never goes back. */
+/* Returns the seconds of a clock that never goes back, by which keys of tickets age. */
 uint64_t domi_tls_now_s(void);
 
 /* Set up OpenSSL's cipher to make a ticket (`seals`) or to open one. `name`, DOMI_TLS_KEY_NAME

@@ -1,4 +1,4 @@
-/* Finds out which findings last (lasting.h). */
+/* Finds out which findings of the doctor last (lasting.h). */
 #include "protocols/observe/doctor/lasting.h"
 
 domi_lasting_change domi_lasting_note(domi_lasting *lasting, bool has_spoken)

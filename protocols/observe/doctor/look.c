@@ -1,4 +1,4 @@
-/* Looks at a program: the names of their figures, and their memory (look.h). */
+/* The memory of a look at a program, and the names of its figures (look.h). */
 #include "protocols/observe/doctor/look.h"
 
 #include <errno.h>
@@ -18,8 +18,9 @@ const char *const domi_look_usage_names[] = {DOMI_LOOK_USAGE(NAME_) NULL};
 const char *const domi_look_machine_names[] = {DOMI_LOOK_MACHINE(NAME_) NULL};
 const char *const domi_look_setting_names[] = {DOMI_LOOK_SETTINGS(KEY_) NULL};
 
-/* Make a list of zeros with at least one element, because NULL means a failure. */
-static void *make_list(size_t count, size_t size)
+/* Allocate a list of zeros with at least one element, because NULL would mean that there is no
+ * memory. */
+static void *allocate_list_of_zeros(size_t count, size_t size)
 {
     return calloc(count != 0 ? count : 1, size);
 }
@@ -34,10 +35,10 @@ int domi_look_init(domi_look *ret_look, size_t threads, size_t runners, size_t a
         .runner_count = (uint32_t)runners,
         .actors_count = (uint32_t)actors,
         .port_count = (uint32_t)ports,
-        .threads = make_list(threads, sizeof *look.threads),
-        .runners = make_list(runners, sizeof *look.runners),
-        .actors = make_list(actors, sizeof *look.actors),
-        .ports = make_list(ports, sizeof *look.ports),
+        .threads = allocate_list_of_zeros(threads, sizeof *look.threads),
+        .runners = allocate_list_of_zeros(runners, sizeof *look.runners),
+        .actors = allocate_list_of_zeros(actors, sizeof *look.actors),
+        .ports = allocate_list_of_zeros(ports, sizeof *look.ports),
     };
     if (look.threads == NULL || look.runners == NULL || look.actors == NULL || look.ports == NULL) {
         domi_look_fini(&look);

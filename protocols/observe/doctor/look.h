@@ -14,10 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_LOOK_NAME   64u  /* bytes of a name, with a zero; longer names are cut */
-#define DOMI_LOOK_REASON 256u /* bytes of a sentence, with a zero; longer ones are cut */
+/* bytes of a name in a look, with its zero byte; longer names are cut */
+#define DOMI_LOOK_NAME 64u
+/* bytes of a sentence in a look, with its zero byte; longer sentences are cut */
+#define DOMI_LOOK_REASON 256u
 
-/* The counters of a thread, a runner or the outside, with the names of domus_profile. */
+/* The counters of a thread, a runner or the outside in a look, with the names of domus_profile. */
 #define DOMI_LOOK_COUNTERS(X)                                                                      \
     X(wall_ns)                                                                                     \
     X(iterations)                                                                                  \
@@ -66,35 +68,35 @@
     X(stalls)                                                                                      \
     X(stalled_ns)
 
-/* The phases of a thread, with the names of domus_phase_name(). */
+/* The phases of a thread in a look, with the names of domus_phase_name(). */
 #define DOMI_LOOK_PHASES(X)                                                                        \
     X(submit) X(sleep) X(completions) X(channels) X(events) X(state) X(other)
 
-/* members of domus_thread_times */
+/* figures of a thread in a look: members of domus_thread_times */
 #define DOMI_LOOK_TIMES(X) X(cpu_ns) X(waiting_ns)
 
-/* members of domus_runner_profile */
+/* figures of a runner in a look: members of domus_runner_profile */
 #define DOMI_LOOK_RUNNERS(X) X(wall_ns) X(run_ns) X(turns) X(messages)
 
-/* members of domus_behaviour_profile */
+/* figures of a behaviour in a look: members of domus_behaviour_profile */
 #define DOMI_LOOK_BEHAVIOURS(X)                                                                    \
     X(runs) X(run_ns) X(messages) X(waits) X(wait_ns) X(failures) X(alive)
 
-/* members of domus_listener_profile */
+/* figures of a listener in a look: members of domus_listener_profile */
 #define DOMI_LOOK_LISTENERS(X) X(accepted) X(refused) X(open)
 
-/* members of domus_memory */
+/* figures of memory in a look: members of domus_memory */
 #define DOMI_LOOK_MEMORY(X)                                                                        \
     X(level)                                                                                       \
     X(used_bytes)                                                                                  \
     X(limit_bytes)                                                                                 \
     X(highs) X(criticals) X(fulls) X(own_level) X(own_bytes) X(foreign_bytes) X(budget_bytes)
 
-/* members of domus_usage */
+/* figures of helper threads and detached actors in a look: members of domus_usage */
 #define DOMI_LOOK_USAGE(X)                                                                         \
     X(helpers) X(helpers_busy) X(jobs_queued) X(detached_threads) X(detached_busy)
 
-/* members of domus_machine, without its texts */
+/* figures of the machine in a look: members of domus_machine, without its texts */
 #define DOMI_LOOK_MACHINE(X)                                                                       \
     X(cpus)                                                                                        \
     X(cpus_online)                                                                                 \
@@ -105,7 +107,7 @@
     X(stolen_ns)                                                                                   \
     X(idle_ns) X(cpu_ns) X(files_open) X(files_max) X(names_looked_up) X(names_queued)
 
-/* The value that stands for a scheduler.ioRatio of `auto`. */
+/* The figure io_ratio of a look if scheduler.ioRatio is `auto`. */
 #define DOMI_LOOK_IO_RATIO_AUTO UINT32_MAX
 
 /* Keys of the configuration, with their values at the look: a member, and the path of its key.
@@ -170,7 +172,8 @@ typedef struct domi_look_settings {
     DOMI_LOOK_SETTINGS(DOMI_LOOK_KEY_)
 } domi_look_settings;
 
-/* For each struct of figures above, the names of its members in their order, followed by NULL. */
+/* For each group of figures of a look: the names of its members in their order, with NULL at the
+ * end. */
 extern const char *const domi_look_counter_names[];
 extern const char *const domi_look_phase_names[];
 extern const char *const domi_look_time_names[];
@@ -182,7 +185,7 @@ extern const char *const domi_look_usage_names[];
 extern const char *const domi_look_machine_names[];
 extern const char *const domi_look_setting_names[];
 
-/* Returns the member of a group whose name has the place `index`. */
+/* Returns the figure of a group whose name has the place `index` in the group's list of names. */
 static inline uint64_t *domi_look_field(void *group, size_t index)
 {
     return (uint64_t *)group + index;
@@ -196,21 +199,21 @@ typedef struct domi_look_thread {
 
 typedef struct domi_look_pool_runner {
     char pool[DOMI_LOOK_NAME];
-    uint64_t runner; /* number of the runner in its pool */
-    bool is_spare;   /* the runner works only while others are blocked */
+    uint64_t runner; /* number of this runner in its pool */
+    bool is_spare;   /* the runner is a spare: it works only while other runners are blocked */
     domi_look_runner times;
     domi_look_counters counters;
 } domi_look_pool_runner;
 
-/* `thread` for the behaviours of foreign threads and detached actors */
+/* value of domi_look_actors.thread for the behaviours of foreign threads and detached actors */
 #define DOMI_LOOK_OUTSIDE (-1)
-#define DOMI_LOOK_POOL    (-2) /* `thread` for the behaviours of a pool */
+#define DOMI_LOOK_POOL    (-2) /* value of domi_look_actors.thread for the behaviours of a pool */
 
-/* The counts of a behaviour at one place. */
+/* The counts of one behaviour at one place: a thread, a pool, or the outside. */
 typedef struct domi_look_actors {
     char name[DOMI_LOOK_NAME];
-    char pool[DOMI_LOOK_NAME]; /* name of the pool; "": the place is no pool */
-    int64_t thread;            /* number of the thread, or one of the two values above */
+    char pool[DOMI_LOOK_NAME]; /* name of the pool; "": the place is a thread or the outside */
+    int64_t thread;            /* number of the thread; or DOMI_LOOK_OUTSIDE; or DOMI_LOOK_POOL */
     bool is_channels;
     domi_look_behaviour counts;
 } domi_look_actors;
@@ -221,18 +224,19 @@ typedef struct domi_look_port {
 } domi_look_port;
 
 typedef struct domi_look {
-    uint64_t now_ns; /* time of the look, by CLOCK_MONOTONIC */
+    uint64_t now_ns; /* time at which the look was taken, by CLOCK_MONOTONIC */
     uint64_t pid;
     uint64_t uptime_ns;
     char program[DOMI_LOOK_NAME];
-    char level[DOMI_LOOK_NAME]; /* the value of profile.level */
+    char level[DOMI_LOOK_NAME]; /* the program's profile.level, as a word */
     uint32_t thread_count, runner_count, actors_count, port_count;
     domi_look_thread *threads;
     domi_look_pool_runner *runners;
     domi_look_actors *actors;
     domi_look_port *ports;
     domi_look_counters outside;
-    uint64_t stand_ins; /* steals of all threads that were made for a thread which slept */
+    /* runs of actors of a sleeping thread by the thread that sent to them, over all threads */
+    uint64_t stand_ins;
     domi_look_memory memory;
     domi_look_usage usage;
     domi_look_machine machine;
@@ -241,25 +245,26 @@ typedef struct domi_look {
     char backend_why[DOMI_LOOK_REASON];
 } domi_look;
 
-/* Most elements of each list: a program has at most 1,024 threads, and 16 pools of 128 runners. */
+/* Limits for the lists of a look: a program has at most 1,024 threads, and 16 pools of 128
+ * runners. */
 #define DOMI_LOOK_THREADS_MAX 1024u
 #define DOMI_LOOK_RUNNERS_MAX 2048u
 #define DOMI_LOOK_ACTORS_MAX  (128u * (DOMI_LOOK_THREADS_MAX + 17u))
 #define DOMI_LOOK_PORTS_MAX   128u
 
-/* Allocate lists of these lengths, all 0. Returns 0; -ENOMEM; -E2BIG for more than the most. Unless
- * this fails, domi_look_fini() must follow. */
+/* Allocate the lists of a look in these lengths, all 0. Returns 0, and domi_look_fini() must
+ * follow; -ENOMEM; -E2BIG for a length over its limit. */
 int domi_look_init(domi_look *ret_look, size_t threads, size_t runners, size_t actors,
                    size_t ports);
 
-/* Free the lists of a look, which may be all 0. */
+/* Free the lists of a look. A look that is all 0 has none, which is allowed. */
 void domi_look_fini(domi_look *look);
 
-/* Returns how many connections of all listeners are open. */
+/* Returns how many connections are open, over all listeners of a look. */
 uint64_t domi_look_count_open(const domi_look *look);
 
-/* Copy a name, cut to `size` bytes with its zero. Bytes other than printable ASCII become '?',
- * because the name is printed on a terminal. */
+/* Copy a name into a look, cut to `size` bytes with its zero byte. Bytes other than printable ASCII
+ * become '?', because the name is printed on a terminal. */
 void domi_look_copy_name(char *ret_name, size_t size, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
-/* Writes the reports of the doctor (report.h). All texts of findings are printable ASCII, because
- * those of looks are (domi_look_copy_name()). */
+/* Writes the findings of the doctor as text and as JSON (report.h). All texts of findings are
+ * printable ASCII, because the names that looks contain are (domi_look_copy_name()). */
 #include "protocols/observe/doctor/report.h"
 
 #include <inttypes.h>
@@ -7,16 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static void put_text(const domi_report *to, const char *text, size_t size)
+static void send_text_to_sink(const domi_report *to, const char *text, size_t size)
 {
     if (size != 0)
         to->sink(to->context, text, size);
 }
 
-static void print_text(const domi_report *to, const char *format, ...)
+static void print_text_to_sink(const domi_report *to, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void print_text(const domi_report *to, const char *format, ...)
+static void print_text_to_sink(const domi_report *to, const char *format, ...)
 {
     char text[2048];
     va_list arguments;
@@ -25,7 +25,7 @@ static void print_text(const domi_report *to, const char *format, ...)
     int size = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (size > 0)
-        put_text(to, text, (size_t)size < sizeof text ? (size_t)size : sizeof text - 1);
+        send_text_to_sink(to, text, (size_t)size < sizeof text ? (size_t)size : sizeof text - 1);
 }
 
 const char *domi_harm_name(domi_harm harm)
@@ -39,11 +39,12 @@ void domi_report_finding(const domi_report *to, const domi_finding *finding)
 {
     const char *line = finding->change;
 
-    print_text(to, "\n%s (%s)\n  %s\n  %s\n", finding->rule->name,
-               domi_harm_name(finding->rule->harm), finding->sentence, finding->rule->limit);
+    print_text_to_sink(to, "\n%s (%s)\n  %s\n  %s\n", finding->rule->name,
+                       domi_harm_name(finding->rule->harm), finding->sentence,
+                       finding->rule->limit);
     while (*line != '\0') {
         size_t size = strcspn(line, "\n");
-        print_text(to, "    %.*s\n", (int)size, line);
+        print_text_to_sink(to, "    %.*s\n", (int)size, line);
         line += size + (line[size] == '\n');
     }
 }
@@ -53,56 +54,57 @@ void domi_report_text(const domi_report *to, const domi_span *span, const domi_f
 {
     const domi_look *look = span->after;
 
-    print_text(to, "%s (pid %" PRIu64 "), %.1f s: ", look->program, look->pid, span->seconds);
+    print_text_to_sink(to, "%s (pid %" PRIu64 "), %.1f s: ", look->program, look->pid,
+                       span->seconds);
     if (count == 0)
-        print_text(to, "nothing stands out\n");
+        print_text_to_sink(to, "nothing stands out\n");
     else
-        print_text(to, "%" PRIu32 " %s\n", count, count == 1 ? "finding" : "findings");
+        print_text_to_sink(to, "%" PRIu32 " %s\n", count, count == 1 ? "finding" : "findings");
     for (uint32_t i = 0; i < count; i++)
         domi_report_finding(to, &findings[i]);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void print_string(const domi_report *to, const char *text, size_t size)
+static void print_string_as_json(const domi_report *to, const char *text, size_t size)
 {
-    put_text(to, "\"", 1);
+    send_text_to_sink(to, "\"", 1);
     for (size_t i = 0; i < size; i++) {
         if (text[i] == '"' || text[i] == '\\')
-            put_text(to, "\\", 1);
-        put_text(to, &text[i], 1);
+            send_text_to_sink(to, "\\", 1);
+        send_text_to_sink(to, &text[i], 1);
     }
-    put_text(to, "\"", 1);
+    send_text_to_sink(to, "\"", 1);
 }
 
-static void print_member(const domi_report *to, const char *name, const char *text)
+static void print_member_as_json(const domi_report *to, const char *name, const char *text)
 {
-    print_text(to, ",\"%s\":", name);
-    print_string(to, text, strlen(text));
+    print_text_to_sink(to, ",\"%s\":", name);
+    print_string_as_json(to, text, strlen(text));
 }
 
-static void print_change(const domi_report *to, const char *change)
+static void print_change_as_json(const domi_report *to, const char *change)
 {
-    print_text(to, ",\"change\":[");
+    print_text_to_sink(to, ",\"change\":[");
     for (const char *line = change; *line != '\0';) {
         size_t size = strcspn(line, "\n");
         if (line != change)
-            put_text(to, ",", 1);
-        print_string(to, line, size);
+            send_text_to_sink(to, ",", 1);
+        print_string_as_json(to, line, size);
         line += size + (line[size] == '\n');
     }
-    print_text(to, "]");
+    print_text_to_sink(to, "]");
 }
 
-static void print_object(const domi_report *to, const domi_finding *finding)
+static void print_finding_as_json(const domi_report *to, const domi_finding *finding)
 {
-    print_text(to, "{\"rule\":\"%s\",\"harm\":\"%s\"", finding->rule->name,
-               domi_harm_name(finding->rule->harm));
-    print_member(to, "sentence", finding->sentence);
-    print_member(to, "limit", finding->rule->limit);
-    print_member(to, "keys", finding->rule->keys);
-    print_change(to, finding->change);
-    print_text(to, "}");
+    print_text_to_sink(to, "{\"rule\":\"%s\",\"harm\":\"%s\"", finding->rule->name,
+                       domi_harm_name(finding->rule->harm));
+    print_member_as_json(to, "sentence", finding->sentence);
+    print_member_as_json(to, "limit", finding->rule->limit);
+    print_member_as_json(to, "keys", finding->rule->keys);
+    print_change_as_json(to, finding->change);
+    print_text_to_sink(to, "}");
 }
 
 void domi_report_json(const domi_report *to, const domi_span *span, const domi_finding *findings,
@@ -110,14 +112,14 @@ void domi_report_json(const domi_report *to, const domi_span *span, const domi_f
 {
     const domi_look *look = span->after;
 
-    print_text(to, "{\"program\":");
-    print_string(to, look->program, strlen(look->program));
-    print_text(to, ",\"pid\":%" PRIu64 ",\"seconds\":%.3f,\"findings\":[", look->pid,
-               span->seconds);
+    print_text_to_sink(to, "{\"program\":");
+    print_string_as_json(to, look->program, strlen(look->program));
+    print_text_to_sink(to, ",\"pid\":%" PRIu64 ",\"seconds\":%.3f,\"findings\":[", look->pid,
+                       span->seconds);
     for (uint32_t i = 0; i < count; i++) {
         if (i != 0)
-            put_text(to, ",", 1);
-        print_object(to, &findings[i]);
+            send_text_to_sink(to, ",", 1);
+        print_finding_as_json(to, &findings[i]);
     }
-    print_text(to, "]}\n");
+    print_text_to_sink(to, "]}\n");
 }

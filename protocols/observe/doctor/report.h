@@ -1,10 +1,10 @@
-/* Reports: writes the findings of the doctor as text for people and as JSON. */
+/* Reports of the doctor: its findings as text for people and as JSON. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_DOCTOR_REPORT_H
 #define DOMI_PROTOCOLS_OBSERVE_DOCTOR_REPORT_H
 
 #include "protocols/observe/doctor/rule.h"
 
-/* A function that takes a piece of a report. */
+/* A function of the caller that takes a piece of a report. */
 typedef void domi_report_sink(void *context, const char *text, size_t size);
 
 typedef struct domi_report {
@@ -12,7 +12,7 @@ typedef struct domi_report {
     void *context;
 } domi_report;
 
-/* Write the findings of a span as text. */
+/* Write all findings of the doctor in a span as text. */
 void domi_report_text(const domi_report *to, const domi_span *span, const domi_finding *findings,
                       uint32_t count);
 

@@ -9,27 +9,28 @@
 
 #include "protocols/observe/doctor/span.h"
 
-#define DOMI_FINDING_TEXT 384u /* bytes of a sentence, with a zero */
+#define DOMI_FINDING_TEXT 384u /* bytes of a text in a finding, with its zero byte */
 
-/* The harm of an illness. Findings are sorted by it, the worst first. */
+/* The harm of an illness that a rule finds. Findings are sorted by it, the worst first. */
 typedef enum domi_harm {
-    DOMI_HARM_LOSS = 3,  /* work is refused, is lost or fails */
-    DOMI_HARM_DELAY = 2, /* work waits longer than necessary */
-    DOMI_HARM_COST = 1,  /* work takes more CPU time than necessary */
+    DOMI_HARM_LOSS = 3,  /* harm of an illness by which work is refused, is lost or fails */
+    DOMI_HARM_DELAY = 2, /* harm of an illness by which work waits longer than necessary */
+    DOMI_HARM_COST = 1,  /* harm of an illness by which work takes more CPU time than necessary */
 } domi_harm;
 
 struct domi_finding;
 
 typedef struct domi_rule {
-    /* name in lower case and '-', which never changes, because programs may use it */
+    /* the rule's name in lower case and '-', which never changes, because programs may use it */
     const char *name;
-    const char *title; /* title in docs/doctor.md */
-    const char *keys;  /* keys of the configuration, separated by ", "; "": none */
+    const char *title; /* the rule's title in docs/doctor.md */
+    /* keys of the configuration that the rule may advise to change, separated by ", "; "": none */
+    const char *keys;
     domi_harm harm;
-    /* Judge a span. Returns whether the program is ill in this way; then the sentence and the
-     * change of `finding`, which are empty before, are set. */
+    /* Judge the program in a span. Returns whether it is ill in this rule's way; then the rule has
+     * set the sentence and the change of `finding`, which were empty. */
     bool (*judge)(const domi_span *span, struct domi_finding *finding);
-    const char *limit; /* a sentence that explains the limit of the rule */
+    const char *limit; /* a sentence that explains from which figure on the rule finds something */
     /* text for docs/doctor.md: the cause of the illness, and how it is recognized */
     const char *cause;
     const char *remedy; /* text for docs/doctor.md: what to change, and what that costs */
@@ -37,16 +38,19 @@ typedef struct domi_rule {
 
 typedef struct domi_finding {
     const domi_rule *rule;
-    char sentence[DOMI_FINDING_TEXT]; /* a sentence that says what is wrong, with the figure */
-    char change[DOMI_FINDING_TEXT];   /* lines of YAML, or a sentence if no key helps */
+    /* a sentence that says what is wrong with the program, with the figure */
+    char sentence[DOMI_FINDING_TEXT];
+    /* lines of YAML with the advised values, or a sentence if no key helps */
+    char change[DOMI_FINDING_TEXT];
 } domi_finding;
 
-#define DOMI_RULES_MAX 64u /* an upper bound of the number of rules */
+#define DOMI_RULES_MAX 64u /* number of rules, at most */
 
-/* Returns the rule with a number from 0 on; NULL behind the last one. */
+/* Returns the rule of this number, from 0 on; NULL behind the last rule. */
 const domi_rule *domi_rule_at(uint32_t index);
 
-/* Judge a span by all rules. Returns the number of findings, the worst first. */
+/* Judge a span by all rules. Returns the number of findings; these are sorted with the worst
+ * first. */
 uint32_t domi_doctor_judge(const domi_span *span, domi_finding ret_findings[DOMI_RULES_MAX]);
 
 /* The tables of rules, one for each file rules_*.c. Each ends with a row without a name. */

@@ -1,7 +1,8 @@
-/* The table of all rules, and the judgement by all of them (rule.h). */
+/* The table of all rules of the doctor, and the judgement of a span by all of them (rule.h). */
 #include "protocols/observe/doctor/rule.h"
 
-/* The tables of rules. Findings of the same harm are reported in this order. */
+/* The tables of rules, one for each rules_*.c. Findings of the same harm are reported in this
+ * order. */
 static const domi_rule *const subjects[] = {
     domi_rules_of_memory, domi_rules_of_mail,     domi_rules_of_connections, domi_rules_of_machine,
     domi_rules_of_waits,  domi_rules_of_shares,   domi_rules_of_balance,     domi_rules_of_stealing,
@@ -20,10 +21,10 @@ const domi_rule *domi_rule_at(uint32_t index)
     return NULL;
 }
 
-/* Judge a span by all rules with one harm, and add their findings. Returns the number of findings
- * so far. */
-static uint32_t judge_harm(const domi_span *span, domi_harm harm, uint32_t count,
-                           domi_finding *ret_findings)
+/* Judge a span by all rules that have this harm, and add their findings. Returns the number of
+ * findings so far. */
+static uint32_t judge_by_rules_with_harm(const domi_span *span, domi_harm harm, uint32_t count,
+                                         domi_finding *ret_findings)
 {
     const domi_rule *rule;
 
@@ -39,8 +40,8 @@ static uint32_t judge_harm(const domi_span *span, domi_harm harm, uint32_t count
 
 uint32_t domi_doctor_judge(const domi_span *span, domi_finding ret_findings[DOMI_RULES_MAX])
 {
-    uint32_t count = judge_harm(span, DOMI_HARM_LOSS, 0, ret_findings);
+    uint32_t count = judge_by_rules_with_harm(span, DOMI_HARM_LOSS, 0, ret_findings);
 
-    count = judge_harm(span, DOMI_HARM_DELAY, count, ret_findings);
-    return judge_harm(span, DOMI_HARM_COST, count, ret_findings);
+    count = judge_by_rules_with_harm(span, DOMI_HARM_DELAY, count, ret_findings);
+    return judge_by_rules_with_harm(span, DOMI_HARM_COST, count, ret_findings);
 }

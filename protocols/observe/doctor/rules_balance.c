@@ -1,24 +1,32 @@
-/* Rules about threads that are busy while others are not, and about the actors that cause it. */
+/* Rules about threads that are busy while other threads are not, and about the actors that cause
+ * it. */
 #include "protocols/observe/doctor/say.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* difference of busy time between the busiest and the least busy thread, as a share */
+/* a difference between the busy shares of the busiest and the least busy thread from which on they
+ * count as uneven */
 #define UNEVEN 0.4
-/* share of a thread's time: from here on it is the first one to become full */
-#define LOADED  0.7
-#define OWN     0.6  /* share of a thread's time that one actor takes */
-#define IDLE    0.3  /* share of a thread's time that the other actors leave unused */
-#define AT_HOME 0.9  /* share of the actors that live on one thread */
-#define FREE    0.75 /* number of CPUs that have nothing to do */
-/* share of a thread's time in which it waits for a CPU, so that none is free */
-#define DENIED   0.1
-#define MANY     4u   /* number of actors that could live on other threads */
-#define POOL_ALL 0.95 /* share of a runner's time in which it always has a job */
+/* busy share of a thread from which on it is about to become full */
+#define LOADED 0.7
+#define OWN    0.6 /* share of a thread's time from which on one actor counts as hot */
+/* by how much less busy than a thread the idlest one must be so that it could do other work */
+#define IDLE 0.3
+/* share of all state actors that live on one thread, from which on this counts as crowded */
+#define AT_HOME 0.9
+/* number of CPUs that have nothing to do, from which on other work could run there */
+#define FREE 0.75
+/* share of a thread's time in which it waits for a CPU, from which on no CPU counts as free */
+#define DENIED 0.1
+/* number of state actors of threads, below which it does not matter where they live */
+#define MANY 4u
+/* busy share of each runner of a pool from which on the runners always have a job */
+#define POOL_ALL 0.95
 
-/* Returns how many CPUs have nothing to do, as far as can be known: none if threads wait for a CPU
- * or the cgroup is stopped. Other programs are noticed only by that. */
+/* Returns how many CPUs have nothing to do, as far as can be known: none if threads wait for a
+ * CPU or the cgroup is stopped for its quota. The work of other programs shows only by these two
+ * signs. */
 static double count_free_cpus(const domi_span *span)
 {
     const domi_look_machine *machine = &span->after->machine;
@@ -41,15 +49,15 @@ static double count_free_cpus(const domi_span *span)
 
 /* --- one actor that takes a thread ------------------------------------------------------------ */
 
-static double share_of_thread(const domi_span *span, const domi_span_actors *one)
+static double share_of_thread_for_behaviour(const domi_span *span, const domi_span_actors *one)
 {
     double share = (double)one->busiest_run_ns / 1e9 / span->seconds;
 
     return share < 1 ? share : 1;
 }
 
-/* Returns whether a thread or a CPU could do other work at the same time. */
-static bool has_room(const domi_span *span, uint32_t thread)
+/* Returns whether another thread, or another CPU, could do work while this thread is busy. */
+static bool could_other_thread_do_work(const domi_span *span, uint32_t thread)
 {
     if (span->thread_count > 1)
         return span->threads[thread].busy - span->threads[span->idlest].busy >= IDLE;
@@ -61,7 +69,8 @@ static bool judge_hot_actor(const domi_span *span, domi_finding *finding)
     for (uint32_t i = 0; i < span->actors_count; i++) {
         const domi_span_actors *one = &span->actors[i];
         if (one->alive != 1 || one->is_channels || one->pool[0] != '\0' ||
-            share_of_thread(span, one) < OWN || !has_room(span, one->busiest))
+            share_of_thread_for_behaviour(span, one) < OWN ||
+            !could_other_thread_do_work(span, one->busiest))
             continue;
         domi_finding_advise(finding,
                             "in the list of pools: {name: work}, and spawn the actor there "
@@ -72,7 +81,7 @@ static bool judge_hot_actor(const domi_span *span, domi_finding *finding)
             finding,
             "The one actor of the behaviour %s takes %s of thread %u, and each message that it "
             "handles takes %s.",
-            one->name, domi_word_percent(share_of_thread(span, one)).at, one->busiest,
+            one->name, domi_word_percent(share_of_thread_for_behaviour(span, one)).at, one->busiest,
             domi_word_time(domi_span_ratio(one->run_ns, one->messages)).at);
     }
     return false;
@@ -85,8 +94,9 @@ static bool is_state_behaviour(const domi_look_actors *one)
     return !one->is_channels && one->thread >= 0;
 }
 
-/* Returns the share of the threads' state actors that live on one thread; 0 if there are few. */
-static double share_of_actors_on(const domi_look *look, uint32_t thread)
+/* Returns the share of all state actors of threads that live on one thread; 0 if there are few such
+ * actors. */
+static double share_of_actors_on_thread(const domi_look *look, uint32_t thread)
 {
     uint64_t all = 0, here = 0;
 
@@ -100,13 +110,13 @@ static double share_of_actors_on(const domi_look *look, uint32_t thread)
     return all >= MANY ? domi_span_ratio(here, all) : 0;
 }
 
-static bool judge_all_near(const domi_span *span, domi_finding *finding)
+static bool judge_actors_on_one_thread(const domi_span *span, domi_finding *finding)
 {
     if (span->thread_count < 2)
         return false;
     const domi_span_thread *most = &span->threads[span->busiest];
     const domi_span_thread *least = &span->threads[span->idlest];
-    double share = share_of_actors_on(span->after, span->busiest);
+    double share = share_of_actors_on_thread(span->after, span->busiest);
     if (most->busy < LOADED || most->busy - least->busy < UNEVEN || share < AT_HOME ||
         most->state < most->busy / 2)
         return false;
@@ -122,9 +132,10 @@ static bool judge_all_near(const domi_span *span, domi_finding *finding)
 
 /* --- full pools of runners -------------------------------------------------------------------- */
 
-/* Returns how busy the runners of the pool of runner `first` are; 0 if that is not the first one of
- * its pool. Spares are not counted, because they work for runners that are blocked. */
-static double busy_of_pool(const domi_span *span, uint32_t first, uint32_t *ret_count)
+/* Returns how busy the least busy runner of a pool is, when `first` is the first runner of that
+ * pool; 0 if it is not. Spares are not counted, because they work for runners that are blocked. */
+static double busy_share_of_idlest_runner(const domi_span *span, uint32_t first,
+                                          uint32_t *ret_count)
 {
     const domi_look_pool_runner *after = span->after->runners, *before = span->before->runners;
     double busy = 1;
@@ -148,14 +159,14 @@ static double busy_of_pool(const domi_span *span, uint32_t first, uint32_t *ret_
     return *ret_count != 0 ? busy : 0;
 }
 
-static bool judge_full_pools(const domi_span *span, domi_finding *finding)
+static bool judge_full_runners_of_pools(const domi_span *span, domi_finding *finding)
 {
     double free_cpus = count_free_cpus(span);
     char advice[128];
     uint32_t count;
 
     for (uint32_t i = 0; i < span->after->runner_count && free_cpus >= FREE; i++) {
-        if (busy_of_pool(span, i, &count) < POOL_ALL || count >= 64)
+        if (busy_share_of_idlest_runner(span, i, &count) < POOL_ALL || count >= 64)
             continue;
         const char *pool = span->after->runners[i].pool;
         snprintf(advice, sizeof advice, "in the list of pools: {name: %.40s, runners: %u}", pool,
@@ -191,7 +202,7 @@ const domi_rule domi_rules_of_balance[] = {
      .title = "All actors live on one thread",
      .keys = "",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_all_near,
+     .judge = judge_actors_on_one_thread,
      .limit = "An actor runs on the thread on which it was spawned; stealing evens out bursts, and "
               "no lasting difference.",
      .cause =
@@ -204,7 +215,7 @@ const domi_rule domi_rules_of_balance[] = {
      .title = "A pool has too few runners",
      .keys = "pools",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_full_pools,
+     .judge = judge_full_runners_of_pools,
      .limit = "Each runner has one actor at a time, so work waits for a runner although there are "
               "CPUs for it.",
      .cause =

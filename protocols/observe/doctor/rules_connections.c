@@ -1,18 +1,22 @@
 /* Rules about connections that are refused, and descriptors that run out. */
 #include "protocols/observe/doctor/say.h"
 
-#define NEARLY 0.9 /* share of the descriptors that the process may have */
-/* share of channel.maxConnections from which on the next burst is refused */
+/* share of the descriptors that a process may have, from which on they count as scarce */
+#define NEARLY 0.9
+/* share of channel.maxConnections from which on the next burst of connections is refused */
 #define AT_MOST 0.98
-/* connections a second that are closed because the client sends nothing */
+/* number of connections a second, closed because the client sent nothing, from which on they
+ * matter */
 #define SILENT_LEAST 5.0
-#define SILENT_PART  0.5 /* share of the accepted connections that are closed so */
-#define TRIED_LEAST  5u  /* number of connects; fewer show no pattern */
-#define FAILED_PART  0.5 /* share of the connects that fail */
+/* share of the accepted connections that are closed because the client sent nothing */
+#define SILENT_PART 0.5
+#define TRIED_LEAST 5u /* number of connects below which their failures show no pattern */
+/* share of the connects that fail, from which on this counts as an illness */
+#define FAILED_PART 0.5
 
-/* Advise on channel.maxConnections. A program lowers it to what its limit of descriptors allows, at
- * least half of that limit, so a larger value would be lowered again. */
-static void advise_connections(uint64_t most, uint64_t files_max, domi_finding *finding)
+/* Advise a larger channel.maxConnections. At its start a program lowers that key to what its limit
+ * of descriptors allows, at least half of that limit, so a larger value would be lowered again. */
+static void advise_max_connections(uint64_t most, uint64_t files_max, domi_finding *finding)
 {
     uint64_t wanted = domi_clamp((double)most * 2, 1, 1048576);
 
@@ -27,13 +31,13 @@ static void advise_connections(uint64_t most, uint64_t files_max, domi_finding *
         domi_finding_advise(finding, "spread the clients over more processes");
 }
 
-static bool judge_connections(const domi_span *span, domi_finding *finding)
+static bool judge_max_connections(const domi_span *span, domi_finding *finding)
 {
     uint64_t open = domi_look_count_open(span->after), most = span->after->settings.connections_max;
 
     if (most == 0 || (double)open < AT_MOST * (double)most)
         return false;
-    advise_connections(most, span->after->machine.files_max, finding);
+    advise_max_connections(most, span->after->machine.files_max, finding);
     return domi_finding_say(finding,
                             "%u connections are open, and %u is the most: further ones wait at the "
                             "listener (accepting has paused %s times a second).",
@@ -41,8 +45,9 @@ static bool judge_connections(const domi_span *span, domi_finding *finding)
                             domi_word_amount(domi_span_rate(span, span->all.accept_pauses)).at);
 }
 
-/* Judge the limits for one address; a service that has 100 % for both has no such limit. */
-static bool judge_address(const domi_span *span, domi_finding *finding)
+/* Judge the limits of connections from one address (channel.maxPerAddress and
+ * channel.maxPerLoopback); a service that sets both to 100 % has no such limit. */
+static bool judge_connections_per_address(const domi_span *span, domi_finding *finding)
 {
     const domi_look_settings *settings = &span->after->settings;
     bool is_strange = settings->address_percent < settings->loopback_percent;
@@ -60,13 +65,13 @@ static bool judge_address(const domi_span *span, domi_finding *finding)
         (unsigned)settings->connections_max);
 }
 
-static bool are_files_scarce(const domi_look_machine *machine)
+static bool are_descriptors_scarce(const domi_look_machine *machine)
 {
     return machine->files_max != 0 &&
            (double)machine->files_open >= NEARLY * (double)machine->files_max;
 }
 
-static void advise_files(const domi_look *look, domi_finding *finding)
+static void advise_more_descriptors(const domi_look *look, domi_finding *finding)
 {
     uint64_t wanted = domi_clamp((double)look->machine.files_max * 0.8, 1, 1048576);
 
@@ -76,15 +81,15 @@ static void advise_files(const domi_look *look, domi_finding *finding)
                                  "whether descriptors leak");
 }
 
-static bool judge_files(const domi_span *span, domi_finding *finding)
+static bool judge_descriptors(const domi_span *span, domi_finding *finding)
 {
     const domi_look_machine *machine = &span->after->machine;
     bool has_failed = span->all.accept_spells != 0;
 
-    if (!are_files_scarce(machine) && !has_failed)
+    if (!are_descriptors_scarce(machine) && !has_failed)
         return false;
-    if (are_files_scarce(machine))
-        advise_files(span->after, finding);
+    if (are_descriptors_scarce(machine))
+        advise_more_descriptors(span->after, finding);
     else
         domi_finding_advise(finding, "the log has the error: it may be the limit of the whole "
                                      "machine (fs.file-max), or memory of the kernel");
@@ -95,7 +100,7 @@ static bool judge_files(const domi_span *span, domi_finding *finding)
         has_failed ? ", and accepting has failed" : "");
 }
 
-static bool judge_connects(const domi_span *span, domi_finding *finding)
+static bool judge_failed_connects(const domi_span *span, domi_finding *finding)
 {
     uint64_t tried = span->all.connects, failed = span->all.connects_failed;
 
@@ -107,9 +112,9 @@ static bool judge_connects(const domi_span *span, domi_finding *finding)
                             domi_word_percent(domi_span_ratio(failed, tried)).at, (unsigned)tried);
 }
 
-/* Judge clients that send nothing. Scanners send nothing either, so it is reported only if most
- * clients are closed for it. */
-static bool judge_first_byte(const domi_span *span, domi_finding *finding)
+/* Judge connections that are closed because the client sends nothing. Scanners send nothing either,
+ * so this is reported only if most connections end in this way. */
+static bool judge_silent_connections(const domi_span *span, domi_finding *finding)
 {
     uint64_t after_ns = span->after->settings.first_byte_ns;
     double silent = domi_span_rate(span, span->all.channels_silent);
@@ -135,7 +140,7 @@ const domi_rule domi_rules_of_connections[] = {
      .title = "As many connections as there may be",
      .keys = "channel.maxConnections",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_connections,
+     .judge = judge_max_connections,
      .limit =
          "At channel.maxConnections no connection is accepted until another one has closed, and "
          "clients wait in the listener's queue, and then for a time-out.",
@@ -148,7 +153,7 @@ const domi_rule domi_rules_of_connections[] = {
      .title = "Addresses that have their share",
      .keys = "channel.maxPerAddress, channel.maxPerLoopback",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_address,
+     .judge = judge_connections_per_address,
      .limit = "An address with its share of channel.maxConnections gets its further connections "
               "reset at once.",
      .cause = "One address opens very many connections: an attack, or a proxy or a NAT that many "
@@ -160,7 +165,7 @@ const domi_rule domi_rules_of_connections[] = {
      .title = "Clients that are closed because they are silent",
      .keys = "channel.firstByteTimeout",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_first_byte,
+     .judge = judge_silent_connections,
      .limit = "A connection whose peer sends nothing within channel.firstByteTimeout is closed, "
               "whatever it gets meanwhile.",
      .cause = "Clients that listen and do not speak first, or a limit that is too short for them; "
@@ -173,7 +178,7 @@ const domi_rule domi_rules_of_connections[] = {
      .title = "Descriptors run out",
      .keys = "channel.maxConnections",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_files,
+     .judge = judge_descriptors,
      .limit = "Each connection, file and thread's ring takes descriptors of RLIMIT_NOFILE; without "
               "one, accepting, connecting and opening files fail.",
      .cause = "The limit of the process is too low for its connections, or descriptors leak. Seen "
@@ -185,7 +190,7 @@ const domi_rule domi_rules_of_connections[] = {
      .title = "Connects that bring no connection",
      .keys = "",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_connects,
+     .judge = judge_failed_connects,
      .limit = "An actor that asks for a connection waits for up to connect.timeout before it knows "
               "that there is none.",
      .cause = "The other side does not listen, refuses, or is not reached. Seen by: half of five "

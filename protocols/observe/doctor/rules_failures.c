@@ -2,15 +2,17 @@
  * work. */
 #include "protocols/observe/doctor/say.h"
 
-#define FAILED_LEAST    10.0 /* failures a second; fewer are errors of single clients */
-#define RESTARTS_LEAST  1.0  /* restarts of actors a second */
-#define REFUSED_LEAST   10.0 /* channels a second that were reset by an error of a handler */
-#define DATAGRAMS_LEAST 10.0 /* refused datagrams a second */
+/* failures of actors a second below which they count as errors of single clients */
+#define FAILED_LEAST   10.0
+#define RESTARTS_LEAST 1.0 /* restarts of actors a second from which on they are reported */
+/* channels a second, reset by an error of a handler, from which on they are reported */
+#define REFUSED_LEAST   10.0
+#define DATAGRAMS_LEAST 10.0 /* refused datagrams a second from which on they are reported */
 #define MIB             1048576u
 #define LEVEL_WARNING   1u /* number of the log.level `warning` */
 #define LINES_MOST      65536u
 
-static const domi_span_actors *find_failing(const domi_span *span)
+static const domi_span_actors *find_failing_behaviour(const domi_span *span)
 {
     const domi_span_actors *most = NULL;
 
@@ -21,11 +23,11 @@ static const domi_span_actors *find_failing(const domi_span *span)
     return most;
 }
 
-static bool judge_failures(const domi_span *span, domi_finding *finding)
+static bool judge_failures_of_actors(const domi_span *span, domi_finding *finding)
 {
     double rate = domi_span_rate(span, span->all.failures);
     double restarts = domi_span_rate(span, span->all.restarts);
-    const domi_span_actors *most = find_failing(span);
+    const domi_span_actors *most = find_failing_behaviour(span);
 
     if (rate < FAILED_LEAST && restarts < RESTARTS_LEAST)
         return false;
@@ -39,7 +41,7 @@ static bool judge_failures(const domi_span *span, domi_finding *finding)
         most != NULL ? most->name : "no behaviour that is counted");
 }
 
-static bool judge_mistakes(const domi_span *span, domi_finding *finding)
+static bool judge_mistakes_of_actors(const domi_span *span, domi_finding *finding)
 {
     const domi_look_counters *all = &span->all;
 
@@ -56,7 +58,7 @@ static bool judge_mistakes(const domi_span *span, domi_finding *finding)
         domi_word_amount((double)all->circles).at);
 }
 
-static bool judge_channels(const domi_span *span, domi_finding *finding)
+static bool judge_reset_channels(const domi_span *span, domi_finding *finding)
 {
     double rate = domi_span_rate(span, span->all.channels_refused);
 
@@ -70,14 +72,14 @@ static bool judge_channels(const domi_span *span, domi_finding *finding)
                             domi_word_amount(rate).at);
 }
 
-static domi_word write_buffer_size(uint64_t bytes)
+static domi_word write_size_of_receive_buffer(uint64_t bytes)
 {
     return bytes != 0 ? domi_word_bytes((double)bytes) : (domi_word){"the kernel's size"};
 }
 
-/* Advise a buffer of twice the size, and at least 4 MiB, which is more than kernels give by
+/* Advise a receive buffer of twice the size, and at least 4 MiB, which is more than kernels give by
  * default. */
-static void advise_buffer(uint64_t present, domi_finding *finding)
+static void advise_receive_buffer(uint64_t present, domi_finding *finding)
 {
     uint64_t mib = domi_clamp((double)present * 2 / MIB, 4, 1024);
 
@@ -86,7 +88,7 @@ static void advise_buffer(uint64_t present, domi_finding *finding)
     domi_finding_advise(finding, "the kernel caps it at net.core.rmem_max");
 }
 
-static bool judge_datagrams(const domi_span *span, domi_finding *finding)
+static bool judge_refused_datagrams(const domi_span *span, domi_finding *finding)
 {
     double lost = domi_span_rate(span, span->all.datagrams_lost);
     double dropped = domi_span_rate(span, span->all.datagrams_dropped);
@@ -94,7 +96,7 @@ static bool judge_datagrams(const domi_span *span, domi_finding *finding)
     if (lost + dropped < DATAGRAMS_LEAST)
         return false;
     if (lost >= dropped)
-        advise_buffer(span->after->settings.receive_buffer, finding);
+        advise_receive_buffer(span->after->settings.receive_buffer, finding);
     else
         domi_finding_advise(finding, "let actors take datagrams sooner, and see how long they are "
                                      "(domus/datagram.h): no key helps against these");
@@ -102,11 +104,12 @@ static bool judge_datagrams(const domi_span *span, domi_finding *finding)
         finding,
         "%s datagrams a second are lost in the kernel, at a receive buffer of %s, and %s are "
         "thrown away here, because they are too long or nobody reads them.",
-        domi_word_amount(lost).at, write_buffer_size(span->after->settings.receive_buffer).at,
+        domi_word_amount(lost).at,
+        write_size_of_receive_buffer(span->after->settings.receive_buffer).at,
         domi_word_amount(dropped).at);
 }
 
-static bool judge_log(const domi_span *span, domi_finding *finding)
+static bool judge_lost_log_lines(const domi_span *span, domi_finding *finding)
 {
     uint64_t dropped = span->all.log_lines_dropped, lines = span->after->settings.log_lines;
 
@@ -128,7 +131,7 @@ const domi_rule domi_rules_of_failures[] = {
      .title = "Handlers that fail",
      .keys = "",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_failures,
+     .judge = judge_failures_of_actors,
      .limit =
          "The work of a handler that fails is lost, and an actor that is restarted begins with "
          "nothing.",
@@ -140,7 +143,7 @@ const domi_rule domi_rules_of_failures[] = {
      .title = "Mistakes of the program",
      .keys = "",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_mistakes,
+     .judge = judge_mistakes_of_actors,
      .limit = "A wait that is lost is never resumed, so what hangs on it never happens.",
      .cause = "A function asks twice in a turn or forgets `return`, returns a positive number, or "
               "actors ask each other in a circle. Seen by: any of these.",
@@ -149,7 +152,7 @@ const domi_rule domi_rules_of_failures[] = {
      .title = "Connections that errors reset",
      .keys = "",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_channels,
+     .judge = judge_reset_channels,
      .limit = "A client whose connection is reset gets no answer, and pays for a new connection.",
      .cause = "A handler of a channel, or a conversation that it began, returns a negative errno. "
               "Seen by: 10 connections a second or more.",
@@ -158,7 +161,7 @@ const domi_rule domi_rules_of_failures[] = {
      .title = "Datagrams that are lost",
      .keys = "channel.socket.receiveBuffer",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_datagrams,
+     .judge = judge_refused_datagrams,
      .limit =
          "The kernel keeps datagrams only as long as the receive buffer of the socket has room.",
      .cause =
@@ -171,7 +174,7 @@ const domi_rule domi_rules_of_failures[] = {
      .title = "Lines of the log are dropped",
      .keys = "log.level, log.queueMax",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_log,
+     .judge = judge_lost_log_lines,
      .limit =
          "A thread writes a bounded number of lines a second, and log.queueMax of them wait for "
          "whoever reads standard error.",

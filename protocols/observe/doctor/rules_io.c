@@ -1,29 +1,34 @@
 /* Rules about the io of a thread: buffers, wake-ups, its backend, and peers that read slowly. */
 #include "protocols/observe/doctor/say.h"
 
-#define STARVED_LEAST 10.0 /* receives a second that fail for want of a buffer */
-/* Wake-ups a second that find nothing to do. Each costs about 5 us on two threads, so this many
- * cost 0.1 %. */
+/* receives a second that fail because no buffer is free, from which on they are reported */
+#define STARVED_LEAST 10.0
+/* Wake-ups of threads a second that find nothing to do. Each costs about 5 us on two threads
+ * together, so this many cost 0.1 %. */
 #define EMPTY_LEAST 200.0
-#define EMPTY_MOST  0.5  /* share of all wake-ups that find nothing to do */
-#define CPU_LEAST   0.2  /* CPUs that the program uses, below which the backend does not matter */
-#define AT_ONCE     10.0 /* channels a second that reach channel.requestsMax */
-/* Bounds for small writes: writes a second on each connection, writes for each read, and a size
- * below that of a packet, because the kernel delays only smaller writes. */
+/* share of all wake-ups of threads that find nothing to do, from which on it is reported */
+#define EMPTY_MOST 0.5
+/* number of CPUs that the program uses, below which its backend does not matter */
+#define CPU_LEAST 0.2
+/* channels a second that reach channel.requestsMax, from which on they are reported */
+#define AT_ONCE 10.0
+/* Bounds for the rule about small writes: writes a second on each connection, writes for each read,
+ * and a size below that of a packet, because the kernel delays only smaller writes. */
 #define WRITES_LEAST 5.0
 #define WRITES_OFTEN 1.3
 #define SEGMENT      1448.0
-/* share of each thread's time asleep, in which the CPU is no bottleneck */
+/* share of its time that each thread must sleep so that the CPU is no bottleneck */
 #define ASLEEP 0.9
-/* seconds that the waiting bytes would take at the rate at which peers read */
+/* seconds in which peers read the waiting bytes at their present rate, from which on peers count as
+ * slow */
 #define SLOW 10.0
-/* Values to advise to programs whose peers read slowly. */
+/* Values that are advised to programs whose peers read slowly. */
 #define SEND_HIGH_LOW    65536u
 #define SEND_TIMEOUT_LOW UINT64_C(5000000000)
 
 /* --- receive buffers -------------------------------------------------------------------------- */
 
-static bool judge_buffers(const domi_span *span, domi_finding *finding)
+static bool judge_receive_buffers(const domi_span *span, domi_finding *finding)
 {
     double starved = domi_span_rate(span, span->all.receivers_starved);
     uint64_t count = span->after->settings.buffers_count;
@@ -44,7 +49,7 @@ static bool judge_buffers(const domi_span *span, domi_finding *finding)
 
 /* --- wake-ups --------------------------------------------------------------------------------- */
 
-static bool judge_wakeups(const domi_span *span, domi_finding *finding)
+static bool judge_empty_wakeups(const domi_span *span, domi_finding *finding)
 {
     double empty = domi_span_rate(span, span->all.wakeups_empty);
     double part = domi_span_ratio(span->all.wakeups_empty, span->all.wakeups_received);
@@ -67,7 +72,7 @@ static bool judge_wakeups(const domi_span *span, domi_finding *finding)
 
 /* --- the backend ------------------------------------------------------------------------------ */
 
-static bool judge_epoll(const domi_span *span, domi_finding *finding)
+static bool judge_backend_epoll(const domi_span *span, domi_finding *finding)
 {
     const domi_look *look = span->after;
     bool is_epoll = look->backend[0] == 'e';
@@ -86,7 +91,7 @@ static bool judge_epoll(const domi_span *span, domi_finding *finding)
 
 /* --- peers that read slowly ------------------------------------------------------------------- */
 
-static void advise_for_peers(const domi_look_settings *settings, domi_finding *finding)
+static void advise_for_slow_peers(const domi_look_settings *settings, domi_finding *finding)
 {
     if (settings->send_timeout_ns == 0 || settings->send_timeout_ns > SEND_TIMEOUT_LOW)
         domi_finding_set(finding, "channel.sendTimeout", "5s");
@@ -95,14 +100,14 @@ static void advise_for_peers(const domi_look_settings *settings, domi_finding *f
     domi_finding_advise(finding, "or send less to peers that do not keep up");
 }
 
-static bool judge_slow_readers(const domi_span *span, domi_finding *finding)
+static bool judge_slowly_reading_peers(const domi_span *span, domi_finding *finding)
 {
     const domi_look_counters *all = &span->all;
 
     if (all->queued_bytes == 0 || all->queued_bytes < span->after->settings.send_high ||
         (double)all->queued_bytes < SLOW * domi_span_rate(span, all->sent_bytes))
         return false;
-    advise_for_peers(&span->after->settings, finding);
+    advise_for_slow_peers(&span->after->settings, finding);
     return domi_finding_say(
         finding, "%s wait for peers that do not read, and in %s they took only %s.",
         domi_word_bytes((double)all->queued_bytes).at, domi_word_time(span->seconds * 1e9).at,
@@ -111,7 +116,7 @@ static bool judge_slow_readers(const domi_span *span, domi_finding *finding)
 
 /* --- limits of requests on a connection ------------------------------------------------------- */
 
-static bool is_asleep(const domi_span *span)
+static bool is_every_thread_mostly_asleep(const domi_span *span)
 {
     for (uint32_t i = 0; i < span->thread_count; i++) {
         if (span->threads[i].asleep < ASLEEP || span->threads[i].denied > 1 - ASLEEP)
@@ -120,20 +125,21 @@ static bool is_asleep(const domi_span *span)
     return span->thread_count != 0;
 }
 
-/* Returns whether requestsMax is 1, one request after the other: then each request is counted as
- * reaching the limit, although none may wait. */
-static bool is_one_by_one(const domi_look_settings *settings)
+/* Returns whether channel.requestsMax is 1, one request after the other: then each request is
+ * counted as one that reaches the limit, although none may wait. */
+static bool is_requests_max_one(const domi_look_settings *settings)
 {
     return settings->requests_max == 1 || settings->listener_requests == 1;
 }
 
-static bool judge_requests(const domi_span *span, domi_finding *finding)
+static bool judge_requests_max(const domi_span *span, domi_finding *finding)
 {
     double rate = domi_span_rate(span, span->all.channels_busy);
     uint64_t own = span->after->settings.listener_requests;
     uint64_t most = own != 0 ? own : span->after->settings.requests_max;
 
-    if (rate < AT_ONCE || is_one_by_one(&span->after->settings) || most == 0 || !is_asleep(span))
+    if (rate < AT_ONCE || is_requests_max_one(&span->after->settings) || most == 0 ||
+        !is_every_thread_mostly_asleep(span))
         return false;
     if (own != 0)
         domi_finding_advise(finding, "raise requestsMax in `channel` of the listener that has a "
@@ -150,10 +156,10 @@ static bool judge_requests(const domi_span *span, domi_finding *finding)
 
 /* --- small writes ----------------------------------------------------------------------------- */
 
-/* Judge small writes without noDelay. If each request is answered by one write, or peers get a
- * write only now and then, nothing is delayed: so this is about writes that follow each other
- * quickly. */
-static bool judge_no_delay(const domi_span *span, domi_finding *finding)
+/* Judge small writes on sockets that have no TCP_NODELAY. If each request is answered by one write,
+ * or peers get a write only now and then, nothing is delayed, so this rule looks for writes that
+ * follow each other quickly. */
+static bool judge_small_delayed_writes(const domi_span *span, domi_finding *finding)
 {
     const domi_look_counters *all = &span->all;
     double writes = domi_span_rate(span, all->sends), reads = domi_span_rate(span, all->reads);
@@ -181,7 +187,7 @@ const domi_rule domi_rules_of_io[] = {
      .title = "No receive buffer is free",
      .keys = "io.buffers.count",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_buffers,
+     .judge = judge_receive_buffers,
      .limit =
          "A connection that finds no buffer is not read until one comes back, whatever time the "
          "thread has.",
@@ -195,7 +201,7 @@ const domi_rule domi_rules_of_io[] = {
      .title = "Connections with all the requests that they may have",
      .keys = "channel.requestsMax",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_requests,
+     .judge = judge_requests_max,
      .limit = "A connection at channel.requestsMax is not read until one of its requests is "
               "answered, so a client that sends many at a time waits for round trips.",
      .cause =
@@ -208,7 +214,7 @@ const domi_rule domi_rules_of_io[] = {
      .title = "Small writes that wait for each other",
      .keys = "channel.socket.noDelay",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_no_delay,
+     .judge = judge_small_delayed_writes,
      .limit = "Without TCP_NODELAY the kernel sends no small packet while another one is not "
               "acknowledged (Nagle's algorithm), and a peer that has nothing to send acknowledges "
               "late, on Linux by 40 ms.",
@@ -221,7 +227,7 @@ const domi_rule domi_rules_of_io[] = {
      .title = "Peers that do not read",
      .keys = "channel.sendHigh, channel.sendTimeout",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_slow_readers,
+     .judge = judge_slowly_reading_peers,
      .limit = "What peers do not take stays in memory, up to channel.sendHigh for each, and a "
               "connection is not read meanwhile.",
      .cause =
@@ -234,7 +240,7 @@ const domi_rule domi_rules_of_io[] = {
      .title = "Wake-ups without work",
      .keys = "scheduler.idle.standIn, scheduler.steal.aggression",
      .harm = DOMI_HARM_COST,
-     .judge = judge_wakeups,
+     .judge = judge_empty_wakeups,
      .limit = "A wake-up takes two system calls and a change of context on the thread that finds "
               "nothing.",
      .cause = "A thread is woken for an actor that another one runs or steals first. Seen by: 200 "
@@ -245,7 +251,7 @@ const domi_rule domi_rules_of_io[] = {
      .title = "The kernel is asked by epoll",
      .keys = "io.backend",
      .harm = DOMI_HARM_COST,
-     .judge = judge_epoll,
+     .judge = judge_backend_epoll,
      .limit = "With epoll each read and each write is a system call of its own; with io_uring one "
               "enter has many of them.",
      .cause =

@@ -2,17 +2,21 @@
  * many threads. */
 #include "protocols/observe/doctor/say.h"
 
-#define DENIED 0.1 /* share of the time in which a thread wanted a CPU and had none */
-/* share of a thread's time in which it wanted a CPU; less does not matter */
+/* share of the time in which a thread wanted a CPU and had none, from which on it is reported */
+#define DENIED 0.1
+/* share of a thread's time in which it must want a CPU so that the lack of CPUs matters */
 #define WANTED 0.05
-#define STOLEN 0.05 /* share of the time of all CPUs that the hypervisor took */
-/* share of the quota's periods that were throttled: more are visible in p95 */
+/* share of the time of all CPUs that the hypervisor took, from which on it is reported */
+#define STOLEN 0.05
+/* share of the quota's periods that were throttled, from which on it is visible in the 95th
+ * percentile */
 #define THROTTLED   0.05
-#define STOPS_LEAST 3u   /* throttled periods; fewer show no pattern */
-#define USED        0.5  /* share of the CPUs in use: an idle program needs none */
-#define QUOTA_WHOLE 1000 /* thousandths of a CPU that are one CPU of quota */
+#define STOPS_LEAST 3u /* number of throttled periods below which they show no pattern */
+/* share of the CPUs, or of the quota, that a program must want so that their number matters */
+#define USED        0.5
+#define QUOTA_WHOLE 1000 /* the quota of one CPU, in thousandths of a CPU */
 
-static unsigned whole_cpus_of(uint64_t thousandths)
+static unsigned whole_cpus_of_thousandths(uint64_t thousandths)
 {
     uint64_t cpus = (thousandths + QUOTA_WHOLE - 1) / QUOTA_WHOLE;
 
@@ -21,8 +25,9 @@ static unsigned whole_cpus_of(uint64_t thousandths)
 
 /* --- more threads than CPUs ------------------------------------------------------------------- */
 
-/* Returns how many CPUs the threads of a program use, or would use if they had them. */
-static double count_wanted(const domi_span *span)
+/* Returns how many CPUs the program's threads use, together with those that they wanted and did not
+ * get. */
+static double count_cpus_wanted(const domi_span *span)
 {
     double denied = 0;
 
@@ -31,16 +36,16 @@ static double count_wanted(const domi_span *span)
     return span->cpus_used + denied;
 }
 
-static bool has_more_threads(const domi_span *span)
+static bool has_more_threads_than_cpus(const domi_span *span)
 {
     uint64_t cpus = span->after->machine.cpus;
 
-    return span->thread_count > cpus && count_wanted(span) >= USED * (double)cpus;
+    return span->thread_count > cpus && count_cpus_wanted(span) >= USED * (double)cpus;
 }
 
-static bool judge_threads(const domi_span *span, domi_finding *finding)
+static bool judge_number_of_threads(const domi_span *span, domi_finding *finding)
 {
-    if (!has_more_threads(span))
+    if (!has_more_threads_than_cpus(span))
         return false;
     domi_finding_set(finding, "system.threads", "auto");
     return domi_finding_say(finding,
@@ -50,21 +55,21 @@ static bool judge_threads(const domi_span *span, domi_finding *finding)
                             domi_word_amount(span->cpus_used).at);
 }
 
-static bool has_small_quota(const domi_span *span)
+static bool has_more_threads_than_quota(const domi_span *span)
 {
     uint64_t quota = span->after->machine.quota;
 
-    return quota != 0 && span->thread_count > whole_cpus_of(quota) &&
-           count_wanted(span) >= USED * (double)quota / QUOTA_WHOLE;
+    return quota != 0 && span->thread_count > whole_cpus_of_thousandths(quota) &&
+           count_cpus_wanted(span) >= USED * (double)quota / QUOTA_WHOLE;
 }
 
-static bool judge_quota(const domi_span *span, domi_finding *finding)
+static bool judge_quota_below_threads(const domi_span *span, domi_finding *finding)
 {
     uint64_t quota = span->after->machine.quota;
 
-    if (!has_small_quota(span))
+    if (!has_more_threads_than_quota(span))
         return false;
-    domi_finding_set(finding, "system.threads", "%u", whole_cpus_of(quota));
+    domi_finding_set(finding, "system.threads", "%u", whole_cpus_of_thousandths(quota));
     return domi_finding_say(finding,
                             "There are %u threads, and the quota of the cgroup is %s CPUs, of "
                             "which the program uses %s.",
@@ -75,15 +80,15 @@ static bool judge_quota(const domi_span *span, domi_finding *finding)
 
 /* --- time that was taken away ----------------------------------------------------------------- */
 
-static bool judge_throttled(const domi_span *span, domi_finding *finding)
+static bool judge_throttled_periods(const domi_span *span, domi_finding *finding)
 {
     const domi_look_machine *in = &span->machine;
 
     if (in->throttles < STOPS_LEAST || domi_span_ratio(in->throttles, in->periods) < THROTTLED)
         return false;
-    if (has_small_quota(span))
+    if (has_more_threads_than_quota(span))
         domi_finding_set(finding, "system.threads", "%u",
-                         whole_cpus_of(span->after->machine.quota));
+                         whole_cpus_of_thousandths(span->after->machine.quota));
     domi_finding_advise(finding, "raise the quota of the cgroup (CPUQuota= of systemd, cpu.max)");
     return domi_finding_say(finding,
                             "The cgroup was stopped at its quota of %s CPUs in %s of %s periods, "
@@ -94,7 +99,7 @@ static bool judge_throttled(const domi_span *span, domi_finding *finding)
                             domi_word_time((double)in->throttled_ns).at);
 }
 
-static bool judge_stolen(const domi_span *span, domi_finding *finding)
+static bool judge_cpu_time_stolen_by_host(const domi_span *span, domi_finding *finding)
 {
     double cpus = (double)span->after->machine.cpus_online;
     double share = cpus > 0 ? (double)span->machine.stolen_ns / 1e9 / span->seconds / cpus : 0;
@@ -109,9 +114,9 @@ static bool judge_stolen(const domi_span *span, domi_finding *finding)
                             domi_word_percent(share).at, (unsigned)cpus);
 }
 
-/* Find the thread that was denied a CPU for longest. Returns the share of the time in which it
- * wanted one. */
-static double find_denied(const domi_span *span, uint32_t *ret_thread)
+/* Find the thread that was denied a CPU for the largest share of the time in which it wanted one.
+ * Returns that share. */
+static double find_thread_denied_cpu_most(const domi_span *span, uint32_t *ret_thread)
 {
     double most = 0;
 
@@ -126,12 +131,12 @@ static double find_denied(const domi_span *span, uint32_t *ret_thread)
     return most;
 }
 
-static bool judge_denied(const domi_span *span, domi_finding *finding)
+static bool judge_thread_denied_cpu(const domi_span *span, domi_finding *finding)
 {
     uint32_t thread = 0;
-    double share = find_denied(span, &thread);
+    double share = find_thread_denied_cpu_most(span, &thread);
 
-    if (share < DENIED || has_more_threads(span) || has_small_quota(span))
+    if (share < DENIED || has_more_threads_than_cpus(span) || has_more_threads_than_quota(span))
         return false;
     domi_finding_advise(finding, "give the program CPUs of its own (AllowedCPUs= of systemd, "
                                  "taskset), or stop what else runs there");
@@ -148,7 +153,7 @@ const domi_rule domi_rules_of_machine[] = {
      .title = "More threads than CPUs",
      .keys = "system.threads",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_threads,
+     .judge = judge_number_of_threads,
      .limit = "Two threads on one CPU take it from each other for milliseconds at a time, and a "
               "message between them waits for as long.",
      .cause = "system.threads is a count that is too high for this machine. Seen by: more threads "
@@ -158,7 +163,7 @@ const domi_rule domi_rules_of_machine[] = {
      .title = "A quota below the threads",
      .keys = "system.threads",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_quota,
+     .judge = judge_quota_below_threads,
      .limit = "When the threads together have used the quota, the kernel stops all of them for the "
               "rest of its period, up to 100 ms.",
      .cause = "system.threads is a count that is higher than the CPUs of the cgroup's quota. Seen "
@@ -168,7 +173,7 @@ const domi_rule domi_rules_of_machine[] = {
      .title = "The cgroup is stopped at its quota",
      .keys = "system.threads",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_throttled,
+     .judge = judge_throttled_periods,
      .limit = "A cgroup that has used its quota does nothing at all until the next period begins.",
      .cause = "The program, or another one of its cgroup, uses more CPU than the quota. Seen by: 3 "
               "periods of the quota or more in which the kernel has stopped it, which are 5 % or "
@@ -180,7 +185,7 @@ const domi_rule domi_rules_of_machine[] = {
      .title = "The hypervisor takes CPU time",
      .keys = "",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_stolen,
+     .judge = judge_cpu_time_stolen_by_host,
      .limit = "A CPU of a virtual machine that the host gives to others stands still, and so does "
               "the thread on it.",
      .cause =
@@ -191,7 +196,7 @@ const domi_rule domi_rules_of_machine[] = {
      .title = "Others take the CPU",
      .keys = "",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_denied,
+     .judge = judge_thread_denied_cpu,
      .limit = "A thread is pinned to its CPU, and waits for it while another process runs there.",
      .cause =
          "Other processes, or helper threads and pools of this one, run on the same CPUs. Seen "

@@ -1,23 +1,27 @@
-/* Rules about messages: those that mailboxes refuse, limits that were reached, and messages that
- * wait. */
+/* Rules about messages: messages that mailboxes refuse, limits of messages that were reached, and
+ * messages that wait. */
 #include "protocols/observe/doctor/say.h"
 
-#define REFUSED_LEAST 1u   /* refused asks and notices: even one is too many */
-#define WAITS_LEAST   3u   /* samples of waits; fewer give no mean */
-#define WAIT_LONG     1e8  /* ns in the mailbox on average that people notice */
-#define EXPIRED_LEAST 10.0 /* asks a second that expire */
-#define GONE_LEAST    10.0 /* asks a second that are cancelled */
-#define GONE_PART     0.5  /* share of all asks that is more than an exception */
-#define LETTERS_LEAST 10.0 /* messages a second that no actor handles */
-/* share of each thread's time that is idle, so that messages do not wait for the CPU */
+/* asks and notices that mailboxes refuse, from which on they are reported: one is too many */
+#define REFUSED_LEAST 1u
+#define WAITS_LEAST   3u /* number of measured waits below which their mean says nothing */
+/* ns that messages wait in the mailbox on average, from which on people notice */
+#define WAIT_LONG     1e8
+#define EXPIRED_LEAST 10.0 /* asks a second that expire, from which on they are reported */
+#define GONE_LEAST    10.0 /* asks a second that are cancelled, from which on they are reported */
+/* share of all asks that are cancelled, from which on this is no exception */
+#define GONE_PART 0.5
+/* messages a second that no actor handles, from which on they are reported */
+#define LETTERS_LEAST 10.0
+/* share of its time that each thread must be idle so that messages do not wait for the CPU */
 #define IDLE   0.5
 #define HARDLY 0.1 /* share of a thread's time below which an actor works little */
 #define MIB    UINT64_C(1048576)
-/* MiB to which the bound of messages is raised at most by advice */
+/* the largest value, in MiB, that is advised for the bound of a thread's messages */
 #define THREAD_MAX_HIGH UINT64_C(1048576)
 
-/* Find the behaviour whose messages wait for the longest time. */
-static const domi_span_actors *find_waiting(const domi_span *span)
+/* Find the behaviour whose messages wait longest in the mailbox, on average. */
+static const domi_span_actors *find_behaviour_waiting_longest(const domi_span *span)
 {
     const domi_span_actors *longest = NULL;
 
@@ -32,9 +36,9 @@ static const domi_span_actors *find_waiting(const domi_span *span)
     return longest;
 }
 
-static bool judge_mailbox(const domi_span *span, domi_finding *finding)
+static bool judge_full_mailboxes(const domi_span *span, domi_finding *finding)
 {
-    const domi_span_actors *waiting = find_waiting(span);
+    const domi_span_actors *waiting = find_behaviour_waiting_longest(span);
     uint64_t most = span->after->settings.mailbox_max;
 
     if (span->all.refusals < REFUSED_LEAST)
@@ -53,8 +57,9 @@ static bool judge_mailbox(const domi_span *span, domi_finding *finding)
                             waiting != NULL ? " wait for longest" : "");
 }
 
-/* Advise four times as much, if all threads together may then use at most half of the memory. */
-static void advise_thread_max(const domi_look *look, domi_finding *finding)
+/* Advise a bound of a thread's messages four times as high, if all threads together may then use at
+ * most half of the memory. */
+static void advise_more_messages_per_thread(const domi_look *look, domi_finding *finding)
 {
     uint64_t most = look->settings.thread_max, limit = look->memory.limit_bytes;
     uint64_t wanted = most / MIB < 16 ? 64 : most / MIB * 4;
@@ -67,13 +72,13 @@ static void advise_thread_max(const domi_look *look, domi_finding *finding)
                                  "(domus actors)");
 }
 
-static bool judge_thread_max(const domi_span *span, domi_finding *finding)
+static bool judge_max_messages_of_thread(const domi_span *span, domi_finding *finding)
 {
     uint64_t most = span->after->settings.thread_max;
 
     if (span->all.thread_max_refusals < REFUSED_LEAST || most == 0)
         return false;
-    advise_thread_max(span->after, finding);
+    advise_more_messages_per_thread(span->after, finding);
     return domi_finding_say(
         finding,
         "%s messages a second are refused, because those of their sender's "
@@ -82,7 +87,7 @@ static bool judge_thread_max(const domi_span *span, domi_finding *finding)
         domi_word_bytes((double)most).at);
 }
 
-static bool judge_conversations(const domi_span *span, domi_finding *finding)
+static bool judge_max_conversations(const domi_span *span, domi_finding *finding)
 {
     uint64_t most = span->after->settings.conversations_max;
 
@@ -97,7 +102,7 @@ static bool judge_conversations(const domi_span *span, domi_finding *finding)
         domi_word_amount((double)span->all.conversations_full).at, (unsigned)most);
 }
 
-static bool judge_timers(const domi_span *span, domi_finding *finding)
+static bool judge_max_timers(const domi_span *span, domi_finding *finding)
 {
     uint64_t most = span->after->settings.timers_max;
 
@@ -110,7 +115,7 @@ static bool judge_timers(const domi_span *span, domi_finding *finding)
                             domi_word_amount((double)span->all.timers_refused).at, (unsigned)most);
 }
 
-static bool judge_detached(const domi_span *span, domi_finding *finding)
+static bool judge_max_detached_threads(const domi_span *span, domi_finding *finding)
 {
     uint64_t most = span->after->settings.detached_max;
 
@@ -125,9 +130,9 @@ static bool judge_detached(const domi_span *span, domi_finding *finding)
                             (unsigned)most);
 }
 
-/* Returns whether messages to these actors wait although they work little and no thread is busy.
- * Actors of pools wait for runners, and actors that have reached their number of conversations wait
- * for one of those, so both are excluded. */
+/* Returns whether messages to actors of this behaviour wait although these actors work little and
+ * no thread is busy. Actors of pools wait for runners, and actors that have reached their number of
+ * conversations wait for a conversation's end, so both are excluded. */
 static bool is_waiting_while_idle(const domi_span *span, const domi_span_actors *one)
 {
     for (uint32_t i = 0; i < span->thread_count; i++) {
@@ -138,7 +143,7 @@ static bool is_waiting_while_idle(const domi_span *span, const domi_span_actors 
            (double)one->run_ns <= HARDLY * 1e9 * span->seconds;
 }
 
-static bool write_waiting_sentence(const domi_span_actors *one, domi_finding *finding)
+static bool write_sentence_of_waiting_mail(const domi_span_actors *one, domi_finding *finding)
 {
     domi_finding_advise(finding, "let them handle others meanwhile (without domus_barrier()), or "
                                  "spread the work over more actors (domus/router.h)");
@@ -150,14 +155,14 @@ static bool write_waiting_sentence(const domi_span_actors *one, domi_finding *fi
         domi_word_amount((double)one->alive).at);
 }
 
-static bool judge_waits(const domi_span *span, domi_finding *finding)
+static bool judge_waits_in_mailboxes(const domi_span *span, domi_finding *finding)
 {
-    const domi_span_actors *one = find_waiting(span);
+    const domi_span_actors *one = find_behaviour_waiting_longest(span);
 
     if (one == NULL || domi_span_ratio(one->wait_ns, one->waits) < WAIT_LONG)
         return false;
     if (is_waiting_while_idle(span, one))
-        return write_waiting_sentence(one, finding);
+        return write_sentence_of_waiting_mail(one, finding);
     if (one->alive == 1)
         domi_finding_advise(finding,
                             "spread its work over several actors (domus/router.h), or make "
@@ -175,7 +180,7 @@ static bool judge_waits(const domi_span *span, domi_finding *finding)
         domi_word_time(domi_span_ratio(one->run_ns, one->messages)).at);
 }
 
-static bool judge_expired(const domi_span *span, domi_finding *finding)
+static bool judge_expired_asks(const domi_span *span, domi_finding *finding)
 {
     double rate = domi_span_rate(span, span->all.asks_expired);
 
@@ -189,8 +194,8 @@ static bool judge_expired(const domi_span *span, domi_finding *finding)
                             domi_word_amount(rate).at);
 }
 
-/* Judge asks that are cancelled because their asker has gone away. */
-static bool judge_gone(const domi_span *span, domi_finding *finding)
+/* Judge asks that are cancelled because their asker has gone away, when they are many. */
+static bool judge_cancelled_asks(const domi_span *span, domi_finding *finding)
 {
     double rate = domi_span_rate(span, span->all.cancels);
     double part = domi_span_ratio(span->all.cancels, span->all.asks);
@@ -206,7 +211,7 @@ static bool judge_gone(const domi_span *span, domi_finding *finding)
                             domi_word_amount(rate).at, domi_word_percent(part < 1 ? part : 1).at);
 }
 
-static bool judge_letters(const domi_span *span, domi_finding *finding)
+static bool judge_dead_letters(const domi_span *span, domi_finding *finding)
 {
     double rate = domi_span_rate(span, span->all.dead_letters);
 
@@ -226,7 +231,7 @@ const domi_rule domi_rules_of_mail[] = {
      .title = "Mailboxes that refuse",
      .keys = "scheduler.mailboxMax",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_mailbox,
+     .judge = judge_full_mailboxes,
      .limit =
          "An actor with scheduler.mailboxMax messages refuses asks and notices, and its sender "
          "gets an error for each.",
@@ -240,7 +245,7 @@ const domi_rule domi_rules_of_mail[] = {
      .title = "Messages at the bound of their thread",
      .keys = "memory.threadMax",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_thread_max,
+     .judge = judge_max_messages_of_thread,
      .limit = "The messages that a thread has sent take no more than memory.threadMax: beyond it "
               "asks and notices of its actors fail with -ENOBUFS.",
      .cause = "Receivers are slower than the thread, or keep its messages for long. Seen by: any "
@@ -251,7 +256,7 @@ const domi_rule domi_rules_of_mail[] = {
      .title = "Conversations at their maximum",
      .keys = "scheduler.conversationsMax",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_conversations,
+     .judge = judge_max_conversations,
      .limit = "An actor with scheduler.conversationsMax conversations handles no asks and notices "
               "until one of them ends.",
      .cause = "An actor asks another one that is slower than itself, or that does not answer. Seen "
@@ -262,7 +267,7 @@ const domi_rule domi_rules_of_mail[] = {
      .title = "Timers at their maximum",
      .keys = "scheduler.timersMax",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_timers,
+     .judge = judge_max_timers,
      .limit = "A thread with scheduler.timersMax timers makes no further one: the call fails with "
               "-ENOBUFS.",
      .cause =
@@ -275,7 +280,7 @@ const domi_rule domi_rules_of_mail[] = {
      .title = "Threads of detached actors at their maximum",
      .keys = "detached.threadsMax",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_detached,
+     .judge = judge_max_detached_threads,
      .limit = "A detached actor has a thread of its own, and with detached.threadsMax of them a "
               "further one is refused.",
      .cause = "Too many detached actors at a time. Seen by: all of them taken at both looks.",
@@ -285,7 +290,7 @@ const domi_rule domi_rules_of_mail[] = {
      .title = "Asks whose deadline passes",
      .keys = "",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_expired,
+     .judge = judge_expired_asks,
      .limit = "An ask that is dropped has waited for nothing, and its asker tries again or fails.",
      .cause = "Receivers are so far behind that answers would come too late. Seen by: 10 asks a "
               "second or more that were dropped.",
@@ -296,7 +301,7 @@ const domi_rule domi_rules_of_mail[] = {
      .title = "Work for those who have gone",
      .keys = "",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_gone,
+     .judge = judge_cancelled_asks,
      .limit = "What is done for an asker that has gone is done in vain, and those behind it wait "
               "for it, until they go, too.",
      .cause =
@@ -310,7 +315,7 @@ const domi_rule domi_rules_of_mail[] = {
      .title = "Messages that nobody handles",
      .keys = "",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_letters,
+     .judge = judge_dead_letters,
      .limit = "A message to nobody costs its way, and its sender does not learn of it if it was a "
               "notice.",
      .cause = "Senders keep the address of an actor that has ended, or send a type for which its "
@@ -321,7 +326,7 @@ const domi_rule domi_rules_of_mail[] = {
      .title = "Messages that wait for long",
      .keys = "",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_waits,
+     .judge = judge_waits_in_mailboxes,
      .limit =
          "Each message waits for those in front of it, and for the other actors of its thread.",
      .cause =

@@ -1,12 +1,13 @@
-/* Rules about memory: the levels at which the library acts, what it refuses because of them, and
- * memory of others, which it only observes. */
+/* Rules about memory: the levels at which the library acts, what the library refuses because of
+ * them, and foreign memory, which the library only observes. */
 #include "protocols/observe/doctor/say.h"
 
-#define LEVEL_CRITICAL  2u
-#define SEND_HIGH_LOW   65536u /* channel.sendHigh for programs that are short of memory */
+#define LEVEL_CRITICAL 2u
+/* the value of channel.sendHigh that is advised to programs that are short of memory */
+#define SEND_HIGH_LOW   65536u
 #define MAILBOX_MAX_LOW 1024u
 
-static bool is_critical(const domi_span *span)
+static bool was_memory_critical(const domi_span *span)
 {
     const domi_look_memory *now = &span->after->memory;
 
@@ -14,19 +15,20 @@ static bool is_critical(const domi_span *span)
            span->all.busy != 0;
 }
 
-static bool is_high(const domi_span *span)
+static bool was_memory_high(const domi_span *span)
 {
     return span->after->memory.own_level != 0 || span->all.channels_shed != 0;
 }
 
-static bool is_high_by_others(const domi_span *span)
+static bool was_memory_high_by_foreign_use(const domi_span *span)
 {
     const domi_look_memory *now = &span->after->memory, *then = &span->before->memory;
 
     return now->level != 0 || now->highs > then->highs || now->criticals > then->criticals;
 }
 
-/* Advise smaller queues, where they are larger than that. */
+/* Advise smaller queues of bytes and messages, where the configured ones are larger than the
+ * advised values. */
 static void advise_smaller_queues(const domi_look_settings *settings, domi_finding *finding)
 {
     if (settings->send_high > SEND_HIGH_LOW && settings->send_low <= SEND_HIGH_LOW)
@@ -35,8 +37,8 @@ static void advise_smaller_queues(const domi_look_settings *settings, domi_findi
         domi_finding_set(finding, "scheduler.mailboxMax", "%u", MAILBOX_MAX_LOW);
 }
 
-/* Advise a larger memory limit, at most that of the cgroup or the machine. */
-static void advise_limit(const domi_look *look, domi_finding *finding)
+/* Advise a larger memory limit, which is at most that of the cgroup or the machine. */
+static void advise_larger_memory_limit(const domi_look *look, domi_finding *finding)
 {
     uint64_t own = look->settings.memory_limit;
 
@@ -54,14 +56,14 @@ static void advise_memory_setting(const domi_look *look, domi_finding *finding)
                                      "allocates, or what else is in the cgroup");
     else
         advise_smaller_queues(&look->settings, finding);
-    advise_limit(look, finding);
+    advise_larger_memory_limit(look, finding);
 }
 
-static bool judge_critical(const domi_span *span, domi_finding *finding)
+static bool judge_critical_memory(const domi_span *span, domi_finding *finding)
 {
     const domi_look_memory *memory = &span->after->memory;
 
-    if (!is_critical(span))
+    if (!was_memory_critical(span))
         return false;
     advise_memory_setting(span->after, finding);
     return domi_finding_say(
@@ -74,11 +76,11 @@ static bool judge_critical(const domi_span *span, domi_finding *finding)
         domi_word_amount(domi_span_rate(span, span->all.busy)).at);
 }
 
-static bool judge_high(const domi_span *span, domi_finding *finding)
+static bool judge_high_memory(const domi_span *span, domi_finding *finding)
 {
     const domi_look_memory *memory = &span->after->memory;
 
-    if (!is_high(span) || is_critical(span))
+    if (!was_memory_high(span) || was_memory_critical(span))
         return false;
     advise_memory_setting(span->after, finding);
     return domi_finding_say(
@@ -92,15 +94,15 @@ static bool judge_high(const domi_span *span, domi_finding *finding)
         domi_word_amount((double)span->all.channels_shed).at);
 }
 
-static bool judge_foreign(const domi_span *span, domi_finding *finding)
+static bool judge_high_foreign_memory(const domi_span *span, domi_finding *finding)
 {
     const domi_look_memory *memory = &span->after->memory;
 
-    if (!is_high_by_others(span) || is_high(span) || is_critical(span))
+    if (!was_memory_high_by_foreign_use(span) || was_memory_high(span) || was_memory_critical(span))
         return false;
     domi_finding_advise(finding, "see what the program allocates, and what else is in the cgroup "
                                  "or on the machine");
-    advise_limit(span->after, finding);
+    advise_larger_memory_limit(span->after, finding);
     return domi_finding_say(finding,
                             "%s of %s are used, of which the library has only %s: nothing is "
                             "refused for it yet.",
@@ -114,7 +116,7 @@ const domi_rule domi_rules_of_memory[] = {
      .title = "Memory is critical",
      .keys = "memory.limit, memory.critical, channel.sendHigh, scheduler.mailboxMax",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_critical,
+     .judge = judge_critical_memory,
      .limit = "Above memory.critical asks and notices are refused everywhere, so that the kernel "
               "does not end the process.",
      .cause =
@@ -128,7 +130,7 @@ const domi_rule domi_rules_of_memory[] = {
      .title = "Memory is high",
      .keys = "memory.limit, memory.high, channel.sendHigh, scheduler.mailboxMax",
      .harm = DOMI_HARM_LOSS,
-     .judge = judge_high,
+     .judge = judge_high_memory,
      .limit = "Above the budget accepting pauses, messages of foreign threads are refused, and "
               "connections that take nothing are reset.",
      .cause = "The library has more than the budget that memory.high gives it. Seen by: that level "
@@ -138,7 +140,7 @@ const domi_rule domi_rules_of_memory[] = {
      .title = "Others take the memory",
      .keys = "memory.limit, memory.high",
      .harm = DOMI_HARM_COST,
-     .judge = judge_foreign,
+     .judge = judge_high_foreign_memory,
      .limit = "What others take leaves the library a smaller budget, and at the limit the kernel "
               "ends a process, which may be this one.",
      .cause =

@@ -1,37 +1,49 @@
-/* Rules about the time of one thread: how io and state actors share it, and runs that take too
- * long. */
+/* Rules about the time of one thread: how io and state actors share it, and runs of actors that
+ * take too long. */
 #include "protocols/observe/doctor/say.h"
 
-#define FULL 0.9 /* share of a thread's time that leaves nothing for either side */
-/* share of the iterations in which state actors want more time than they get */
-#define CUT_SHORT  0.5
-#define CUTS_LEAST 5.0 /* iterations a second that are cut; fewer show no pattern */
-/* Share below which state actors have too little: with ioRatio 50 they have about half of a
- * thread's time while both sides want more, and at least a third when io takes what it needs for
+/* busy share of a thread from which on io and state actors have to share a full thread */
+#define FULL 0.9
+/* share of the iterations in which state actors are cut off, from which on they have too little
+ * time */
+#define CUT_SHORT 0.5
+/* iterations a second with cut-off state actors below which they show no pattern */
+#define CUTS_LEAST 5.0
+/* Share of a thread's time below which state actors have too little: with ioRatio 50 they have
+ * about half of it while both sides want more, and at least a third when io takes what it needs for
  * each message. */
 #define STATE_SMALL 0.3
-#define STATE_LARGE 0.5 /* share of a thread's time that state actors take */
-/* actors that are ready at the same time: the wait is longer than a few runs */
+/* share of a thread's time from which on state actors may keep io waiting */
+#define STATE_LARGE 0.5
+/* number of actors that are ready at the same time, from which on an actor waits longer than a few
+ * runs */
 #define WAITING 8.0
-/* ns of a phase of state actors during which completions of io wait; with ioRatio 50 and short runs
- * it is about 100 us. */
+/* ns that io's completions wait for a phase of state actors, from which on this is long; with
+ * ioRatio 50 and short runs it is about 100 us. */
 #define BEHIND_LONG 1e6
-#define EVEN        50 /* the ioRatio with which phases of both sides are equally long */
-/* Runs in such a phase; with fewer, which cannot be interrupted, a ratio has no effect. */
-#define RUNS_LEAST  4.0
-#define BUDGET_LONG UINT64_C(500000) /* ns of the smallest budgets, for which io has to wait */
-/* completions a second, from which on somebody waits for io */
-#define IO_LEAST     20.0
-#define OVERRUN_LONG 1e6 /* ns by which a run exceeds the deadline on average */
-#define OVERRUN_PART 0.5 /* share of an iteration by which a run exceeds the deadline */
-#define RUN_WANTED   5e5 /* ns of a run at which the advice aims */
-/* Share of waitMax for which io waits at most, with an ioRatio of auto. */
+/* the ioRatio with which the phases of io and of state actors are equally long */
+#define EVEN 50
+/* Runs in a phase of state actors below which a ratio has no effect, because a run cannot be
+ * interrupted. */
+#define RUNS_LEAST 4.0
+/* ns of a phase's smallest budget, from which on io has to wait for it */
+#define BUDGET_LONG UINT64_C(500000)
+/* completions a second from which on there is io that waits */
+#define IO_LEAST 20.0
+/* ns by which runs exceed the deadline of their phase on average, from which on they are too
+ * long */
+#define OVERRUN_LONG 1e6
+/* share of an iteration by which runs exceed the deadline, from which on they are too long */
+#define OVERRUN_PART 0.5
+#define RUN_WANTED   5e5 /* ns of a run at which the advice of this rule aims */
+/* share of scheduler.waitMax for which io waits at most, if ioRatio is `auto` */
 #define WAIT_PART 0.25
-#define WAIT_LONG 2e6 /* ns, more than io waits with the default waitMax of 4 ms */
+/* ns of a wait of io that is longer than any with the default waitMax of 4 ms */
+#define WAIT_LONG 2e6
 
-/* Returns the mean time by which a phase exceeds its deadline, without the time in which other
- * programs had the CPU. */
-static double mean_overrun(const domi_span_thread *thread)
+/* Returns the mean time by which a thread's phase of state actors exceeds its deadline, without the
+ * time in which other programs had the CPU. */
+static double mean_overrun_of_state_phase(const domi_span_thread *thread)
 {
     const domi_look_counters *counters = &thread->counters;
 
@@ -39,55 +51,58 @@ static double mean_overrun(const domi_span_thread *thread)
            thread->had_cpu;
 }
 
-static double mean_iteration(const domi_look_counters *counters)
+static double mean_length_of_iteration(const domi_look_counters *counters)
 {
     return domi_span_ratio(counters->wall_ns, counters->iterations);
 }
 
-/* Returns whether phases are long because of their last runs, and not because of their budget. */
-static bool is_by_runs(const domi_span_thread *thread)
+/* Returns whether a thread's phases of state actors are long because of their last runs, and not
+ * because of their budget. */
+static bool are_phases_long_by_last_runs(const domi_span_thread *thread)
 {
-    double overrun = mean_overrun(thread);
+    double overrun = mean_overrun_of_state_phase(thread);
 
     return overrun >= OVERRUN_LONG &&
-           overrun >= OVERRUN_PART * mean_iteration(&thread->counters) * thread->had_cpu;
+           overrun >= OVERRUN_PART * mean_length_of_iteration(&thread->counters) * thread->had_cpu;
 }
 
-static bool is_cut_short(const domi_span *span, const domi_look_counters *counters)
+static bool are_state_phases_cut_short(const domi_span *span, const domi_look_counters *counters)
 {
     return domi_span_rate(span, counters->deadline_expiries) >= CUTS_LEAST &&
            domi_span_ratio(counters->deadline_expiries, counters->iterations) >= CUT_SHORT;
 }
 
-static bool has_io(const domi_span *span, const domi_look_counters *counters)
+static bool has_io_completions(const domi_span *span, const domi_look_counters *counters)
 {
     return domi_span_rate(
                span, domi_span_less(counters->completions, counters->wakeups_received)) >= IO_LEAST;
 }
 
-/* Returns whether the thread measures how long both sides wait, instead of using a fixed ratio. */
-static bool is_auto(const domi_look_settings *settings)
+/* Returns whether scheduler.ioRatio is `auto`: the thread measures how long both sides wait,
+ * instead of using a fixed ratio. */
+static bool is_io_ratio_auto(const domi_look_settings *settings)
 {
     return settings->io_ratio == DOMI_LOOK_IO_RATIO_AUTO;
 }
 
 /* --- io takes the time of state actors -------------------------------------------------------- */
 
-static bool is_starved_by_io(const domi_span *span, const domi_span_thread *thread)
+static bool are_state_actors_starved_by_io(const domi_span *span, const domi_span_thread *thread)
 {
     return thread->busy >= FULL && thread->state <= STATE_SMALL && thread->ready >= WAITING &&
-           is_cut_short(span, &thread->counters);
+           are_state_phases_cut_short(span, &thread->counters);
 }
 
 static bool judge_io_starves_state(const domi_span *span, domi_finding *finding)
 {
     uint64_t ratio = span->after->settings.io_ratio;
 
-    if (is_auto(&span->after->settings))
-        return false; /* state actors get the time that waitMax demands */
+    if (is_io_ratio_auto(&span->after->settings))
+        /* with an ioRatio of `auto`, state actors get the time that waitMax demands */
+        return false;
     for (uint32_t i = 0; i < span->thread_count && ratio > 1; i++) {
         const domi_span_thread *thread = &span->threads[i];
-        if (!is_starved_by_io(span, thread))
+        if (!are_state_actors_starved_by_io(span, thread))
             continue;
         domi_finding_set(finding, "scheduler.ioRatio", "%u",
                          (unsigned)domi_clamp((double)ratio / 2, 1, 50));
@@ -103,17 +118,17 @@ static bool judge_io_starves_state(const domi_span *span, domi_finding *finding)
 
 /* --- state actors take the time of io --------------------------------------------------------- */
 
-/* Returns how long io waits for state actors on average, at most: completions during a phase count
- * by its length, so long phases weigh more. */
+/* Returns an upper bound of how long io waits for state actors on average. Completions during a
+ * phase count by the phase's length, so long phases weigh more. */
 static double mean_wait_behind_state_actors(const domi_look_counters *counters)
 {
     return domi_span_ratio(counters->io_behind_ns,
                            domi_span_less(counters->completions, counters->wakeups_received));
 }
 
-/* Returns whether runs are so short that a phase consists of several, between which a deadline can
- * end it. */
-static bool has_short_runs(const domi_span *span, const domi_span_thread *thread)
+/* Returns whether runs are so short that a phase of state actors consists of several, between which
+ * a deadline can end it. */
+static bool are_runs_short_within_phase(const domi_span *span, const domi_span_thread *thread)
 {
     double state_ns = thread->state * 1e9 * span->seconds;
 
@@ -121,30 +136,33 @@ static bool has_short_runs(const domi_span *span, const domi_span_thread *thread
            mean_wait_behind_state_actors(&thread->counters) * (double)thread->counters.runs;
 }
 
-static bool is_starved_by_state(const domi_span *span, const domi_span_thread *thread)
+static bool is_io_starved_by_state_actors(const domi_span *span, const domi_span_thread *thread)
 {
     const domi_look_settings *settings = &span->after->settings;
-    /* With a smaller ratio most phases would end because nothing is left, and with 100 they have no
-     * deadline. */
+    /* With a smaller ratio most phases of state actors would end because nothing is left to do, and
+     * with 100 they have no deadline. */
     bool has_to_be_cut =
-        is_auto(settings) || (settings->io_ratio >= EVEN && settings->io_ratio < 100);
+        is_io_ratio_auto(settings) || (settings->io_ratio >= EVEN && settings->io_ratio < 100);
 
-    if (is_auto(settings) && WAIT_PART * (double)settings->wait_max_ns < WAIT_LONG)
-        return false; /* io waits no longer than scheduler.waitMax allows */
-    return thread->state >= STATE_LARGE && has_io(span, &thread->counters) &&
+    if (is_io_ratio_auto(settings) && WAIT_PART * (double)settings->wait_max_ns < WAIT_LONG)
+        /* with an ioRatio of `auto`, io waits no longer than scheduler.waitMax allows */
+        return false;
+    return thread->state >= STATE_LARGE && has_io_completions(span, &thread->counters) &&
            mean_wait_behind_state_actors(&thread->counters) >= BEHIND_LONG &&
-           has_short_runs(span, thread) &&
-           (!has_to_be_cut || is_cut_short(span, &thread->counters)) && !is_by_runs(thread);
+           are_runs_short_within_phase(span, thread) &&
+           (!has_to_be_cut || are_state_phases_cut_short(span, &thread->counters)) &&
+           !are_phases_long_by_last_runs(thread);
 }
 
-static domi_word write_ratio(const domi_look_settings *settings)
+static domi_word write_io_ratio(const domi_look_settings *settings)
 {
-    return is_auto(settings) ? (domi_word){"auto"} : domi_word_amount((double)settings->io_ratio);
+    return is_io_ratio_auto(settings) ? (domi_word){"auto"}
+                                      : domi_word_amount((double)settings->io_ratio);
 }
 
-static void advise_for_io(const domi_look_settings *settings, domi_finding *finding)
+static void advise_more_time_for_io(const domi_look_settings *settings, domi_finding *finding)
 {
-    if (is_auto(settings)) {
+    if (is_io_ratio_auto(settings)) {
         domi_finding_set(finding, "scheduler.waitMax", "4ms");
         return;
     }
@@ -165,25 +183,25 @@ static bool judge_state_starves_io(const domi_span *span, domi_finding *finding)
 {
     for (uint32_t i = 0; i < span->thread_count; i++) {
         const domi_span_thread *thread = &span->threads[i];
-        if (!is_starved_by_state(span, thread))
+        if (!is_io_starved_by_state_actors(span, thread))
             continue;
-        advise_for_io(&span->after->settings, finding);
+        advise_more_time_for_io(&span->after->settings, finding);
         return domi_finding_say(
             finding,
             "State actors take %s of thread %u, and io waits for phases of theirs that take %s on "
             "average, with scheduler.ioRatio %s.",
             domi_word_percent(thread->state).at, i,
             domi_word_time(mean_wait_behind_state_actors(&thread->counters)).at,
-            write_ratio(&span->after->settings).at);
+            write_io_ratio(&span->after->settings).at);
     }
     return false;
 }
 
 /* --- runs that are too long for any deadline -------------------------------------------------- */
 
-/* Find the behaviour of state actors with the longest runs, among those that take a share of the
- * time. */
-static const domi_span_actors *find_longest(const domi_span *span)
+/* Find the behaviour of state actors with the longest runs, among behaviours that take a noticeable
+ * share of the time. */
+static const domi_span_actors *find_behaviour_with_longest_runs(const domi_span *span)
 {
     const domi_span_actors *longest = NULL;
 
@@ -199,8 +217,8 @@ static const domi_span_actors *find_longest(const domi_span *span)
     return longest;
 }
 
-static void advise_for_runs(const domi_span *span, const domi_span_actors *longest,
-                            domi_finding *finding)
+static void advise_for_long_runs(const domi_span *span, const domi_span_actors *longest,
+                                 domi_finding *finding)
 {
     double messages = longest != NULL ? domi_span_ratio(longest->messages, longest->runs) : 0;
     double message_ns = longest != NULL ? domi_span_ratio(longest->run_ns, longest->messages) : 0;
@@ -219,15 +237,16 @@ static bool judge_long_runs(const domi_span *span, domi_finding *finding)
     for (uint32_t i = 0; i < span->thread_count; i++) {
         const domi_span_thread *thread = &span->threads[i];
         const domi_look_counters *counters = &thread->counters;
-        if (!is_cut_short(span, counters) || !is_by_runs(thread) || thread->state < STATE_LARGE)
+        if (!are_state_phases_cut_short(span, counters) || !are_phases_long_by_last_runs(thread) ||
+            thread->state < STATE_LARGE)
             continue;
-        const domi_span_actors *longest = find_longest(span);
-        advise_for_runs(span, longest, finding);
+        const domi_span_actors *longest = find_behaviour_with_longest_runs(span);
+        advise_for_long_runs(span, longest, finding);
         return domi_finding_say(
             finding,
             "On thread %u runs go on for %s beyond the end of their phase on average; those of %s "
             "are the longest.",
-            i, domi_word_time(mean_overrun(thread)).at,
+            i, domi_word_time(mean_overrun_of_state_phase(thread)).at,
             longest != NULL ? longest->name : "(unknown)");
     }
     return false;

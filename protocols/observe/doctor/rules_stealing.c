@@ -1,18 +1,22 @@
-/* Rules about stealing: idle threads that take no actors, and loans that gain nothing. */
+/* Rules about stealing: idle threads that take no actors of others, and loans of actors that gain
+ * nothing. */
 #include "protocols/observe/doctor/say.h"
 
-/* difference of busy time between the busiest and the least busy thread, as a share */
-#define UNEVEN  0.4
-#define LOADED  0.7    /* share of the busiest thread's time */
-#define WAITING 2.0    /* actors that are ready on it on average, so that there are some to take */
-#define FEW     10.0   /* steals a second that are next to none */
-#define MANY    1000.0 /* steals a second that cost at least a thousandth of a thread */
-/* ns of a run for which a loan gains nothing: it costs about a microsecond on both sides together
- * (docs/decisions/threads.md). */
+/* difference between the busy shares of the busiest and the least busy thread, from which on they
+ * are uneven */
+#define UNEVEN 0.4
+#define LOADED 0.7 /* busy share of the busiest thread from which on stealing should help it */
+/* mean number of ready actors on the busiest thread, from which on there are some to steal */
+#define WAITING 2.0
+#define FEW     10.0 /* steals a second below which idle threads take next to none */
+/* steals a second from which on they cost at least a thousandth of a thread */
+#define MANY 1000.0
+/* ns of a run below which a loan of the actor gains nothing: it costs about a microsecond on both
+ * sides together (docs/decisions/threads.md). */
 #define WORTH_NS 2000.0
 
-/* Returns the mean length of the runs of all threads, in ns of CPU time. */
-static double mean_run(const domi_span *span)
+/* Returns the mean length of a run over all threads, in ns of CPU time. */
+static double mean_length_of_run(const domi_span *span)
 {
     double ns = 0, runs = 0;
 
@@ -25,7 +29,7 @@ static double mean_run(const domi_span *span)
     return runs > 0 ? ns / runs : 0;
 }
 
-static bool is_uneven(const domi_span *span)
+static bool are_threads_unevenly_busy(const domi_span *span)
 {
     if (span->thread_count < 2)
         return false;
@@ -34,7 +38,8 @@ static bool is_uneven(const domi_span *span)
            most->ready >= WAITING && domi_span_rate(span, span->steals) < FEW;
 }
 
-static bool write_uneven_sentence(const domi_span *span, const char *why, domi_finding *finding)
+static bool write_sentence_of_uneven_threads(const domi_span *span, const char *why,
+                                             domi_finding *finding)
 {
     const domi_span_thread *most = &span->threads[span->busiest];
 
@@ -46,37 +51,41 @@ static bool write_uneven_sentence(const domi_span *span, const char *why, domi_f
         span->idlest, domi_word_percent(span->threads[span->idlest].busy).at, why);
 }
 
-static bool judge_unreached(const domi_span *span, domi_finding *finding)
+static bool judge_ready_actors_not_stolen(const domi_span *span, domi_finding *finding)
 {
     const domi_look_settings *settings = &span->after->settings;
 
-    if (!is_uneven(span) || settings->steal_enabled == 0 ||
-        mean_run(span) < (double)settings->steal_min_run_ns)
+    if (!are_threads_unevenly_busy(span) || settings->steal_enabled == 0 ||
+        mean_length_of_run(span) < (double)settings->steal_min_run_ns)
         return false;
     double ready = span->threads[span->busiest].ready;
     if (ready <= (double)settings->steal_floor) {
         domi_finding_set(finding, "scheduler.steal.floor", "%u",
                          (unsigned)domi_clamp(ready / 4, 1, 32));
-        return write_uneven_sentence(
+        return write_sentence_of_uneven_threads(
             span, "scheduler.steal.floor keeps more than that for its thread", finding);
     }
     if (settings->steal_aggression <= 128)
-        return false; /* the actors are pinned, or watch descriptors, so they cannot be stolen */
+        /* stealing is allowed, so the ready actors are pinned, or watch descriptors, and cannot
+         * be stolen */
+        return false;
     domi_finding_set(finding, "scheduler.steal.aggression", "128");
-    return write_uneven_sentence(span, "scheduler.steal.aggression lets it wait", finding);
+    return write_sentence_of_uneven_threads(span, "scheduler.steal.aggression lets it wait",
+                                            finding);
 }
 
 static bool judge_disabled_stealing(const domi_span *span, domi_finding *finding)
 {
-    if (!is_uneven(span) || span->after->settings.steal_enabled != 0 || mean_run(span) < WORTH_NS)
+    if (!are_threads_unevenly_busy(span) || span->after->settings.steal_enabled != 0 ||
+        mean_length_of_run(span) < WORTH_NS)
         return false;
     domi_finding_set(finding, "scheduler.steal.enabled", "true");
-    return write_uneven_sentence(span, "scheduler.steal.enabled is false", finding);
+    return write_sentence_of_uneven_threads(span, "scheduler.steal.enabled is false", finding);
 }
 
-static bool judge_costly(const domi_span *span, domi_finding *finding)
+static bool judge_costly_stealing(const domi_span *span, domi_finding *finding)
 {
-    double steals = domi_span_rate(span, span->steals), run = mean_run(span);
+    double steals = domi_span_rate(span, span->steals), run = mean_length_of_run(span);
 
     if (steals < MANY || run >= WORTH_NS || run <= 0 ||
         (double)span->after->settings.steal_min_run_ns >= WORTH_NS)
@@ -93,7 +102,7 @@ const domi_rule domi_rules_of_stealing[] = {
      .title = "Thresholds of stealing that are never reached",
      .keys = "scheduler.steal.floor, scheduler.steal.aggression",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_unreached,
+     .judge = judge_ready_actors_not_stolen,
      .limit =
          "An idle thread takes an actor only from a thread with more than scheduler.steal.floor "
          "ready ones, so a few that run for long wait although a thread is free.",
@@ -118,7 +127,7 @@ const domi_rule domi_rules_of_stealing[] = {
      .title = "Loans that cost more than they bring",
      .keys = "scheduler.steal.minRun",
      .harm = DOMI_HARM_COST,
-     .judge = judge_costly,
+     .judge = judge_costly_stealing,
      .limit = "A loan costs about a microsecond, of two threads together, and moves what the actor "
               "needs to another CPU's cache, so a shorter run is sooner done at home.",
      .cause =

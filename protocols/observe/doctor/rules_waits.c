@@ -1,18 +1,21 @@
-/* Rules about work that waits although no actor is busy: stalls, handlers that block, and the
+/* Rules about work that waits although no actor is busy: stalls, handlers that block, and full
  * queues of helper threads. */
 #include "protocols/observe/doctor/say.h"
 
-/* share of a thread's time in which it neither runs nor sleeps nor waits for a CPU */
+/* share of a thread's time in which it neither runs nor sleeps nor waits for a CPU, from which on
+ * it counts as blocked */
 #define BLOCKED 0.1
-/* share of a thread's time without a CPU, for which the machine may be the reason and not a
+/* share of a thread's time without a CPU, from which on the machine may be the reason, and not a
  * handler */
 #define DENIED 0.1
-/* Bounds for such a thread: so many stalls, so much longer than the time without a CPU, do not come
- * from single time slices. */
+/* Bounds for a thread that was without a CPU: its handlers are to blame only if it had at least so
+ * many stalls, and these took at least this part of the time without a CPU, because single time
+ * slices do not cause that. */
 #define STALLS_LEAST 3u
 #define STALLED      0.7
-#define STUCK        0.5 /* share of the span that was spent in one run */
-#define ALIKE        0.02
+/* share of a span that a thread spends in one run, from which on it counts as stuck */
+#define STUCK 0.5
+#define ALIKE 0.02
 
 #define STALL_ADVICE                                                                               \
     "let domus_blocking() or a pool do what takes so long; /stalls names the behaviour and the "   \
@@ -20,8 +23,8 @@
 
 /* --- stalls ----------------------------------------------------------------------------------- */
 
-/* Returns whether the stalls of a thread are explained by the CPU that it did not get. */
-static bool is_excused(const domi_span_thread *thread)
+/* Returns whether a thread's stalls are explained by the CPU that it did not get. */
+static bool are_stalls_explained_by_denied_cpu(const domi_span_thread *thread)
 {
     uint64_t stalls = thread->counters.stalls;
 
@@ -31,9 +34,9 @@ static bool is_excused(const domi_span_thread *thread)
                 STALLED * thread->denied);
 }
 
-/* Returns whether profile.level was off for a part of the span, in which nothing was counted on any
- * thread. (With one thread this looks like a long run.) */
-static bool was_level_off(const domi_span *span)
+/* Returns whether profile.level was off for a part of the span, so that nothing was counted on any
+ * thread. (With one thread that looks like a long run.) */
+static bool was_profile_level_off(const domi_span *span)
 {
     double least = 1, most = 0;
 
@@ -45,11 +48,11 @@ static bool was_level_off(const domi_span *span)
     return span->thread_count > 1 && least >= STUCK && most - least < ALIKE && most < 1;
 }
 
-/* Judge whether a thread was in one run for most of the span, so that nothing of the run is counted
- * yet. */
-static bool judge_stuck(const domi_span *span, domi_finding *finding)
+/* Judge whether a thread was stuck in one run for most of the span. Nothing of such a run is
+ * counted before it ends. */
+static bool judge_thread_stuck_in_run(const domi_span *span, domi_finding *finding)
 {
-    for (uint32_t i = 0; i < span->thread_count && !was_level_off(span); i++) {
+    for (uint32_t i = 0; i < span->thread_count && !was_profile_level_off(span); i++) {
         if (span->threads[i].open < STUCK)
             continue;
         domi_finding_advise(finding, STALL_ADVICE);
@@ -61,14 +64,14 @@ static bool judge_stuck(const domi_span *span, domi_finding *finding)
     return false;
 }
 
-static bool judge_stalls(const domi_span *span, domi_finding *finding)
+static bool judge_stalls_of_threads(const domi_span *span, domi_finding *finding)
 {
     uint64_t stalls = 0, stalled_ns = 0;
 
-    if (judge_stuck(span, finding))
+    if (judge_thread_stuck_in_run(span, finding))
         return true;
     for (uint32_t i = 0; i < span->thread_count; i++) {
-        if (is_excused(&span->threads[i]))
+        if (are_stalls_explained_by_denied_cpu(&span->threads[i]))
             continue;
         stalls += span->threads[i].counters.stalls;
         stalled_ns += span->threads[i].counters.stalled_ns;
@@ -87,25 +90,25 @@ static bool judge_stalls(const domi_span *span, domi_finding *finding)
 
 /* --- handlers that wait ----------------------------------------------------------------------- */
 
-/* Returns the share of a span that a hypervisor took, as if all of it came from one CPU. */
-static double share_stolen(const domi_span *span)
+/* Returns the share of a span that the hypervisor took, as if it took it from one CPU only. */
+static double share_of_cpu_stolen_by_host(const domi_span *span)
 {
     return (double)span->machine.stolen_ns / 1e9 / span->seconds;
 }
 
-/* Returns the share of a span in which a thread was in no enter, had no CPU, and did not want one.
- * Without all of these figures it is 0. */
-static double share_blocked(const domi_span *span, const domi_span_thread *thread)
+/* Returns the share of a span in which a thread was blocked: it was in no enter of the kernel's
+ * ring, had no CPU, and did not want one. It is 0 if one of these figures is unknown. */
+static double share_of_thread_blocked(const domi_span *span, const domi_span_thread *thread)
 {
     if (thread->cpu < 0 || !thread->tells_denied)
         return 0;
-    return 1 - thread->asleep - thread->cpu - thread->denied - share_stolen(span);
+    return 1 - thread->asleep - thread->cpu - thread->denied - share_of_cpu_stolen_by_host(span);
 }
 
-static bool judge_blocked(const domi_span *span, domi_finding *finding)
+static bool judge_blocked_threads(const domi_span *span, domi_finding *finding)
 {
     for (uint32_t i = 0; i < span->thread_count; i++) {
-        double blocked = share_blocked(span, &span->threads[i]);
+        double blocked = share_of_thread_blocked(span, &span->threads[i]);
         if (blocked < BLOCKED || span->threads[i].denied >= blocked)
             continue;
         domi_finding_advise(finding,
@@ -122,17 +125,17 @@ static bool judge_blocked(const domi_span *span, domi_finding *finding)
 
 /* --- helper threads --------------------------------------------------------------------------- */
 
-static bool are_helpers_full(const domi_look *look)
+static bool are_helper_threads_full(const domi_look *look)
 {
     return look->settings.helpers_max != 0 && look->usage.jobs_queued != 0 &&
            look->usage.helpers_busy >= look->settings.helpers_max;
 }
 
-static bool judge_helpers(const domi_span *span, domi_finding *finding)
+static bool judge_full_helper_threads(const domi_span *span, domi_finding *finding)
 {
     uint64_t most = span->after->settings.helpers_max;
 
-    if (!are_helpers_full(span->before) || !are_helpers_full(span->after))
+    if (!are_helper_threads_full(span->before) || !are_helper_threads_full(span->after))
         return false;
     domi_finding_set(finding, "blocking.threadsMax", "%u",
                      (unsigned)domi_clamp((double)most * 2, 1, 1024));
@@ -142,17 +145,17 @@ static bool judge_helpers(const domi_span *span, domi_finding *finding)
                             (unsigned)most, (unsigned)span->after->usage.jobs_queued);
 }
 
-static bool are_names_full(const domi_look *look)
+static bool are_name_lookups_full(const domi_look *look)
 {
     return look->settings.names_max != 0 && look->machine.names_queued != 0 &&
            look->machine.names_looked_up >= look->settings.names_max;
 }
 
-static bool judge_names(const domi_span *span, domi_finding *finding)
+static bool judge_full_name_lookups(const domi_span *span, domi_finding *finding)
 {
     uint64_t most = span->after->settings.names_max;
 
-    if (!are_names_full(span->before) || !are_names_full(span->after))
+    if (!are_name_lookups_full(span->before) || !are_name_lookups_full(span->after))
         return false;
     domi_finding_set(finding, "connect.resolve.threadsMax", "%u",
                      (unsigned)domi_clamp((double)most * 4, 1, 64));
@@ -167,7 +170,7 @@ const domi_rule domi_rules_of_waits[] = {
      .title = "Stalls",
      .keys = "stall.threshold",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_stalls,
+     .judge = judge_stalls_of_threads,
      .limit =
          "A thread runs one actor at a time, and never interrupts it, so all that it has to do "
          "comes late by the length of a stall.",
@@ -180,7 +183,7 @@ const domi_rule domi_rules_of_waits[] = {
      .title = "Handlers that wait in system calls",
      .keys = "",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_blocked,
+     .judge = judge_blocked_threads,
      .limit =
          "A thread that waits in a call of a handler runs no other actor and no io, though its "
          "CPU is free.",
@@ -195,7 +198,7 @@ const domi_rule domi_rules_of_waits[] = {
      .title = "Helper threads are all busy",
      .keys = "blocking.threadsMax",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_helpers,
+     .judge = judge_full_helper_threads,
      .limit = "Functions of domus_blocking() run on at most blocking.threadsMax threads, and the "
               "others wait in their queue.",
      .cause =
@@ -208,7 +211,7 @@ const domi_rule domi_rules_of_waits[] = {
      .title = "Names wait to be looked up",
      .keys = "connect.resolve.threadsMax, connect.resolve.cacheTime",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_names,
+     .judge = judge_full_name_lookups,
      .limit =
          "At most connect.resolve.threadsMax names are looked up at a time, and each connect to "
          "another name waits for that.",

@@ -1,4 +1,4 @@
-/* Writes the sentences of findings (say.h). Texts that are too long are cut. */
+/* Writes the sentences and lines of YAML of findings (say.h). Texts that are too long are cut. */
 #include "protocols/observe/doctor/say.h"
 
 #include <inttypes.h>
@@ -14,8 +14,8 @@ struct unit {
     const char *name;
 };
 
-/* Write a number in the largest unit that it reaches; the last unit is the smallest. */
-static domi_word write_in_units(double number, const struct unit *units)
+/* Write a number in the largest unit that it reaches. The table of units ends with the smallest. */
+static domi_word write_number_in_largest_unit(double number, const struct unit *units)
 {
     domi_word word;
 
@@ -39,12 +39,12 @@ domi_word domi_word_amount(double number)
     domi_word word;
 
     if (number >= 1e6)
-        return write_in_units(number, units);
+        return write_number_in_largest_unit(number, units);
     if (number >= 99.5 && number < 1e6) {
         snprintf(word.at, sizeof word.at, "%.0f", number);
         return word;
     }
-    return write_in_units(number, &units[3]);
+    return write_number_in_largest_unit(number, &units[3]);
 }
 
 domi_word domi_word_percent(double share)
@@ -63,7 +63,7 @@ domi_word domi_word_time(double ns)
     static const struct unit units[] = {
         {1e9, " s"}, {1e6, " ms"}, {1e3, " us"}, {1, " ns"}, {1, NULL}};
 
-    return write_in_units(ns, units);
+    return write_number_in_largest_unit(ns, units);
 }
 
 domi_word domi_word_bytes(double bytes)
@@ -71,7 +71,7 @@ domi_word domi_word_bytes(double bytes)
     static const struct unit units[] = {
         {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}, {1, " B"}, {1, NULL}};
 
-    return write_in_units(bytes, units);
+    return write_number_in_largest_unit(bytes, units);
 }
 
 uint64_t domi_clamp(double value, uint64_t least, uint64_t most)
@@ -93,7 +93,7 @@ bool domi_finding_say(domi_finding *finding, const char *format, ...)
     return true;
 }
 
-static void add_text(domi_finding *finding, const char *text, size_t length)
+static void add_text_to_change(domi_finding *finding, const char *text, size_t length)
 {
     size_t used = strlen(finding->change);
     size_t room = sizeof finding->change - 1 - used;
@@ -103,14 +103,15 @@ static void add_text(domi_finding *finding, const char *text, size_t length)
     finding->change[used + length] = '\0';
 }
 
-static void begin_line(domi_finding *finding)
+static void begin_line_of_change(domi_finding *finding)
 {
     if (finding->change[0] != '\0')
-        add_text(finding, "\n", 1);
+        add_text_to_change(finding, "\n", 1);
 }
 
-/* Reopen the last line if it belongs to the same section as a key. Returns the rest of the key. */
-static const char *join_section(domi_finding *finding, const char *key)
+/* Reopen the last line of a finding's YAML if it belongs to the same section as a key. Returns the
+ * rest of the key to add. */
+static const char *reopen_line_of_same_section(domi_finding *finding, const char *key)
 {
     char *newline = strrchr(finding->change, '\n');
     char *line = newline != NULL ? newline + 1 : finding->change;
@@ -120,7 +121,7 @@ static const char *join_section(domi_finding *finding, const char *key)
         line[section] != ':' || line[length - 1] != '}')
         return NULL;
     line[length - 1] = '\0';
-    add_text(finding, ", ", 2);
+    add_text_to_change(finding, ", ", 2);
     return key + section + 1;
 }
 
@@ -133,29 +134,29 @@ void domi_finding_set(domi_finding *finding, const char *key, const char *format
     va_start(arguments, format);
     (void)vsnprintf(value, sizeof value, format, arguments);
     va_end(arguments);
-    const char *rest = join_section(finding, key);
+    const char *rest = reopen_line_of_same_section(finding, key);
     if (rest != NULL) {
         key = rest;
         depth = 1;
     } else {
-        begin_line(finding);
+        begin_line_of_change(finding);
     }
     for (; key[strcspn(key, ".")] != '\0'; depth++) {
         size_t length = strcspn(key, ".");
-        add_text(finding, key, length);
-        add_text(finding, ": {", 3);
+        add_text_to_change(finding, key, length);
+        add_text_to_change(finding, ": {", 3);
         key += length + 1;
     }
-    add_text(finding, key, strlen(key));
-    add_text(finding, ": ", 2);
-    add_text(finding, value, strlen(value));
+    add_text_to_change(finding, key, strlen(key));
+    add_text_to_change(finding, ": ", 2);
+    add_text_to_change(finding, value, strlen(value));
     for (; depth > 0; depth--)
-        add_text(finding, "}", 1);
+        add_text_to_change(finding, "}", 1);
 }
 
 void domi_finding_advise(domi_finding *finding, const char *sentence)
 {
-    begin_line(finding);
-    add_text(finding, "# ", 2);
-    add_text(finding, sentence, strlen(sentence));
+    begin_line_of_change(finding);
+    add_text_to_change(finding, "# ", 2);
+    add_text_to_change(finding, sentence, strlen(sentence));
 }

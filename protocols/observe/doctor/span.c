@@ -1,15 +1,16 @@
-/* Makes the span between two looks (span.h). */
+/* Makes the span between two looks at a program (span.h). */
 #include "protocols/observe/doctor/span.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define SECOND_NS    1e9
-#define PLACES_TRIED 256u /* an upper bound of the behaviours at one place */
-#define STARTS_APART 1e7  /* ns over which the figures of one look are read */
+#define PLACES_TRIED 256u /* number of behaviours at one place, at most */
+#define STARTS_APART 1e7  /* ns over which the figures of one look may be read */
 
-/* Subtract groups of `size` bytes, field by field. */
-static void subtract_groups(const void *after, const void *before, void *ret_group, size_t size)
+/* Subtract a group of figures of `size` bytes from another, figure by figure. */
+static void subtract_groups_of_figures(const void *after, const void *before, void *ret_group,
+                                       size_t size)
 {
     const uint64_t *a = after, *b = before;
     uint64_t *to = ret_group;
@@ -21,7 +22,7 @@ static void subtract_groups(const void *after, const void *before, void *ret_gro
 static void subtract_counters(const domi_look_counters *after, const domi_look_counters *before,
                               domi_look_counters *ret_counters)
 {
-    subtract_groups(after, before, ret_counters, sizeof *ret_counters);
+    subtract_groups_of_figures(after, before, ret_counters, sizeof *ret_counters);
     ret_counters->queued_bytes =
         after->queued_bytes < before->queued_bytes ? after->queued_bytes : before->queued_bytes;
 }
@@ -35,8 +36,8 @@ static void add_counters(const domi_look_counters *counters, domi_look_counters 
         to[i] += from[i];
 }
 
-/* Returns a share from 0 to 1. Clocks that are read one after the other may give slightly more,
- * which is cut. */
+/* Returns part / whole as a share from 0 to 1. Clocks that are read one after the other may give
+ * slightly more than 1, which is cut to 1. */
 static double share_of_whole(uint64_t part, uint64_t whole)
 {
     double ratio = domi_span_ratio(part, whole);
@@ -46,13 +47,13 @@ static double share_of_whole(uint64_t part, uint64_t whole)
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-static void set_phases(const domi_look_thread *after, const domi_look_thread *before,
-                       domi_span_thread *to)
+static void set_shares_of_phases(const domi_look_thread *after, const domi_look_thread *before,
+                                 domi_span_thread *to)
 {
     uint64_t wall_ns = to->counters.wall_ns;
     domi_look_phases spent = {0};
 
-    subtract_groups(&after->phases, &before->phases, &spent, sizeof spent);
+    subtract_groups_of_figures(&after->phases, &before->phases, &spent, sizeof spent);
     to->submit = share_of_whole(spent.submit, wall_ns);
     to->sleep = share_of_whole(spent.sleep, wall_ns);
     to->completions = share_of_whole(spent.completions, wall_ns);
@@ -63,8 +64,8 @@ static void set_phases(const domi_look_thread *after, const domi_look_thread *be
     to->ready = domi_span_ratio(to->counters.ready_ns, spent.state);
 }
 
-static void set_times(const domi_look_thread *after, const domi_look_thread *before,
-                      uint64_t span_ns, domi_span_thread *to)
+static void set_shares_of_cpu_times(const domi_look_thread *after, const domi_look_thread *before,
+                                    uint64_t span_ns, domi_span_thread *to)
 {
     to->asleep = share_of_whole(domi_span_less(after->phases.sleep, before->phases.sleep), span_ns);
     to->busy = 1 - to->asleep;
@@ -81,15 +82,15 @@ static void set_times(const domi_look_thread *after, const domi_look_thread *bef
         to->had_cpu = to->cpu / (to->cpu + to->denied);
 }
 
-static void set_threads(domi_span *span)
+static void set_threads_of_span(domi_span *span)
 {
     for (uint32_t i = 0; i < span->thread_count; i++) {
         const domi_look_thread *after = &span->after->threads[i];
         const domi_look_thread *before = &span->before->threads[i];
         domi_span_thread *to = &span->threads[i];
         subtract_counters(&after->counters, &before->counters, &to->counters);
-        set_phases(after, before, to);
-        set_times(after, before, span->after->now_ns - span->before->now_ns, to);
+        set_shares_of_phases(after, before, to);
+        set_shares_of_cpu_times(after, before, span->after->now_ns - span->before->now_ns, to);
         add_counters(&to->counters, &span->all);
         if (to->busy > span->threads[span->busiest].busy)
             span->busiest = i;
@@ -100,8 +101,9 @@ static void set_threads(domi_span *span)
 
 /* --- behaviours of actors --------------------------------------------------------------------- */
 
-/* Find the behaviour with a name in a span, or add it. Returns NULL if there are too many. */
-static domi_span_actors *find_actors(domi_span *span, const domi_look_actors *one)
+/* Find the entry of a span for a behaviour by its name and pool, or add one. Returns NULL if there
+ * are too many. */
+static domi_span_actors *find_or_add_behaviour_of_span(domi_span *span, const domi_look_actors *one)
 {
     uint32_t i = 0;
 
@@ -118,34 +120,36 @@ static domi_span_actors *find_actors(domi_span *span, const domi_look_actors *on
     return &span->actors[i];
 }
 
-static bool is_same_place(const domi_look_actors *one, const domi_look_actors *other)
+static bool are_at_same_place(const domi_look_actors *one, const domi_look_actors *other)
 {
     return one->thread == other->thread && strcmp(one->pool, other->pool) == 0;
 }
 
-/* Move `block` to the first behaviour of a place in the earlier look, if it had any. Places keep
- * their order, and none is removed. */
-static void find_place(const domi_look *before, const domi_look_actors *one, uint32_t *block)
+/* Move `block` to where the earlier look has the first behaviour of this place, if it has any.
+ * Places have the same order in both looks, and none is removed. */
+static void find_place_in_earlier_look(const domi_look *before, const domi_look_actors *one,
+                                       uint32_t *block)
 {
     for (uint32_t i = *block; i < before->actors_count && i - *block < PLACES_TRIED; i++) {
-        if (is_same_place(&before->actors[i], one)) {
+        if (are_at_same_place(&before->actors[i], one)) {
             *block = i;
             return;
         }
     }
 }
 
-/* Find the counts of a behaviour at the same place in the earlier look, in which the list of a
- * place may have another order. */
-static const domi_look_behaviour *
-find_behaviour_before(const domi_look *before, const domi_look_actors *one, uint32_t *block)
+/* Find the counts of a behaviour at the same place in the earlier look; within a place, that look
+ * may have its behaviours in another order. */
+static const domi_look_behaviour *find_behaviour_in_earlier_look(const domi_look *before,
+                                                                 const domi_look_actors *one,
+                                                                 uint32_t *block)
 {
     static const domi_look_behaviour none;
 
-    if (*block >= before->actors_count || !is_same_place(&before->actors[*block], one))
-        find_place(before, one, block);
+    if (*block >= before->actors_count || !are_at_same_place(&before->actors[*block], one))
+        find_place_in_earlier_look(before, one, block);
     for (uint32_t i = *block; i < before->actors_count && i - *block < PLACES_TRIED; i++) {
-        if (!is_same_place(&before->actors[i], one))
+        if (!are_at_same_place(&before->actors[i], one))
             break;
         if (strcmp(before->actors[i].name, one->name) == 0)
             return &before->actors[i].counts;
@@ -153,12 +157,12 @@ find_behaviour_before(const domi_look *before, const domi_look_actors *one, uint
     return &none;
 }
 
-static void add_actors(domi_span_actors *to, const domi_look_actors *one,
-                       const domi_look_behaviour *before)
+static void add_counts_of_behaviour(domi_span_actors *to, const domi_look_actors *one,
+                                    const domi_look_behaviour *before)
 {
     domi_look_behaviour counts = {0};
 
-    subtract_groups(&one->counts, before, &counts, sizeof counts);
+    subtract_groups_of_figures(&one->counts, before, &counts, sizeof counts);
     to->alive += one->counts.alive;
     to->runs += counts.runs;
     to->messages += counts.messages;
@@ -172,23 +176,24 @@ static void add_actors(domi_span_actors *to, const domi_look_actors *one,
     }
 }
 
-static void set_actors(domi_span *span)
+static void set_counts_of_behaviours(domi_span *span)
 {
     uint32_t block = 0;
 
     for (uint32_t i = 0; i < span->after->actors_count; i++) {
         const domi_look_actors *one = &span->after->actors[i];
         if (one->thread >= (int64_t)span->thread_count)
-            continue; /* there is no such thread */
-        domi_span_actors *to = find_actors(span, one);
+            continue; /* the behaviour belongs to a thread that the span does not have */
+        domi_span_actors *to = find_or_add_behaviour_of_span(span, one);
         if (to != NULL)
-            add_actors(to, one, find_behaviour_before(span->before, one, &block));
+            add_counts_of_behaviour(to, one,
+                                    find_behaviour_in_earlier_look(span->before, one, &block));
     }
 }
 
 /* --- runners, and the whole span -------------------------------------------------------------- */
 
-static void set_runners(domi_span *span)
+static void add_counters_of_pool_runners(domi_span *span)
 {
     domi_look_counters counters;
 
@@ -199,22 +204,22 @@ static void set_runners(domi_span *span)
     }
 }
 
-/* Returns the time at which the program has begun. */
-static double start_time_of(const domi_look *look)
+/* Returns the time at which the program of a look has begun. */
+static double start_time_of_program(const domi_look *look)
 {
     return (double)look->now_ns - (double)look->uptime_ns;
 }
 
-/* Returns whether the program was restarted between the looks; in a container it gets the same pid
- * each time. */
-static bool has_restarted(const domi_look *before, const domi_look *after)
+/* Returns whether the program was restarted between two looks, by its start time, because a program
+ * in a container gets the same pid each time. */
+static bool has_program_restarted(const domi_look *before, const domi_look *after)
 {
-    double apart = start_time_of(after) - start_time_of(before);
+    double apart = start_time_of_program(after) - start_time_of_program(before);
 
     return apart > STARTS_APART || apart < -STARTS_APART;
 }
 
-/* Returns NULL, or the reason why two looks make no span. */
+/* Returns the reason why two looks make no span; NULL if they do. */
 static const char *reason_for_no_span(const domi_look *before, const domi_look *after)
 {
     double seconds = ((double)after->now_ns - (double)before->now_ns) / SECOND_NS;
@@ -231,7 +236,7 @@ static const char *reason_for_no_span(const domi_look *before, const domi_look *
         return "there are less than 100 ms between the two looks";
     if (seconds > DOMI_SPAN_MOST)
         return "there is more than a year between the two looks";
-    if (has_restarted(before, after))
+    if (has_program_restarted(before, after))
         return "the program has started anew between the two looks";
     if (strcmp(after->level, "off") == 0 || strcmp(before->level, "off") == 0)
         return "the program does not measure its time: set profile.level to counters";
@@ -254,13 +259,14 @@ const char *domi_span_init(const domi_look *before, const domi_look *after, domi
         domi_span_fini(&span);
         return "there is no memory for it";
     }
-    set_threads(&span);
-    set_runners(&span);
-    set_actors(&span);
+    set_threads_of_span(&span);
+    add_counters_of_pool_runners(&span);
+    set_counts_of_behaviours(&span);
     domi_look_counters outside;
     subtract_counters(&after->outside, &before->outside, &outside);
     add_counters(&outside, &span.all);
-    subtract_groups(&after->machine, &before->machine, &span.machine, sizeof span.machine);
+    subtract_groups_of_figures(&after->machine, &before->machine, &span.machine,
+                               sizeof span.machine);
     span.steals =
         domi_span_less(span.all.steals, domi_span_less(after->stand_ins, before->stand_ins));
     span.cpus_used = (double)span.machine.cpu_ns / SECOND_NS / span.seconds;
