@@ -422,5 +422,5 @@ int domus_http_pass(domus_stack *stack, const domus_http_request *request,
         return reply_with_status_and_text(stack, 501, "WebSocket does not pass this proxy.\n");
     *frame = (struct domi_forward_request_and_answer_frame){
         .frame = {.proxy = proxy, .upgrade = upgrade}};
-    return domi_pass_on_begin(stack, NULL, request);
+    return domi_forward_request_and_answer_begin(stack, NULL, request);
 }

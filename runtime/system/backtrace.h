@@ -13,10 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* most frames of a thread's stack that a backtrace stores   \ /  /* Most frames of the signal
- * handler and the signal trampoline, which a backtrace leaves out. */
+/* most frames of a thread's stack that a backtrace stores */
 #define DOMI_BACKTRACE_FRAMES_MAX 32u
-#define DOMI_BACKTRACE_OWN_MAX    8u
+/* most frames of the signal handler and the signal trampoline, which a backtrace leaves out */
+#define DOMI_BACKTRACE_OWN_MAX 8u
 
 typedef enum domi_backtrace_state {
     DOMI_BACKTRACE_NONE,
