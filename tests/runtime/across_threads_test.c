@@ -8,8 +8,9 @@
 #include <errno.h>
 
 #define THREADS_MAX 4u
-#define MESSAGES    (DOMT_SANITIZED ? 4000u : 40000u) /* messages of each sender to each receiver */
-#define BATCH       50u
+/* messages that each sender sends to each receiver */
+#define MESSAGES (DOMT_SANITIZED ? 4000u : 40000u)
+#define BATCH    50u
 
 static _Atomic uint64_t received, disorder, refused, finished, released;
 
@@ -20,20 +21,21 @@ struct numbered {
     uint32_t number;
 };
 
-static void release_numbered(void *payload)
+static void count_released_message(void *payload)
 {
     atomic_fetch_add(&released, 1);
 }
 
 static const domus_type numbered_type = {
-    .name = "numbered", .size = sizeof(struct numbered), .release = release_numbered};
+    .name = "numbered", .size = sizeof(struct numbered), .release = count_released_message};
 static const domus_type more_type = {.name = "more"};
 
 struct receiver {
-    uint32_t next[THREADS_MAX]; /* the number that is expected next from each sender */
+    /* number of the message that the receiver expects next from each sender */
+    uint32_t next[THREADS_MAX];
 };
 
-static int handle_numbered(domus_stack *stack, void *self_, const void *payload)
+static int check_order_of_message(domus_stack *stack, void *self_, const void *payload)
 {
     struct receiver *self = self_;
     const struct numbered *message = payload;
@@ -49,7 +51,7 @@ static int handle_numbered(domus_stack *stack, void *self_, const void *payload)
 static const domus_behaviour receiver = {
     .name = "receiver",
     .state_size = sizeof(struct receiver),
-    .on = (const domus_on[]){{&numbered_type, handle_numbered, 0}, {0}}};
+    .on = (const domus_on[]){{&numbered_type, check_order_of_message, 0}, {0}}};
 
 struct sender {
     uint32_t index;
@@ -58,9 +60,9 @@ struct sender {
     uint32_t next[THREADS_MAX];
 };
 
-/* Send a batch to each receiver; a receiver that refuses gets the same number in the next batch, a
- * millisecond later. */
-static int send_batch(domus_stack *stack, void *self_, const void *payload)
+/* Send a batch of messages to each receiver. A receiver that refuses gets the same numbers again
+ * with the next batch, a millisecond later. */
+static int send_batch_to_each_receiver(domus_stack *stack, void *self_, const void *payload)
 {
     struct sender *self = self_;
     bool full = false;
@@ -86,9 +88,10 @@ static int send_batch(domus_stack *stack, void *self_, const void *payload)
     return left ? domus_notice(stack, domus_self(stack), &more_type, NULL) : 0;
 }
 
-static const domus_behaviour sender = {.name = "sender",
-                                       .state_size = sizeof(struct sender),
-                                       .on = (const domus_on[]){{&more_type, send_batch, 0}, {0}}};
+static const domus_behaviour sender = {
+    .name = "sender",
+    .state_size = sizeof(struct sender),
+    .on = (const domus_on[]){{&more_type, send_batch_to_each_receiver, 0}, {0}}};
 
 static void everybody_sends_to_everybody(uint32_t threads, uint32_t mailbox_max)
 {
@@ -126,7 +129,7 @@ DOMT_TEST(order_of_each_sender_holds_and_nothing_is_lost_on_four_threads)
     everybody_sends_to_everybody(4, 32768);
 }
 
-DOMT_TEST(order_holds_through_refusals)
+DOMT_TEST(order_holds_though_full_mailboxes_refuse)
 {
     everybody_sends_to_everybody(3, 64);
     ck_assert_uint_gt(atomic_load(&refused), 0);
@@ -134,20 +137,20 @@ DOMT_TEST(order_holds_through_refusals)
 
 /* --- asks ------------------------------------------------------------------------------------- */
 
-#define ASKS (DOMT_SANITIZED ? 3000u : 20000u) /* asks of each asker */
+#define ASKS (DOMT_SANITIZED ? 3000u : 20000u) /* asks that each asker sends */
 
 struct question {
     uint64_t number;
-    /* the actor that a question is passed on to; nobody: it is answered at once */
+    /* the actor that answers the question in place of the receiver; nobody: the receiver answers */
     domus_address next;
 };
 
 static const domus_type question_type = {.name = "question", .size = sizeof(struct question)};
 static const domus_type answer_type = {.name = "answer", .size = sizeof(uint64_t)};
 static _Atomic uint64_t answers, wrong;
-static atomic_bool going; /* false: an actor that is asked may be gone */
+static atomic_bool going; /* true: actors may end, so an ask may fail with -ESTALE */
 
-static int pass_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_with_answer_plus_one(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0)
         return answer->error;
@@ -155,8 +158,8 @@ static int pass_on(domus_stack *stack, void *self, const domus_answer *answer)
     return domus_reply(stack, &answer_type, &value);
 }
 
-/* Answer a question: every third one asks another actor first, and every seventh one gets an
- * error. */
+/* Answer a question: every third question asks another actor first, and every seventh one is
+ * answered with an error. */
 static int answer_question(domus_stack *stack, void *self, const void *payload)
 {
     struct question question = *(const struct question *)payload;
@@ -166,7 +169,7 @@ static int answer_question(domus_stack *stack, void *self, const void *payload)
     if (question.next.house != NULL && question.number % 3 == 0) {
         domus_address next = question.next;
         question.next = (domus_address){NULL, 0};
-        return domus_ask(stack, next, &question_type, &question, pass_on);
+        return domus_ask(stack, next, &question_type, &question, reply_with_answer_plus_one);
     }
     uint64_t value = question.number * 10;
     return domus_reply(stack, &answer_type, &value);
@@ -185,7 +188,7 @@ struct asking {
     uint64_t number;
 };
 
-static int check_answer(domus_stack *stack, void *self_, const domus_answer *answer)
+static int count_answer_if_wrong(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     struct asker *self = self_;
     const struct asking *asking = domus_frame(stack);
@@ -204,8 +207,8 @@ static int check_answer(domus_stack *stack, void *self_, const domus_answer *ans
     return self->asked < ASKS ? domus_notice(stack, domus_self(stack), &more_type, NULL) : 0;
 }
 
-/* Begin an ask; 16 conversations are begun, and each begins the next one when it ends. */
-static int ask_one(domus_stack *stack, void *self_, const void *payload)
+/* Begin an ask. 16 conversations of an asker begin, and each begins the next one when it ends. */
+static int begin_next_ask(domus_stack *stack, void *self_, const void *payload)
 {
     struct asker *self = self_;
     struct asking *asking = domus_frame(stack);
@@ -216,13 +219,13 @@ static int ask_one(domus_stack *stack, void *self_, const void *payload)
     struct question question = {.number = asking->number,
                                 .next = self->to[(asking->number + 1) % self->count]};
     return domus_ask(stack, self->to[asking->number % self->count], &question_type, &question,
-                     check_answer);
+                     count_answer_if_wrong);
 }
 
 static const domus_behaviour asker = {
     .name = "asker",
     .state_size = sizeof(struct asker),
-    .on = (const domus_on[]){{&more_type, ask_one, sizeof(struct asking)}, {0}}};
+    .on = (const domus_on[]){{&more_type, begin_next_ask, sizeof(struct asking)}, {0}}};
 
 static void everybody_asks_everybody(uint32_t threads)
 {
@@ -237,7 +240,7 @@ static void everybody_asks_everybody(uint32_t threads)
             domt_notice(system, address, &more_type, NULL);
     }
     DOMT_WAIT_FOR(60, atomic_load(&answers) == (uint64_t)threads * ASKS);
-    domt_pause_ns(5 * DOMT_MS); /* time in which a second answer would come */
+    domt_pause_ns(5 * DOMT_MS); /* wait for as long as a second answer might take to come */
     ck_assert_uint_eq(atomic_load(&answers), (uint64_t)threads * ASKS);
     ck_assert_uint_eq(atomic_load(&wrong), 0);
     domus_profile sums = domt_profile_all(system);
@@ -246,12 +249,12 @@ static void everybody_asks_everybody(uint32_t threads)
     domt_end(system);
 }
 
-DOMT_TEST(replies_come_home_on_two_threads)
+DOMT_TEST(replies_reach_their_askers_on_two_threads)
 {
     everybody_asks_everybody(2);
 }
 
-DOMT_TEST(replies_come_home_on_four_threads)
+DOMT_TEST(replies_reach_their_askers_on_four_threads)
 {
     everybody_asks_everybody(4);
 }
@@ -293,7 +296,7 @@ struct player {
     domus_address partner;
 };
 
-static int pass_ball(domus_stack *stack, void *self_, const void *payload)
+static int pass_ball_to_partner(domus_stack *stack, void *self_, const void *payload)
 {
     const struct player *self = self_;
     uint64_t left = *(const uint64_t *)payload - 1;
@@ -305,16 +308,17 @@ static int pass_ball(domus_stack *stack, void *self_, const void *payload)
                         &ball_type, &left);
 }
 
-static const domus_behaviour player = {.name = "player",
-                                       .state_size = sizeof(struct player),
-                                       .on = (const domus_on[]){{&ball_type, pass_ball, 0}, {0}}};
+static const domus_behaviour player = {
+    .name = "player",
+    .state_size = sizeof(struct player),
+    .on = (const domus_on[]){{&ball_type, pass_ball_to_partner, 0}, {0}}};
 
-static uint64_t notices_handled(domus_system *system)
+static uint64_t count_handled_notices(domus_system *system)
 {
     return domt_profile(system, 0).notices + domt_profile(system, 1).notices;
 }
 
-static void play_balls(uint64_t stand_in_ns)
+static void play_balls_between_two_threads(uint64_t stand_in_ns)
 {
     domus_config config = domt_config(2);
 
@@ -327,12 +331,14 @@ static void play_balls(uint64_t stand_in_ns)
 
     domt_notice(system, two, &ball_type, &left);
     DOMT_WAIT_FOR(60, atomic_load(&hits) == left);
-    /* A run adds its messages to the counters at its end, which comes after the last hit. */
-    DOMT_WAIT_FOR(60, notices_handled(system) == left);
+    /* A thread adds the messages of a run to its counters at the end of the run, so the counters
+     * grow after the last hit of a ball. */
+    DOMT_WAIT_FOR(60, count_handled_notices(system) == left);
     domus_profile first = domt_profile(system, 0);
     domus_profile second = domt_profile(system, 1);
     ck_assert_uint_eq(first.cap_wakeups_with_work + second.cap_wakeups_with_work, 0);
-    ck_assert_uint_le(first.wakeups_sent, second.parks); /* M12 */
+    /* M12: nobody wakes a thread that does not sleep */
+    ck_assert_uint_le(first.wakeups_sent, second.parks);
     ck_assert_uint_le(second.wakeups_sent, first.parks);
     ck_assert_uint_le(first.wakeups_received, first.parks);
     ck_assert_uint_le(second.wakeups_received, second.parks);
@@ -345,12 +351,12 @@ static void play_balls(uint64_t stand_in_ns)
 
 DOMT_TEST(two_threads_park_and_wake_each_other_20000_times)
 {
-    play_balls(0);
+    play_balls_between_two_threads(0);
 }
 
 DOMT_TEST(two_threads_stand_in_for_each_other)
 {
-    play_balls(DOMT_MS);
+    play_balls_between_two_threads(DOMT_MS);
 }
 
 DOMT_SUITE(90)

@@ -1,4 +1,5 @@
-/* The askers of lines and their service; see the header. */
+/* The askers of lines and the service that answers them; tests/runtime/askers.h has the
+ * contract. */
 #include "tests/runtime/askers.h"
 
 #include "tests/runtime/clients.h"
@@ -63,26 +64,27 @@ struct series {
     uint32_t done;
 };
 
-static void write_line(const domt_asking *of, const struct series *series, char *text, size_t size)
+static void write_line_of_ask(const domt_asking *of, const struct series *series, char *text,
+                              size_t size)
 {
     int length = snprintf(text, size, "%u-%u-%u", of->id, series->number, series->done);
 
     ck_assert(length > 0 && (size_t)length < size);
 }
 
-static domus_packet new_line(const domt_asking *of, const struct series *series)
+static domus_packet new_packet_of_line(const domt_asking *of, const struct series *series)
 {
     domus_packet packet = {{NULL, 0, 0}};
     char text[64];
 
-    write_line(of, series, text, sizeof text);
+    write_line_of_ask(of, series, text, sizeof text);
     ck_assert_int_eq(domus_slice_copy(text, strlen(text), &packet.bytes), 0);
     atomic_fetch_add(&domt_asked, 1);
     return packet;
 }
 
-static void count_outcome(const domt_asking *of, const struct series *series,
-                          const domus_answer *answer)
+static void count_outcome_of_ask(const domt_asking *of, const struct series *series,
+                                 const domus_answer *answer)
 {
     char text[64];
 
@@ -90,7 +92,7 @@ static void count_outcome(const domt_asking *of, const struct series *series,
         atomic_fetch_add(&domt_failed, 1);
         return;
     }
-    write_line(of, series, text, sizeof text);
+    write_line_of_ask(of, series, text, sizeof text);
     const domus_packet *packet = answer->payload;
     bool is_right =
         answer->type == &domus_packet_type && domus_slice_equals(packet->bytes, text, strlen(text));
@@ -105,18 +107,18 @@ DOMUS_SEQUENCE(ask_series, struct series)
     DOMUS_BEGIN;
     memcpy(&frame->number, message, sizeof frame->number);
     for (frame->done = 0; frame->done < of->each; frame->done++) {
-        packet = new_line(of, frame);
+        packet = new_packet_of_line(of, frame);
         if (of->timeout_ns != 0)
             DOMUS_ASK_WITHIN(of->to, &domus_packet_type, &packet, of->timeout_ns);
         else
             DOMUS_ASK(of->to, &domus_packet_type, &packet);
-        count_outcome(of, frame, answer);
+        count_outcome_of_ask(of, frame, answer);
     }
     return 0;
     DOMUS_END;
 }
 
-static int on_asking(domus_stack *stack, void *self, const void *payload)
+static int on_asking_begin_series(domus_stack *stack, void *self, const void *payload)
 {
     const domt_asking *of = memcpy(self, payload, sizeof *of);
 
@@ -126,6 +128,6 @@ static int on_asking(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_on asker_rows[] = {
-    {&domt_asking_type, on_asking, 0}, DOMUS_ON(&series_type, ask_series), {0}};
+    {&domt_asking_type, on_asking_begin_series, 0}, DOMUS_ON(&series_type, ask_series), {0}};
 const domus_behaviour domt_asker = {
     .name = "asker", .state_size = sizeof(domt_asking), .on = asker_rows};

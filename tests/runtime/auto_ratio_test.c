@@ -13,7 +13,7 @@
 
 static const domi_auto_bounds bounds = {.least_ns = 50 * US, .most_ns = 10 * MS, .wait_ns = 4 * MS};
 
-DOMT_TEST(default_of_the_wait_is_4_ms)
+DOMT_TEST(default_max_wait_of_auto_ratio_is_4_ms)
 {
     domus_config config;
 
@@ -21,9 +21,10 @@ DOMT_TEST(default_of_the_wait_is_4_ms)
     ck_assert_uint_eq(config.scheduler.wait_max_ns, 4 * MS);
 }
 
-/* Run one phase 3 that takes `took_ns`. Returns the budget that it was given. */
-static uint64_t run_phase(domi_auto_ratio *state, uint64_t *now_ns, uint32_t ready,
-                          uint64_t took_ns, uint64_t ran, uint32_t left)
+/* Run a phase 3 that takes `took_ns`, by the rule of an automatic ioRatio. Returns the budget that
+ * the phase was given. */
+static uint64_t run_phase_of_auto_ratio(domi_auto_ratio *state, uint64_t *now_ns, uint32_t ready,
+                                        uint64_t took_ns, uint64_t ran, uint32_t left)
 {
     uint64_t budget_ns = domi_auto_ratio_begin(state, &bounds, *now_ns, ready);
 
@@ -37,13 +38,13 @@ DOMT_TEST(budget_is_the_least_while_rounds_are_short)
     domi_auto_ratio state = {0};
     uint64_t now_ns = 7 * MS;
 
-    /* more houses are always ready, and a round of them takes three phases */
+    /* more houses are always ready, and a round over all of them takes three phases */
     for (int i = 0; i < 100; i++)
-        ck_assert_uint_eq(run_phase(&state, &now_ns, 30, 50 * US, 10, 30), 50 * US);
-    ck_assert_uint_eq(run_phase(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
-    now_ns += 1000 * MS; /* the thread slept, and no house waited */
-    ck_assert_uint_eq(run_phase(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
-    ck_assert_uint_eq(run_phase(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
+        ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 30, 50 * US, 10, 30), 50 * US);
+    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
+    now_ns += 1000 * MS; /* the thread slept in between, while no house was ready */
+    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
+    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
 }
 
 DOMT_TEST(budget_doubles_while_rounds_are_long_and_halves_when_they_are_short)
@@ -54,16 +55,17 @@ DOMT_TEST(budget_doubles_while_rounds_are_long_and_halves_when_they_are_short)
     /* A round of 1,000 houses begins, of which 10 run in each phase: after 40 phases it has taken 4
      * ms. */
     for (int i = 0; i < 40; i++)
-        ck_assert_uint_eq(run_phase(&state, &now_ns, 1000, 100 * US, 10, 1000), 50 * US);
-    ck_assert_uint_eq(run_phase(&state, &now_ns, 1000, 1, 10, 1000), 50 * US);
-    for (; budget_ns < MS; budget_ns *= 2) /* the budget grows to at most a quarter of waitMax */
-        ck_assert_uint_eq(run_phase(&state, &now_ns, 1000, 100 * US, 10, 1000),
+        ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 1000, 100 * US, 10, 1000),
+                          50 * US);
+    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 1000, 1, 10, 1000), 50 * US);
+    for (; budget_ns < MS; budget_ns *= 2) /* the budget doubles, to at most a quarter of waitMax */
+        ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 1000, 100 * US, 10, 1000),
                           budget_ns * 2 < MS ? budget_ns * 2 : MS);
-    ck_assert_uint_eq(run_phase(&state, &now_ns, 1000, 100 * US, 1000, 10), MS);
+    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 1000, 100 * US, 1000, 10), MS);
     /* The long round has ended with this phase, and the next rounds are short. */
-    ck_assert_uint_eq(run_phase(&state, &now_ns, 10, 100 * US, 10, 10), MS);
-    ck_assert_uint_eq(run_phase(&state, &now_ns, 10, 100 * US, 10, 0), 500 * US);
-    ck_assert_uint_eq(run_phase(&state, &now_ns, 10, 100 * US, 10, 0), 250 * US);
+    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 10, 100 * US, 10, 10), MS);
+    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 10, 100 * US, 10, 0), 500 * US);
+    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 10, 100 * US, 10, 0), 250 * US);
 }
 
 DOMT_TEST(bounds_of_the_budget_hold_in_their_order)
@@ -73,10 +75,10 @@ DOMT_TEST(bounds_of_the_budget_hold_in_their_order)
         uint64_t least_ns, most_ns;
     } cases[] = {
         {{50 * US, 10 * MS, 4 * MS}, 50 * US, MS},
-        {{50 * US, 100 * US, 4 * MS}, 50 * US, 100 * US}, /* bounded by maxBudget */
+        {{50 * US, 100 * US, 4 * MS}, 50 * US, 100 * US}, /* the budget is limited by maxBudget */
         {{200 * US, 10 * MS, 400 * US},
          200 * US,
-         200 * US}, /* minBudgetBusy, which is more than a quarter of waitMax */
+         200 * US}, /* the budget is minBudgetBusy, though that is more than a quarter of waitMax */
         {{200 * US, 100 * US, 4 * MS}, 200 * US, 200 * US},
     };
 
@@ -100,7 +102,8 @@ DOMT_TEST(bounds_of_the_budget_hold_in_their_order)
 enum event { NOTHING, OPERATION, COMPLETION, MAIL_OF_CHANNELS, SPAWN };
 
 static domt_stepped stepped;
-static uint64_t runs, event_at; /* number of the run in which the event comes */
+/* number of runs in this phase 3, and number of the run in which the event comes */
+static uint64_t runs, event_at;
 static enum event event;
 static domus_address channels;
 
@@ -108,7 +111,7 @@ static const domus_type work_type = {.name = "work"};
 static const domus_behaviour service = {.name = "service", .kind = DOMUS_CHANNELS};
 static const domus_behaviour born = {.name = "born"};
 
-static void let_happen(domus_stack *stack)
+static void let_event_happen(domus_stack *stack)
 {
     domus_address unused;
 
@@ -122,20 +125,20 @@ static void let_happen(domus_stack *stack)
         ck_assert_int_eq(domus_spawn(stack, &born, NULL, &unused), 0);
 }
 
-static int handle_work(domus_stack *stack, void *self, const void *nothing)
+static int handle_work_for_fixed_time(domus_stack *stack, void *self, const void *nothing)
 {
     if (++runs == event_at)
-        let_happen(stack);
+        let_event_happen(stack);
     domt_stepped_advance(&stepped, RUN_NS);
     return 0;
 }
 
-static const domus_behaviour worker = {.name = "worker",
-                                       .on = (const domus_on[]){{&work_type, handle_work, 0}, {0}}};
+static const domus_behaviour worker = {
+    .name = "worker", .on = (const domus_on[]){{&work_type, handle_work_for_fixed_time, 0}, {0}}};
 
-/* Returns how long phase 3 lasts in an iteration in which io has brought work, and in which the
- * event `what` comes in run `at`. */
-static uint64_t phase_of(enum event what, uint64_t at, uint64_t max_budget_ns)
+/* Returns how long a phase 3 lasts after io has brought work, if the event `what` comes in its run
+ * number `at`. */
+static uint64_t length_of_phase_with_event(enum event what, uint64_t at, uint64_t max_budget_ns)
 {
     domus_config config = domt_config(1);
 
@@ -169,19 +172,21 @@ DOMT_TEST(state_actors_run_on_while_nothing_waits)
         enum event event;
         uint64_t at, max_budget_ns, least_ns;
     } cases[] = {
-        /* minBudgetBusy, because the operation waits from the first run on */
+        /* phase 3 lasts for minBudgetBusy, because the operation waits from the first run on */
         {OPERATION, 1, 10 * MS, 50 * US},
-        {OPERATION, 300, 10 * MS, 300 * US}, /* the operation is seen within minBudgetBusy */
+        /* phase 3 ends with the event, because the operation is seen within minBudgetBusy */
+        {OPERATION, 300, 10 * MS, 300 * US},
         {COMPLETION, 300, 10 * MS, 300 * US},
         {MAIL_OF_CHANNELS, 300, 10 * MS, 300 * US},
-        /* bounded by maxBudget */
         {SPAWN, 300, 10 * MS, 300 * US},
+        /* phase 3 is limited by maxBudget */
         {NOTHING, 0, 200 * US, 200 * US},
-        {NOTHING, 0, 10 * MS, 1000 * US}, /* bounded by the next tick of the timers */
+        {NOTHING, 0, 10 * MS, 1000 * US}, /* phase 3 is limited by the next tick of the timers */
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        uint64_t took_ns = phase_of(cases[i].event, cases[i].at, cases[i].max_budget_ns);
+        uint64_t took_ns =
+            length_of_phase_with_event(cases[i].event, cases[i].at, cases[i].max_budget_ns);
         ck_assert_msg(took_ns >= cases[i].least_ns &&
                           took_ns <= cases[i].least_ns + 50 * US + LOOK_NS,
                       "case %zu: %lu ns", i, (unsigned long)took_ns);

@@ -1,6 +1,6 @@
-/* runtime/control/behaviours.c: what the actors of each behaviour did, and how many are waiting;
- * on real threads, and step by step on threads that do not exist, while houses are lent and while
- * the level changes. */
+/* runtime/control/behaviours.c counts what the actors of each behaviour have done, and how many of
+ * them wait. The tests use real threads, and stepped threads (tests/runtime/stepped.h), on which
+ * houses are lent and the level of the profile changes at exact steps. */
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 
@@ -19,8 +19,8 @@ static const domus_type fail_type = {.name = "fail", .size = 0};
 static const domus_type change_type = {.name = "change", .size = 0};
 static _Atomic uint64_t worked;
 
-/* Handle a message in so many ns. */
-static int handle_work(domus_stack *stack, void *self, const void *payload)
+/* Handle a message for as many nanoseconds as it says. */
+static int work_for_time_in_message(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = domt_now_ns() + *(const uint64_t *)payload;
 
@@ -30,34 +30,37 @@ static int handle_work(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int fail_it(domus_stack *stack, void *self, const void *payload)
+static int fail_handler_with_eio(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&worked, 1);
     return -EIO;
 }
 
-static int become_other(domus_stack *stack, void *self, const void *payload);
+static int become_other_and_count(domus_stack *stack, void *self, const void *payload);
 
-static const domus_on rows[] = {
-    {&work_type, handle_work, 0}, {&fail_type, fail_it, 0}, {&change_type, become_other, 0}, {0}};
+static const domus_on rows[] = {{&work_type, work_for_time_in_message, 0},
+                                {&fail_type, fail_handler_with_eio, 0},
+                                {&change_type, become_other_and_count, 0},
+                                {0}};
 
 static const domus_behaviour worker = {.name = "worker", .on = rows};
 static const domus_behaviour namesake = {.name = "worker", .state_size = 4096, .on = rows};
 static const domus_behaviour other = {.name = "other", .on = rows};
 
-static int become_other(domus_stack *stack, void *self, const void *payload)
+static int become_other_and_count(domus_stack *stack, void *self, const void *payload)
 {
     int error = domus_become(stack, &other);
     atomic_fetch_add(&worked, 1);
     return error;
 }
 
-static int change_at_once(domus_stack *stack, void *self)
+static int become_other_in_mount(domus_stack *stack, void *self)
 {
     return domus_become(stack, &other);
 }
 
-static const domus_behaviour fickle = {.name = "fickle", .on = rows, .on_mount = change_at_once};
+static const domus_behaviour fickle = {
+    .name = "fickle", .on = rows, .on_mount = become_other_in_mount};
 
 static domus_system *start_system(uint32_t threads)
 {
@@ -65,9 +68,10 @@ static domus_system *start_system(uint32_t threads)
     return domt_start_threads(threads);
 }
 
-/* Returns the counts of a behaviour on a thread; zeros if none has that name. */
-static domus_behaviour_profile find_behaviour(const domus_system *system, uint32_t thread,
-                                              const char *name)
+/* Returns the counts of a behaviour on a thread of the system; all of them are 0 if no behaviour
+ * has that name. */
+static domus_behaviour_profile find_profile_of_behaviour(const domus_system *system,
+                                                         uint32_t thread, const char *name)
 {
     static domus_behaviour_profile all[DOMUS_BEHAVIOURS_MAX + 1];
     domus_behaviour_profile found = {0};
@@ -85,8 +89,8 @@ static domus_behaviour_profile find_behaviour(const domus_system *system, uint32
     return found;
 }
 
-static void send_some(domus_system *system, domus_address to, const domus_type *type,
-                      uint64_t times)
+static void send_and_wait_until_handled(domus_system *system, domus_address to,
+                                        const domus_type *type, uint64_t times)
 {
     uint64_t until = atomic_load(&worked) + times, none = 0;
 
@@ -103,15 +107,15 @@ DOMT_TEST(each_behaviour_is_counted_where_it_runs)
     domus_address large = domt_spawn(system, 1, &namesake, NULL);
     domus_address third = domt_spawn(system, 1, &other, NULL);
 
-    send_some(system, one, &work_type, 300);
-    send_some(system, two, &work_type, 20);
-    send_some(system, large, &work_type, 3);
-    send_some(system, third, &fail_type, 7);
-    DOMT_WAIT_FOR(20, find_behaviour(system, 0, "worker").messages == 300);
-    DOMT_WAIT_FOR(20, find_behaviour(system, 1, "worker").messages == 23);
-    DOMT_WAIT_FOR(20, find_behaviour(system, 1, "other").failures == 7);
-    domus_behaviour_profile first = find_behaviour(system, 0, "worker");
-    domus_behaviour_profile second = find_behaviour(system, 1, "worker");
+    send_and_wait_until_handled(system, one, &work_type, 300);
+    send_and_wait_until_handled(system, two, &work_type, 20);
+    send_and_wait_until_handled(system, large, &work_type, 3);
+    send_and_wait_until_handled(system, third, &fail_type, 7);
+    DOMT_WAIT_FOR(20, find_profile_of_behaviour(system, 0, "worker").messages == 300);
+    DOMT_WAIT_FOR(20, find_profile_of_behaviour(system, 1, "worker").messages == 23);
+    DOMT_WAIT_FOR(20, find_profile_of_behaviour(system, 1, "other").failures == 7);
+    domus_behaviour_profile first = find_profile_of_behaviour(system, 0, "worker");
+    domus_behaviour_profile second = find_profile_of_behaviour(system, 1, "worker");
     ck_assert_uint_ge(first.runs, 1);
     ck_assert_uint_le(first.runs, 300);
     ck_assert_uint_eq(first.alive, 1);
@@ -120,35 +124,35 @@ DOMT_TEST(each_behaviour_is_counted_where_it_runs)
     ck_assert(!first.is_channels);
     ck_assert_uint_eq(second.alive, 2);
     ck_assert_uint_eq(second.bytes, 192 + 192 + 4096);
-    ck_assert_uint_eq(find_behaviour(system, 1, "other").messages, 7);
-    ck_assert_uint_eq(find_behaviour(system, 0, "other").runs, 0);
+    ck_assert_uint_eq(find_profile_of_behaviour(system, 1, "other").messages, 7);
+    ck_assert_uint_eq(find_profile_of_behaviour(system, 0, "other").runs, 0);
     ck_assert_int_eq(domus_outside_stop(system, two), 0);
-    DOMT_WAIT_FOR(20, find_behaviour(system, 1, "worker").alive == 1);
-    ck_assert_uint_eq(find_behaviour(system, 1, "worker").bytes, 192 + 4096);
+    DOMT_WAIT_FOR(20, find_profile_of_behaviour(system, 1, "worker").alive == 1);
+    ck_assert_uint_eq(find_profile_of_behaviour(system, 1, "worker").bytes, 192 + 4096);
     domt_end(system);
 }
 
-/* An actor counts for the behaviour that it has become, also if it becomes another one in its
+/* An actor that has become another behaviour counts for that behaviour, also if it did so in its
  * on_mount. */
-DOMT_TEST(actor_that_becomes_another_is_counted_as_that)
+DOMT_TEST(become_counts_actor_under_new_behaviour)
 {
     domus_system *system = start_system(1);
     domus_address one = domt_spawn(system, 0, &worker, NULL);
 
     domt_spawn(system, 0, &fickle, NULL);
-    send_some(system, one, &change_type, 1);
-    DOMT_WAIT_FOR(20, find_behaviour(system, 0, "other").alive == 2);
-    ck_assert_uint_eq(find_behaviour(system, 0, "worker").alive, 0);
-    ck_assert_uint_eq(find_behaviour(system, 0, "fickle").alive, 0);
-    send_some(system, one, &work_type, 5);
-    DOMT_WAIT_FOR(20, find_behaviour(system, 0, "other").messages >= 5);
+    send_and_wait_until_handled(system, one, &change_type, 1);
+    DOMT_WAIT_FOR(20, find_profile_of_behaviour(system, 0, "other").alive == 2);
+    ck_assert_uint_eq(find_profile_of_behaviour(system, 0, "worker").alive, 0);
+    ck_assert_uint_eq(find_profile_of_behaviour(system, 0, "fickle").alive, 0);
+    send_and_wait_until_handled(system, one, &work_type, 5);
+    DOMT_WAIT_FOR(20, find_profile_of_behaviour(system, 0, "other").messages >= 5);
     ck_assert_int_eq(domus_outside_stop(system, one), 0);
-    DOMT_WAIT_FOR(20, find_behaviour(system, 0, "other").alive == 1);
-    ck_assert_uint_eq(find_behaviour(system, 0, "worker").alive, 0);
+    DOMT_WAIT_FOR(20, find_profile_of_behaviour(system, 0, "other").alive == 1);
+    ck_assert_uint_eq(find_profile_of_behaviour(system, 0, "worker").alive, 0);
     domt_end(system);
 }
 
-DOMT_TEST(behaviours_beyond_the_bound_share_an_entry)
+DOMT_TEST(behaviours_above_the_maximum_share_an_entry)
 {
     enum { MANY = DOMUS_BEHAVIOURS_MAX + 10 };
     static domus_behaviour many[MANY];
@@ -161,18 +165,18 @@ DOMT_TEST(behaviours_beyond_the_bound_share_an_entry)
         snprintf(names[i], sizeof names[i], "b%d", i);
         many[i] = (domus_behaviour){.name = names[i], .on = rows};
         domus_address address = domt_spawn(system, 0, &many[i], NULL);
-        send_some(system, address, &work_type, 1);
+        send_and_wait_until_handled(system, address, &work_type, 1);
     }
-    DOMT_WAIT_FOR(20, find_behaviour(system, 0, "(others)").alive != 0 &&
-                          find_behaviour(system, 0, "(others)").messages != 0);
+    DOMT_WAIT_FOR(20, find_profile_of_behaviour(system, 0, "(others)").alive != 0 &&
+                          find_profile_of_behaviour(system, 0, "(others)").messages != 0);
     ck_assert_int_eq(domus_system_behaviours(system, 0, all, DOMUS_BEHAVIOURS_MAX + 1, &count), 0);
     ck_assert_uint_le(count, DOMUS_BEHAVIOURS_MAX + 1);
     uint64_t alive = 0;
     for (uint32_t i = 0; i < count; i++)
         alive += all[i].name[0] == 'b' ? all[i].alive : 0;
-    ck_assert_uint_ge(alive + find_behaviour(system, 0, "(others)").alive, MANY);
-    ck_assert_uint_ge(find_behaviour(system, 0, "(others)").alive, 10);
-    /* the table is not written beyond the number of rows that was asked for */
+    ck_assert_uint_ge(alive + find_profile_of_behaviour(system, 0, "(others)").alive, MANY);
+    ck_assert_uint_ge(find_profile_of_behaviour(system, 0, "(others)").alive, 10);
+    /* the call must not write more rows of the table than were asked for */
     memset(&all[2], 0x5a, sizeof all[2]);
     ck_assert_int_eq(domus_system_behaviours(system, 0, all, 2, &count), 0);
     ck_assert_uint_eq(count, 2);
@@ -181,7 +185,7 @@ DOMT_TEST(behaviours_beyond_the_bound_share_an_entry)
     domt_end(system);
 }
 
-/* The time is measured by the runs, however seldom the counts are read. */
+/* The time of a behaviour is measured in each run, however seldom the counts are read. */
 DOMT_TEST(time_is_counted_for_the_behaviour_that_runs)
 {
     domus_system *system = start_system(1);
@@ -189,24 +193,25 @@ DOMT_TEST(time_is_counted_for_the_behaviour_that_runs)
     domus_address idle = domt_spawn(system, 0, &other, NULL);
     const uint64_t long_ns = 3 * DOMT_MS;
 
-    send_some(system, idle, &work_type, 10);
+    send_and_wait_until_handled(system, idle, &work_type, 10);
     uint64_t begin_ns = domt_now_ns();
     for (int i = 0; i < 80; i++)
         domt_notice(system, busy, &work_type, &long_ns);
     DOMT_WAIT_FOR(60, atomic_load(&worked) == 90);
     uint64_t passed_ns = domt_now_ns() - begin_ns;
-    uint64_t busy_ns = find_behaviour(system, 0, "worker").run_ns;
+    uint64_t busy_ns = find_profile_of_behaviour(system, 0, "worker").run_ns;
     ck_assert_msg(busy_ns >= 120 * DOMT_MS && busy_ns <= passed_ns + 40 * DOMT_MS,
                   "%llu ms of %llu", (unsigned long long)(busy_ns / DOMT_MS),
                   (unsigned long long)(passed_ns / DOMT_MS));
-    ck_assert_uint_le(find_behaviour(system, 0, "other").run_ns, busy_ns / 4);
+    ck_assert_uint_le(find_profile_of_behaviour(system, 0, "other").run_ns, busy_ns / 4);
     domt_end(system);
 }
 
 #define CROWD 100
 
-/* Send each of 100 actors a message that takes 0.1 ms. */
-static void crowd_once(domus_system *system, domus_address *crowd)
+/* Send each of the 100 actors of the crowd a message that takes 0.1 ms, and wait until all are
+ * handled. */
+static void send_to_whole_crowd_and_wait(domus_system *system, domus_address *crowd)
 {
     uint64_t until = atomic_load(&worked) + CROWD;
     const uint64_t time_ns = DOMT_MS / 10;
@@ -224,11 +229,12 @@ DOMT_TEST(waits_are_sampled_and_the_waiting_are_counted)
     for (int i = 0; i < CROWD; i++)
         crowd[i] = domt_spawn(system, 0, &worker, NULL);
     uint64_t begin_ns = domt_now_ns();
-    DOMT_WAIT_FOR(20, (crowd_once(system, crowd), find_behaviour(system, 0, "worker").waits >= 10));
+    DOMT_WAIT_FOR(20, (send_to_whole_crowd_and_wait(system, crowd),
+                       find_profile_of_behaviour(system, 0, "worker").waits >= 10));
     uint64_t passed_ns = domt_now_ns() - begin_ns;
-    domus_behaviour_profile found = find_behaviour(system, 0, "worker");
-    /* A message waits for half of the crowd on average, which is 5 ms, but most are put one by
-     * one. */
+    domus_behaviour_profile found = find_profile_of_behaviour(system, 0, "worker");
+    /* A message waits for half of the crowd on average, which is 5 ms. The least wait that is
+     * checked is smaller, because most messages are put one by one. */
     ck_assert_uint_ge(found.wait_ns / found.waits, DOMT_MS / 4);
     ck_assert_uint_le(found.wait_ns / found.waits, passed_ns);
     uint64_t ready_ns = domt_profile(system, 0).ready_ns;
@@ -249,9 +255,9 @@ DOMT_TEST(nothing_is_measured_at_the_level_off)
     for (int i = 0; i < 20; i++)
         domt_notice(system, address, &work_type, &long_ns);
     DOMT_WAIT_FOR(20, atomic_load(&worked) == 20);
-    ck_assert_uint_eq(find_behaviour(system, 0, "worker").run_ns, 0);
-    ck_assert_uint_eq(find_behaviour(system, 0, "worker").waits, 0);
-    DOMT_WAIT_FOR(20, find_behaviour(system, 0, "worker").messages == 20);
+    ck_assert_uint_eq(find_profile_of_behaviour(system, 0, "worker").run_ns, 0);
+    ck_assert_uint_eq(find_profile_of_behaviour(system, 0, "worker").waits, 0);
+    DOMT_WAIT_FOR(20, find_profile_of_behaviour(system, 0, "worker").messages == 20);
     domt_end(system);
 }
 
@@ -260,32 +266,32 @@ DOMT_TEST(nothing_is_measured_at_the_level_off)
 #define LONG_NS (10000 * DOMT_MS)
 
 static domt_stepped world;
-static domus_address poked; /* an actor on thread 0 */
+static domus_address poked; /* the actor on thread 0 to which the test sends messages */
 static const domus_type poke = {.name = "poke"};
 
 static const domus_on poke_rows[] = {{&poke, domt_ignore_message, 0}, {0}};
 static const domus_behaviour plain = {.name = "plain", .on = poke_rows};
 static const domus_behaviour changed = {.name = "changed", .on = poke_rows};
 
-static int change_on_poke(domus_stack *stack, void *self, const void *payload)
+static int become_changed_on_poke(domus_stack *stack, void *self, const void *payload)
 {
     return domus_become(stack, &changed);
 }
 
-static const domus_behaviour changing = {.name = "changing",
-                                         .on = (const domus_on[]){{&poke, change_on_poke, 0}, {0}}};
+static const domus_behaviour changing = {
+    .name = "changing", .on = (const domus_on[]){{&poke, become_changed_on_poke, 0}, {0}}};
 
-static domi_manager *victim_manager(void)
+static domi_manager *manager_of_victim(void)
 {
     return &domt_stepped_thread(&world, 0)->manager;
 }
 
-static domi_manager *thief_manager(void)
+static domi_manager *manager_of_thief(void)
 {
     return &domt_stepped_thread(&world, 1)->manager;
 }
 
-static void open_world(const domus_behaviour *behaviour)
+static void open_world_of_two_threads(const domus_behaviour *behaviour)
 {
     domus_config config = domt_config(2);
 
@@ -297,8 +303,8 @@ static void open_world(const domus_behaviour *behaviour)
     domt_stepped_iterate(&world, 1, false);
 }
 
-/* Let thread 0 follow a new level of the profile. */
-static void follow_level(domus_profile_level level)
+/* Set a level of the profile, and let thread 0 follow it. */
+static void set_level_and_let_thread_follow(domus_profile_level level)
 {
     ck_assert_int_eq(domus_system_set_profile_level(world.system, level), 0);
     domt_stepped_advance(&world, 100 * DOMT_MS);
@@ -306,27 +312,28 @@ static void follow_level(domus_profile_level level)
     domt_stepped_iterate(&world, 0, false);
 }
 
-/* Put a message, and let thread 0 receive it. */
-static void put_message(domus_address address)
+/* Put a message for an actor, and let thread 0 receive it. */
+static void send_poke_and_take_arrivals(domus_address address)
 {
     domt_notice(world.system, address, &poke, NULL);
-    (void)domi_manager_take_arrivals(victim_manager());
+    (void)domi_manager_take_arrivals(manager_of_victim());
 }
 
-/* Lend the one ready house of thread 0 to the other thread, run it there, and give it back. */
-static void lend_house(void)
+/* Lend the only ready house of thread 0 to the other thread, run it there, and give it back. */
+static void run_ready_house_on_other_thread(void)
 {
-    ck_assert_uint_eq(
-        domi_loans_expose(victim_manager(), &victim_manager()->schedule.ready[DOMUS_STATE], 1), 1);
-    domi_loan *loan = domi_loan_take(thief_manager(), victim_manager());
+    ck_assert_uint_eq(domi_loans_expose(manager_of_victim(),
+                                        &manager_of_victim()->schedule.ready[DOMUS_STATE], 1),
+                      1);
+    domi_loan *loan = domi_loan_take(manager_of_thief(), manager_of_victim());
     ck_assert_ptr_nonnull(loan);
-    domi_manager_own(thief_manager());
-    domi_loan_run(thief_manager(), loan);
-    domi_manager_own(victim_manager());
-    ck_assert_uint_eq(domi_loans_settle(victim_manager()), 1);
+    domi_manager_own(manager_of_thief());
+    domi_loan_run(manager_of_thief(), loan);
+    domi_manager_own(manager_of_victim());
+    ck_assert_uint_eq(domi_loans_settle(manager_of_victim()), 1);
 }
 
-static const domi_house *find_waiter(void)
+static const domi_house *house_of_observed_waiter(void)
 {
     const domi_observing *observing = atomic_load(&domt_stepped_thread(&world, 0)->observing);
 
@@ -334,7 +341,7 @@ static const domi_house *find_waiter(void)
     return observing->runs.waiting.waiter.house;
 }
 
-static uint64_t sum_ns(domus_histogram_kind kind)
+static uint64_t sum_of_histogram_in_ns(domus_histogram_kind kind)
 {
     domus_histogram found;
 
@@ -342,7 +349,7 @@ static uint64_t sum_ns(domus_histogram_kind kind)
     return found.sum_ns;
 }
 
-static uint64_t count_alive(uint32_t thread, const char *name)
+static uint64_t count_living_actors_of_behaviour(uint32_t thread, const char *name)
 {
     static domus_behaviour_profile all[DOMUS_BEHAVIOURS_MAX + 1];
     uint32_t count;
@@ -356,79 +363,82 @@ static uint64_t count_alive(uint32_t thread, const char *name)
     return 0;
 }
 
-/* Sums over the threads are right only if each thread counts its own actors. */
+/* Each thread counts its own actors, so the sums over the threads are right also after an actor
+ * changed its behaviour on another thread. */
 DOMT_TEST(actor_that_becomes_another_on_a_thief_counts_on_its_home)
 {
-    open_world(&changing);
-    ck_assert_uint_eq(count_alive(0, "changing"), 1);
-    put_message(poked);
-    lend_house();
-    ck_assert_uint_eq(count_alive(0, "changing"), 0);
-    ck_assert_uint_eq(count_alive(0, "changed"), 1);
-    ck_assert_uint_eq(count_alive(1, "changed"), 0);
+    open_world_of_two_threads(&changing);
+    ck_assert_uint_eq(count_living_actors_of_behaviour(0, "changing"), 1);
+    send_poke_and_take_arrivals(poked);
+    run_ready_house_on_other_thread();
+    ck_assert_uint_eq(count_living_actors_of_behaviour(0, "changing"), 0);
+    ck_assert_uint_eq(count_living_actors_of_behaviour(0, "changed"), 1);
+    ck_assert_uint_eq(count_living_actors_of_behaviour(1, "changed"), 0);
     ck_assert_int_eq(domus_outside_stop(world.system, poked), 0);
     for (int i = 0; i < 3; i++)
         domt_stepped_iterate(&world, 0, false);
-    ck_assert_uint_eq(count_alive(0, "changed"), 0);
+    ck_assert_uint_eq(count_living_actors_of_behaviour(0, "changed"), 0);
     domt_stepped_fini(&world);
 }
 
 DOMT_TEST(message_that_a_thief_has_handled_waits_no_more)
 {
-    open_world(&plain);
-    follow_level(DOMUS_PROFILE_HISTOGRAMS);
-    put_message(poked);
-    ck_assert_ptr_eq(find_waiter(), poked.house);
-    lend_house();
+    open_world_of_two_threads(&plain);
+    set_level_and_let_thread_follow(DOMUS_PROFILE_HISTOGRAMS);
+    send_poke_and_take_arrivals(poked);
+    ck_assert_ptr_eq(house_of_observed_waiter(), poked.house);
+    run_ready_house_on_other_thread();
     domt_stepped_advance(&world, LONG_NS);
     domt_stepped_iterate(&world, 0, false);
-    put_message(poked);
+    send_poke_and_take_arrivals(poked);
     domt_stepped_iterate(&world, 0, false);
-    ck_assert_uint_lt(sum_ns(DOMUS_HISTOGRAM_WAIT), LONG_NS);
+    ck_assert_uint_lt(sum_of_histogram_in_ns(DOMUS_HISTOGRAM_WAIT), LONG_NS);
     domt_stepped_fini(&world);
 }
 
-DOMT_TEST(time_in_which_nothing_was_measured_is_no_wait)
+DOMT_TEST(unmeasured_time_is_no_wait)
 {
-    open_world(&plain);
-    follow_level(DOMUS_PROFILE_HISTOGRAMS);
-    put_message(poked);
-    ck_assert_ptr_eq(find_waiter(), poked.house);
-    follow_level(DOMUS_PROFILE_OFF);
-    atomic_store(&victim_manager()->mail.sampled_ns, domt_stepped_now_ns(&world));
+    open_world_of_two_threads(&plain);
+    set_level_and_let_thread_follow(DOMUS_PROFILE_HISTOGRAMS);
+    send_poke_and_take_arrivals(poked);
+    ck_assert_ptr_eq(house_of_observed_waiter(), poked.house);
+    set_level_and_let_thread_follow(DOMUS_PROFILE_OFF);
+    atomic_store(&manager_of_victim()->mail.sampled_ns, domt_stepped_now_ns(&world));
     domt_stepped_advance(&world, LONG_NS);
-    follow_level(DOMUS_PROFILE_HISTOGRAMS);
-    put_message(poked);
+    set_level_and_let_thread_follow(DOMUS_PROFILE_HISTOGRAMS);
+    send_poke_and_take_arrivals(poked);
     domt_stepped_iterate(&world, 0, false);
-    ck_assert_uint_lt(sum_ns(DOMUS_HISTOGRAM_WAIT), LONG_NS);
-    ck_assert_uint_lt(sum_ns(DOMUS_HISTOGRAM_DELIVERY), LONG_NS);
+    ck_assert_uint_lt(sum_of_histogram_in_ns(DOMUS_HISTOGRAM_WAIT), LONG_NS);
+    ck_assert_uint_lt(sum_of_histogram_in_ns(DOMUS_HISTOGRAM_DELIVERY), LONG_NS);
     domt_stepped_fini(&world);
 }
 
-/* The count is set as if two asks that were put before this message had been cancelled. */
+/* The test sets the count of mail as if two asks that were put before this message had been
+ * cancelled. */
 DOMT_TEST(message_that_is_gone_waits_no_more)
 {
-    open_world(&plain);
-    follow_level(DOMUS_PROFILE_HISTOGRAMS);
-    put_message(poked);
-    ck_assert_ptr_eq(find_waiter(), poked.house);
+    open_world_of_two_threads(&plain);
+    set_level_and_let_thread_follow(DOMUS_PROFILE_HISTOGRAMS);
+    send_poke_and_take_arrivals(poked);
+    ck_assert_ptr_eq(house_of_observed_waiter(), poked.house);
     atomic_load(&domt_stepped_thread(&world, 0)->observing)->runs.waiting.waiter.ahead = 3;
     domt_stepped_iterate(&world, 0, false);
-    ck_assert_ptr_null(find_waiter());
+    ck_assert_ptr_null(house_of_observed_waiter());
     domt_stepped_fini(&world);
 }
 
 DOMT_TEST(thread_that_could_not_record_stops_to_measure)
 {
-    open_world(&plain);
+    open_world_of_two_threads(&plain);
     domi_thread *thread = domt_stepped_thread(&world, 0);
-    follow_level(DOMUS_PROFILE_COUNTERS);
-    world.system->config.profile.records = 3; /* the ring has fewer records than these */
-    follow_level(DOMUS_PROFILE_SPANS);
+    set_level_and_let_thread_follow(DOMUS_PROFILE_COUNTERS);
+    /* a ring of records must have at least 64 places, so no recorder can be made for the level */
+    world.system->config.profile.records = 3;
+    set_level_and_let_thread_follow(DOMUS_PROFILE_SPANS);
     ck_assert_ptr_nonnull(atomic_load(&thread->observing));
     const domi_observer *measures = &atomic_load(&thread->observing)->runs.waiting.functions;
     ck_assert_ptr_eq(thread->manager.observer, measures);
-    follow_level(DOMUS_PROFILE_COUNTERS);
+    set_level_and_let_thread_follow(DOMUS_PROFILE_COUNTERS);
     ck_assert_ptr_ne(thread->manager.observer, measures);
     domt_stepped_fini(&world);
 }
@@ -437,9 +447,9 @@ DOMT_TEST(thread_without_a_cpu_clock_submits_nothing)
 {
     domus_profile profile;
 
-    open_world(&plain);
-    follow_level(DOMUS_PROFILE_OFF);
-    follow_level(DOMUS_PROFILE_COUNTERS);
+    open_world_of_two_threads(&plain);
+    set_level_and_let_thread_follow(DOMUS_PROFILE_OFF);
+    set_level_and_let_thread_follow(DOMUS_PROFILE_COUNTERS);
     domt_stepped_advance(&world, LONG_NS);
     domi_thread_stamp(domt_stepped_thread(&world, 0), DOMI_SPAN_ENTER);
     ck_assert_int_eq(domus_system_profile(world.system, 0, &profile), 0);
@@ -448,7 +458,8 @@ DOMT_TEST(thread_without_a_cpu_clock_submits_nothing)
     domt_stepped_fini(&world);
 }
 
-/* A spawn of a behaviour beyond the bound waits for no other spawn. */
+/* A spawn of a behaviour for which the table has no row must not wait for the lock of another
+ * spawn. */
 DOMT_TEST(full_table_of_behaviours_needs_no_lock)
 {
     static domi_behaviours table;

@@ -33,15 +33,16 @@
 #define MESSAGES      DOMT_SCALE(UINT64_C(10000000), UINT64_C(300000))
 #define MESSAGES_LONG DOMT_SCALE(UINT64_C(1000000000), UINT64_C(10000000))
 #define THREADS       3u
-#define HOUSES        12u  /* actors of all threads */
-#define UNDER_WAY     96u  /* messages of each house that are under way at the start */
-#define SHARE         256u /* messages that a thread takes from the budget at a time */
+#define HOUSES        12u  /* number of actors on all threads together */
+#define UNDER_WAY     96u  /* messages of each house that are under way at the start of a run */
+#define SHARE         256u /* messages that a thread takes from the budget at once */
 #define SLEEP_S       2
 
 typedef struct numbered {
     uint32_t from;
     uint32_t number;
-    uint64_t check; /* shows a slot that was read while it was written */
+    /* repeats the number, so a slot of a belt that is read while it is written is found */
+    uint64_t check;
 } numbered;
 
 typedef struct big_numbered {
@@ -49,7 +50,7 @@ typedef struct big_numbered {
     unsigned char ballast[100];
 } big_numbered;
 
-/* The state of a house. Only the thread that runs the house uses it. */
+/* The state of a house, which only the thread that runs the house uses. */
 typedef struct peer {
     uint32_t index;
     uint32_t sent[HOUSES];
@@ -68,7 +69,7 @@ typedef struct worker {
     uint64_t sent;
     uint64_t steals;
     uint64_t parks;
-    uint64_t lost; /* sleeps that the time-out ended although there was work */
+    uint64_t lost; /* number of sleeps that only their time-out ended although there was work */
     pthread_t thread;
 } worker;
 
@@ -77,19 +78,21 @@ static domi_manager outside;
 static domi_manager *managers[THREADS + 1];
 static domus_address houses[HOUSES];
 static peer peers[HOUSES];
-static _Atomic int64_t budget;     /* messages that no thread has taken for itself yet */
-static _Atomic uint32_t under_way; /* messages that are not handled, or whose handling goes on */
+/* number of messages that may still be sent and that no thread has taken for itself */
+static _Atomic int64_t budget;
+/* number of messages that are not handled yet, or whose handler still runs */
+static _Atomic uint32_t under_way;
 
 static const domus_type small = {.name = "small", .size = sizeof(numbered)};
 static const domus_type big = {.name = "big", .size = sizeof(big_numbered)};
 static const domus_type start = {.name = "start", .size = 0};
 
-static uint64_t check_of(const numbered *message)
+static uint64_t checksum_of_message(const numbered *message)
 {
     return (uint64_t)message->from << 40 ^ message->number ^ UINT64_C(0x5a5a5a5a5a5a5a5a);
 }
 
-static bool may_send(worker *at)
+static bool may_send_within_budget(worker *at)
 {
     if (at->left == 0 && atomic_fetch_sub_explicit(&budget, SHARE, memory_order_relaxed) > 0)
         at->left = SHARE;
@@ -99,8 +102,9 @@ static bool may_send(worker *at)
     return true;
 }
 
-/* Send one message after one that was handled, whose count it takes over. */
-static void send_one(domus_stack *stack, peer *self)
+/* Send a message after one that was handled; the count `under_way` does not change, because the new
+ * message takes over the place of the old one. */
+static void send_message_to_random_house(domus_stack *stack, peer *self)
 {
     /* the manager is the first member of the worker */
     worker *at = (worker *)(void *)stack->manager;
@@ -108,8 +112,8 @@ static void send_one(domus_stack *stack, peer *self)
     big_numbered message = {.numbered = {self->index, self->sent[to], 0}};
     const domus_type *type = domi_random_below(&self->random, 256) == 0 ? &big : &small;
 
-    message.numbered.check = check_of(&message.numbered);
-    if (may_send(at)) {
+    message.numbered.check = checksum_of_message(&message.numbered);
+    if (may_send_within_budget(at)) {
         if (domus_notice(stack, houses[to], type, &message) == 0) {
             self->sent[to]++;
             at->sent++;
@@ -117,49 +121,52 @@ static void send_one(domus_stack *stack, peer *self)
         }
         self->refused++;
     }
-    /* seq_cst: like a put, the decrement comes before the look at the park words below. */
+    /* seq_cst: like a put, the decrement comes before the look at the park words in the loop
+     * below. */
     if (atomic_fetch_sub_explicit(&under_way, 1, memory_order_seq_cst) == 1)
         for (uint32_t i = 0; i < THREADS; i++)
             domi_manager_notify(stack->manager, managers[i]);
 }
 
-static int on_numbered(domus_stack *stack, void *self_, const void *message_)
+static int check_numbered_and_send_on(domus_stack *stack, void *self_, const void *message_)
 {
     peer *self = *(peer **)self_;
     const numbered *message = message_;
 
     self->disordered += message->number != self->expected[message->from];
     self->expected[message->from] = message->number + 1;
-    self->torn += message->check != check_of(message);
+    self->torn += message->check != checksum_of_message(message);
     self->handled++;
-    send_one(stack, self);
+    send_message_to_random_house(stack, self);
     return 0;
 }
 
-static int on_start(domus_stack *stack, void *self, const void *unused)
+static int on_start_send_first_messages(domus_stack *stack, void *self, const void *unused)
 {
     for (uint32_t i = 0; i < UNDER_WAY; i++)
-        send_one(stack, *(peer **)self);
+        send_message_to_random_house(stack, *(peer **)self);
     return 0;
 }
 
 static const domus_behaviour peer_behaviour = {
     .name = "peer",
     .state_size = sizeof(peer *),
-    .on = (const domus_on[]){
-        {&small, on_numbered, 0}, {&big, on_numbered, 0}, {&start, on_start, 0}, {0}}};
+    .on = (const domus_on[]){{&small, check_numbered_and_send_on, 0},
+                             {&big, check_numbered_and_send_on, 0},
+                             {&start, on_start_send_first_messages, 0},
+                             {0}}};
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-static void wake_manager(domi_manager *manager)
+static void wake_parked_manager(domi_manager *manager)
 {
     domi_futex_wake(&manager->park);
 }
 
-static const domi_runtime_hooks hooks = {.wake = wake_manager};
+static const domi_runtime_hooks hooks = {.wake = wake_parked_manager};
 
-/* Expose a house of this thread now and then, and take it back if no thief took it. */
-static void expose_house(worker *at, domi_queue *ready)
+/* Expose a house of this thread now and then, and take it back if no thief has taken it. */
+static void expose_house_now_and_then(worker *at, domi_queue *ready)
 {
     domi_manager *manager = &at->manager;
 
@@ -171,12 +178,12 @@ static void expose_house(worker *at, domi_queue *ready)
     }
 }
 
-static bool is_over(void)
+static bool is_no_message_under_way(void)
 {
     return atomic_load_explicit(&under_way, memory_order_seq_cst) == 0;
 }
 
-static bool steal_house(worker *at)
+static bool steal_house_and_run_it(worker *at)
 {
     domi_manager *victim = managers[domi_random_below(&at->random, THREADS)];
     domi_loan *loan = victim != &at->manager ? domi_loan_take(&at->manager, victim) : NULL;
@@ -188,7 +195,7 @@ static bool steal_house(worker *at)
     return true;
 }
 
-/* Park with the steps of look_and_fall_asleep() (runtime/loop/park.c). */
+/* Park this thread by the steps of look_and_fall_asleep() (runtime/loop/park.c). */
 static void park_thread(worker *at)
 {
     domi_manager *manager = &at->manager;
@@ -197,36 +204,36 @@ static void park_thread(worker *at)
         return;
     at->parks++;
     domi_park_begin(&manager->park);
-    if (!domi_manager_has_work(manager) && !is_over()) {
+    if (!domi_manager_has_work(manager) && !is_no_message_under_way()) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += SLEEP_S;
         domi_futex_wait(&manager->park, DOMI_PARK_SLEEPING, &until);
         at->lost += domi_park_peek(&manager->park) == DOMI_PARK_SLEEPING &&
-                    (domi_manager_has_work(manager) || is_over());
+                    (domi_manager_has_work(manager) || is_no_message_under_way());
     }
     (void)domi_park_end(&manager->park);
 }
 
-static void *run_worker(void *worker_)
+static void *run_worker_until_all_is_handled(void *worker_)
 {
     worker *at = worker_;
     domi_manager *manager = &at->manager;
     domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
 
     domi_manager_own(manager);
-    while (!is_over()) {
+    while (!is_no_message_under_way()) {
         uint32_t found = domi_manager_take_arrivals(manager) + domi_manager_mount_actors(manager);
         domi_house *house;
 
         for (uint32_t i = ready->count; i > 0 && (house = domi_queue_take(ready)) != NULL; i--) {
             (void)domi_house_run(manager, house);
-            expose_house(at, ready);
+            expose_house_now_and_then(at, ready);
             found++;
         }
         if (domi_loans_count_shown(manager) != 0)
             found += domi_loans_take_back(manager, ready);
-        found += steal_house(at) ? 1 : 0;
+        found += steal_house_and_run_it(at) ? 1 : 0;
         domi_pool_flush_returns(manager);
         if (found == 0)
             park_thread(at);
@@ -234,7 +241,7 @@ static void *run_worker(void *worker_)
     return NULL;
 }
 
-static void open_all(uint32_t slots)
+static void open_managers_and_houses(uint32_t slots)
 {
     static domus_config config;
     struct timespec now;
@@ -268,8 +275,8 @@ static void open_all(uint32_t slots)
     }
 }
 
-/* Send the first messages as a foreign thread does. */
-static void send_start(domus_address to)
+/* Send the first messages of the run to a house, as a foreign thread does. */
+static void send_start_from_outside(domus_address to)
 {
     domi_envelope *envelope = domi_envelope_new(&outside, sizeof *envelope);
 
@@ -280,18 +287,20 @@ static void send_start(domus_address to)
     ck_assert_int_eq(domi_mailbox_put(&outside, to, &envelope->node, DOMI_NOTICE), 0);
 }
 
-static void run_stress(uint32_t slots, uint64_t messages)
+static void run_stress_with_belt_slots(uint32_t slots, uint64_t messages)
 {
     uint64_t handled = 0;
     uint64_t sent = 0;
 
     atomic_store(&budget, (int64_t)messages);
     atomic_store(&under_way, HOUSES * UNDER_WAY);
-    open_all(slots);
+    open_managers_and_houses(slots);
     for (uint32_t i = 0; i < HOUSES; i++)
-        send_start(houses[i]);
+        send_start_from_outside(houses[i]);
     for (uint32_t i = 0; i < THREADS; i++)
-        ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]), 0);
+        ck_assert_int_eq(
+            pthread_create(&workers[i].thread, NULL, run_worker_until_all_is_handled, &workers[i]),
+            0);
     for (uint32_t i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
     for (uint32_t i = 0; i < HOUSES; i++) {
@@ -326,19 +335,19 @@ static void run_stress(uint32_t slots, uint64_t messages)
         domi_manager_fini(managers[i]);
 }
 
-static uint64_t choose_messages(void)
+static uint64_t number_of_messages_to_send(void)
 {
     return getenv("DOMT_LONG") != NULL ? MESSAGES_LONG : MESSAGES;
 }
 
 DOMT_TEST(small_belts_keep_order_and_lose_neither_messages_nor_wake_ups)
 {
-    run_stress(64, choose_messages() / 2);
+    run_stress_with_belt_slots(64, number_of_messages_to_send() / 2);
 }
 
 DOMT_TEST(large_belts_keep_order_and_lose_neither_messages_nor_wake_ups)
 {
-    run_stress(1024, choose_messages() / 2);
+    run_stress_with_belt_slots(1024, number_of_messages_to_send() / 2);
 }
 
 DOMT_SUITE(3000)

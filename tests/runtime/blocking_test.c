@@ -24,14 +24,14 @@ static _Atomic uint32_t resumed, wrong, begun, stopped, returned;
 static _Atomic int last_error;
 static _Atomic bool hold;
 
-/* The frame of a conversation, which records where it lay when the helper thread got its
- * address. */
+/* The frame of a conversation with blocking work. It records its own address, which the helper
+ * thread got as the argument of the work. */
 typedef struct work {
     int number;
     const void *address;
 } work;
 
-static int wait_while_held(void *argument)
+static int block_while_held(void *argument)
 {
     atomic_fetch_add(&begun, 1);
     for (int i = 0; i < 20000 && atomic_load(&hold); i++)
@@ -41,7 +41,7 @@ static int wait_while_held(void *argument)
     return number;
 }
 
-static int record_end_of_work(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_end_of_blocking_work(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const work *own = domus_frame(stack);
 
@@ -55,24 +55,26 @@ static int record_end_of_work(domus_stack *stack, void *self, const domus_answer
     return 0;
 }
 
-/* The argument of the work lies in the frame, which lasts as long as the conversation. */
-static int go(domus_stack *stack, void *self, const void *payload)
+/* Begin blocking work, whose argument lies in the frame, because the frame lasts as long as the
+ * conversation. */
+static int begin_blocking_work(domus_stack *stack, void *self, const void *payload)
 {
     work *own = domus_frame(stack);
 
     *own = (work){.number = *(const int *)self, .address = own};
-    int result = domus_blocking(stack, wait_while_held, &own->number, record_end_of_work);
-    if (domi_stack_house(stack)->asks != 0) /* the actor waits for no other actor */
+    int result = domus_blocking(stack, block_while_held, &own->number, check_end_of_blocking_work);
+    /* blocking work must not count as an ask of the actor */
+    if (domi_stack_house(stack)->asks != 0)
         atomic_fetch_add(&wrong, 1);
     return result;
 }
 
-static int stop_oneself(domus_stack *stack, void *self, const void *payload)
+static int stop_own_actor(domus_stack *stack, void *self, const void *payload)
 {
     return domus_stop(stack, domus_self(stack));
 }
 
-static void on_stop(domus_stack *stack, void *self)
+static void count_stopped_actor(domus_stack *stack, void *self)
 {
     atomic_fetch_add(&stopped, 1);
 }
@@ -80,10 +82,12 @@ static void on_stop(domus_stack *stack, void *self)
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = sizeof(int),
-    .on = (const domus_on[]){{&go_type, go, sizeof(work)}, {&stop_type, stop_oneself, 0}, {0}},
-    .on_stop = on_stop};
+    .on = (const domus_on[]){{&go_type, begin_blocking_work, sizeof(work)},
+                             {&stop_type, stop_own_actor, 0},
+                             {0}},
+    .on_stop = count_stopped_actor};
 
-static void clear_counts(void)
+static void clear_counts_of_work(void)
 {
     atomic_store(&resumed, 0);
     atomic_store(&wrong, 0);
@@ -94,11 +98,11 @@ static void clear_counts(void)
     atomic_store(&hold, false);
 }
 
-DOMT_TEST(end_of_blocking_work_resumes_with_what_it_returned)
+DOMT_TEST(result_of_blocking_work_resumes_the_actor)
 {
     int number = 42;
 
-    clear_counts();
+    clear_counts_of_work();
     domus_system *system = domt_start_threads(2);
     for (uint32_t i = 0; i < 200; i++) {
         domus_address one = domt_spawn(system, i % 2, &worker, &number);
@@ -115,7 +119,7 @@ DOMT_TEST(negative_end_of_blocking_work_is_the_error)
 {
     int number = -EIO;
 
-    clear_counts();
+    clear_counts_of_work();
     domus_system *system = domt_start_threads(1);
     domt_notice(system, domt_spawn(system, 0, &worker, &number), &go_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&resumed) == 1);
@@ -130,7 +134,7 @@ DOMT_TEST(blocking_work_at_its_limit_fails_with_eagain)
 
     config.blocking.threads_max = 1;
     config.blocking.queue_max = 1;
-    clear_counts();
+    clear_counts_of_work();
     atomic_store(&hold, true);
     domus_system *system = domt_start(&config);
     domus_address one = domt_spawn(system, 0, &worker, &number);
@@ -151,7 +155,7 @@ DOMT_TEST(stop_waits_for_work_that_runs_and_withdraws_what_does_not)
     int number = 1;
 
     config.blocking.threads_max = 1;
-    clear_counts();
+    clear_counts_of_work();
     atomic_store(&hold, true);
     domus_system *system = domt_start(&config);
     domus_address one = domt_spawn(system, 0, &worker, &number);
@@ -171,8 +175,8 @@ DOMT_TEST(stop_waits_for_work_that_runs_and_withdraws_what_does_not)
     domt_end(system);
 }
 
-/* The argument of the work is in the frame, and the function still reads it when everything else
- * has ended. */
+/* The argument of the work lies in the frame, and the work still reads it after the actor and the
+ * system have ended. */
 DOMT_TEST(work_that_outlasts_the_actor_timeout_is_abandoned_and_said)
 {
     int number = 1;
@@ -180,7 +184,7 @@ DOMT_TEST(work_that_outlasts_the_actor_timeout_is_abandoned_and_said)
     domus_config config = domt_config(1);
 
     config.shutdown.actor_timeout_ns = 20 * DOMT_MS;
-    clear_counts();
+    clear_counts_of_work();
     atomic_store(&hold, true);
     domus_system *system = domt_start(&config);
     domus_address one = domt_spawn(system, 0, &worker, &number);
@@ -189,8 +193,9 @@ DOMT_TEST(work_that_outlasts_the_actor_timeout_is_abandoned_and_said)
     ck_assert_int_eq(domus_system_stop(system), 0);
     ck_assert_ptr_nonnull(strstr(domus_system_left(system), "worker"));
     ck_assert_ptr_nonnull(strstr(domus_system_left(system), "1 conversations"));
-    ck_assert_uint_eq(atomic_load(&stopped), 0); /* on_stop of an abandoned actor is not called */
-    /* the system frees nothing, because the work still uses the frame */
+    /* on_stop is not called for an actor that was abandoned */
+    ck_assert_uint_eq(atomic_load(&stopped), 0);
+    /* domus_system_free() frees nothing, because the abandoned work still uses the frame */
     domus_system_free(system);
     atomic_store(&hold, false);
     DOMT_WAIT_FOR(20, atomic_load(&returned) == 1);
@@ -208,7 +213,7 @@ static domus_address worker_;
 static _Atomic bool go_on;
 static _Atomic int heard = 1;
 
-static int wait_for_go(void *argument)
+static int block_until_go_on(void *argument)
 {
     atomic_fetch_add(&begun, 1);
     for (int i = 0; i < 20000 && !atomic_load(&go_on); i++)
@@ -216,19 +221,20 @@ static int wait_for_go(void *argument)
     return 0;
 }
 
-static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_of_work(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&heard, answer->error);
     return 0;
 }
 
-static int begin_work(domus_stack *stack, void *self, const void *nothing)
+static int begin_work_that_waits(domus_stack *stack, void *self, const void *nothing)
 {
-    return domus_blocking(stack, wait_for_go, NULL, record_error);
+    return domus_blocking(stack, block_until_go_on, NULL, record_error_of_work);
 }
 
-/* The answer of the work is lost with its message, so the test ends the work in another way. */
-static int end_work_of_other(domus_stack *stack, void *self, const void *nothing)
+/* End blocking work by hand: its answer got lost with its message, so the test completes its
+ * promise. */
+static int fail_promise_of_lost_work(domus_stack *stack, void *self, const void *nothing)
 {
     domi_promise *promise = worker_.house->stacks->waiting;
 
@@ -240,10 +246,12 @@ static int end_work_of_other(domus_stack *stack, void *self, const void *nothing
 static const domus_type end_it = {.name = "end it"};
 static const domus_behaviour working = {
     .name = "working",
-    .on = (const domus_on[]){{&go_type, begin_work, 0}, {&end_it, end_work_of_other, 0}, {0}}};
+    .on = (const domus_on[]){
+        {&go_type, begin_work_that_waits, 0}, {&end_it, fail_promise_of_lost_work, 0}, {0}}};
 
-/* No life ends while its work lasts, so the test sets the marks of an end by hand. */
-DOMT_TEST(end_of_work_that_nobody_takes_is_a_dead_letter)
+/* A life cannot end while its blocking work lasts, so the test sets the marks of an ended life by
+ * hand. */
+DOMT_TEST(end_of_work_for_a_gone_actor_is_a_dead_letter)
 {
     char text[4 * DOMUS_DUMP_BYTES_MIN];
 
@@ -252,7 +260,8 @@ DOMT_TEST(end_of_work_that_nobody_takes_is_a_dead_letter)
     domus_address other = domt_spawn(system_, 0, &working, NULL);
     domt_notice(system_, worker_, &go_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&begun) == 1);
-    /* Another actor of that thread makes the dump, so the run that began the work is over. */
+    /* Another actor of the same thread makes the dump, so after it the run that began the work is
+     * over. */
     ck_assert_int_eq(domus_dump_actor(system_, worker_, text, sizeof text), 0);
     uint64_t dead = domi_counter_read(&system_->outside.counters.dead_letters);
     atomic_fetch_or(&worker_.house->life, DOMI_LIFE_CLOSED);
@@ -268,9 +277,9 @@ DOMT_TEST(end_of_work_that_nobody_takes_is_a_dead_letter)
 
 static domt_stepped world;
 
-/* Another thread finds out that memory is short. The handler takes some memory, and learns of the
- * level by that. */
-DOMT_TEST(handler_that_takes_memory_hears_of_the_level)
+/* While a handler runs, another thread finds out that memory is short. The handler learns of the
+ * new level when it allocates memory. */
+DOMT_TEST(handler_that_takes_memory_is_told_its_level)
 {
     domus_config config = domt_config(1);
 
@@ -279,7 +288,8 @@ DOMT_TEST(handler_that_takes_memory_hears_of_the_level)
     domi_manager *manager = &domt_stepped_thread(&world, 0)->manager;
     domi_thread_manager = manager;
     domi_meter *before = domi_memory_set_meter(&pressure->meter);
-    atomic_store(&pressure->meter.look_at, INT64_MAX); /* the thread does not look itself */
+    /* the loop's own thread must not look at memory itself */
+    atomic_store(&pressure->meter.look_at, INT64_MAX);
     atomic_store(&pressure->meter.tight, 1);
     atomic_store(&pressure->own_level, DOMUS_MEMORY_CRITICAL);
     ck_assert_uint_eq(manager->memory.pressure_seen, DOMUS_MEMORY_NORMAL);
@@ -296,12 +306,12 @@ DOMT_TEST(handler_that_takes_memory_hears_of_the_level)
 
 /* --- stalls ----------------------------------------------------------------------------------- */
 
-/* A thread each of whose runs is of the behaviour with the run's number modulo 2; there is no pause
- * between two runs. */
+/* A thread that runs without a pause between two runs; the behaviour of each run is chosen by the
+ * run's number modulo 2. */
 static const domus_behaviour run_by_number[2] = {{.name = "even"}, {.name = "odd"}};
 static _Atomic bool over;
 
-static void *run_and_run(void *manager_)
+static void *pretend_to_run_until_over(void *manager_)
 {
     domi_manager *manager = manager_;
 
@@ -315,8 +325,8 @@ static void *run_and_run(void *manager_)
     return NULL;
 }
 
-/* With a threshold of 0, two looks at one run are a stall. The report must be about that run
- * although the thread goes on all the time. */
+/* With a threshold of 0, two looks at the same run make a stall. The report must name the behaviour
+ * of that run, although the thread goes on to other runs all the time. */
 DOMT_TEST(stall_is_reported_of_the_run_that_was_looked_at)
 {
     domus_config config = domt_config(1);
@@ -332,7 +342,7 @@ DOMT_TEST(stall_is_reported_of_the_run_that_was_looked_at)
     atomic_store(&thread->manager.counters.runs, 0);
     uint64_t first = domi_thread_beat(thread);
     domi_stalls_forget(world.system);
-    ck_assert_int_eq(pthread_create(&runner, NULL, run_and_run, &thread->manager), 0);
+    ck_assert_int_eq(pthread_create(&runner, NULL, pretend_to_run_until_over, &thread->manager), 0);
     while (found < 20000 && domt_now_ns() < until_ns) {
         uint64_t before = domi_counter_read(&thread->stall.counts.count);
         domt_stepped_advance(&world, 10);

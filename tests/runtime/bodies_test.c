@@ -12,7 +12,7 @@
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
 
-static void pass_time(domus_testkit *kit, uint64_t ns)
+static void advance_kit(domus_testkit *kit, uint64_t ns)
 {
     ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
 }
@@ -55,7 +55,7 @@ DOMT_TEST(a_body_is_read_though_its_request_is_the_last_that_may_begin)
     domt_pipes_end(kit);
 }
 
-DOMT_TEST(a_body_is_read_though_much_waits_for_its_peer)
+DOMT_TEST(a_body_is_read_though_send_queue_is_full)
 {
     domus_config config;
     domt_pipes_configure(&config);
@@ -66,18 +66,18 @@ DOMT_TEST(a_body_is_read_though_much_waits_for_its_peer)
 
     domus_peer_pause(peer);
     domt_pipes_send(kit, peer, "Q fgive 5000000\nL6 fcount 20\nabc");
-    pass_time(kit, 10 * MS);
+    advance_kit(kit, 10 * MS);
     ck_assert_uint_gt(domt_streams_now.given, 10000);
     ck_assert_uint_eq(domt_streams_now.reads, 0);
-    pass_time(kit, 20 * MS);
+    advance_kit(kit, 20 * MS);
     ck_assert_uint_eq(domt_streams_now.reads, 1);
-    pass_time(kit, 20 * MS);
-    /* these bytes come while the channel reads no other request */
+    advance_kit(kit, 20 * MS);
+    /* these bytes of the body come while the channel reads no other request */
     domt_pipes_send(kit, peer, "def");
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_uint_eq(domt_streams_now.bytes, 6);
     domus_peer_reset(peer);
-    pass_time(kit, SECOND);
+    advance_kit(kit, SECOND);
     domt_pipes_end(kit);
 }
 
@@ -98,9 +98,10 @@ DOMT_TEST(a_peer_hears_that_its_body_is_wanted)
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 100 * MS), 0);
     domt_pipes_send(kit, peer, "1:b0:");
     domt_pipes_expect(kit, peer, "2 3105\n");
-    /* Two requests: one waits for its turn, and the body of the other is read by nobody. */
+    /* Two requests with bodies: one waits for its turn, and nobody reads the body of the other
+     * one. */
     domt_pipes_send(kit, peer, "C count 50\n1:a0:");
-    pass_time(kit, 10 * MS);
+    advance_kit(kit, 10 * MS);
     domt_pipes_send(kit, peer, "X fcount\n");
     domt_pipes_expect(kit, peer, "1 97\ngo\n");
     domt_pipes_send(kit, peer, "0:X drop\n0:Q drop\n");
@@ -117,9 +118,9 @@ DOMT_TEST(a_body_that_nobody_reads_is_skipped)
     domt_streams_hold("E drop\nhello", true, "dropped\n");
 }
 
-/* Send a body of `size` bytes behind its request, which is answered at once. Returns whether the
- * next request is answered, too. */
-static bool is_skipped(uint64_t skip_max, size_t size, const char *how)
+/* Send a request that is answered at once, and a body of `size` bytes behind it. Returns whether
+ * the next request is answered, too. */
+static bool is_request_behind_body_answered(uint64_t skip_max, size_t size, const char *how)
 {
     domus_config config;
     domt_pipes_configure(&config);
@@ -147,11 +148,11 @@ static bool is_skipped(uint64_t skip_max, size_t size, const char *how)
 
 DOMT_TEST(more_than_skip_max_ends_the_channel_behind_the_answer)
 {
-    ck_assert(is_skipped(10000, 10000, "drop"));
-    ck_assert(!is_skipped(10000, 10001, "drop"));
-    ck_assert(!is_skipped(0, 1, "drop"));
-    ck_assert(is_skipped(1, 1, "fdrop"));
-    ck_assert(!is_skipped(100000, 1000000, "fdrop"));
+    ck_assert(is_request_behind_body_answered(10000, 10000, "drop"));
+    ck_assert(!is_request_behind_body_answered(10000, 10001, "drop"));
+    ck_assert(!is_request_behind_body_answered(0, 1, "drop"));
+    ck_assert(is_request_behind_body_answered(1, 1, "fdrop"));
+    ck_assert(!is_request_behind_body_answered(100000, 1000000, "fdrop"));
 }
 
 DOMT_TEST(an_unread_body_holds_the_peer_up)
@@ -166,28 +167,29 @@ DOMT_TEST(an_unread_body_holds_the_peer_up)
     domt_pipes_send(kit, peer, "L8388608 count 500\n");
     ck_assert_int_eq(domus_peer_send(peer, body, BYTES), 0);
     free(body);
-    pass_time(kit, 400 * MS);
+    advance_kit(kit, 400 * MS);
     ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
     uint64_t received = profile.received_bytes;
     ck_assert_uint_lt(received, 2 << 20);
-    pass_time(kit, 200 * MS); /* one piece of the body is read */
+    advance_kit(kit, 200 * MS); /* by then the handler has read one piece of the body */
     ck_assert_uint_eq(domt_streams_now.reads, 1);
     domus_peer_reset(peer);
-    pass_time(kit, 1000 * SECOND); /* the channel sees the cancel when it receives again */
+    /* the channel notices that the handler was cancelled when it receives again */
+    advance_kit(kit, 1000 * SECOND);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     domt_pipes_end(kit);
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
-/* Bytes that the peer sends, whether it finishes then, and the answers behind which the channel
- * ends. */
+/* A case: the bytes that a peer sends, whether it then finishes, and all the answers that come
+ * before the channel ends. */
 typedef struct last_words {
     const char *sent, *answered;
     bool finishes;
 } last_words;
 
-static void expect_end_behind(const last_words *cases, size_t count)
+static void expect_channel_ends_behind_text(const last_words *cases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
@@ -205,19 +207,21 @@ static void expect_end_behind(const last_words *cases, size_t count)
 DOMT_TEST(wrong_and_short_bodies_end_the_channel)
 {
     static const last_words cases[] = {
-        {"C count\n5:hel", "read EPIPE\n", true}, /* the peer ends too soon: the reader fails */
+        /* the peer finishes within a body, so the read of the handler fails */
+        {"C count\n5:hel", "read EPIPE\n", true},
         {"L9 count\nhello", "read EPIPE\n", true},
         {"C fcount\n5:hello", "read EPIPE\n", true},
         {"C count\n", "read EPIPE\n", true},
         {"C count\n12", "read EPIPE\n", true},
         {"C count\nTtra", "read EPIPE\n", true},
-        /* the bytes are no body */
+        /* the bytes behind the request cannot be a body */
         {"Q drop\nC count\nx:Q drop\n", "dropped\nread EPROTO\n", false},
         {"Q drop\nC fcount\n5:hello123456789:Q drop\n", "dropped\nread EPROTO\n", false},
-        {"C drop\nx:Q drop\n", "dropped\n", false}, /* wrong bytes in a body that is skipped */
+        /* the bytes cannot be a body, which is skipped because nobody reads it */
+        {"C drop\nx:Q drop\n", "dropped\n", false},
     };
 
-    expect_end_behind(cases, sizeof cases / sizeof cases[0]);
+    expect_channel_ends_behind_text(cases, sizeof cases / sizeof cases[0]);
 }
 
 DOMT_TEST(a_connection_that_is_gone_ends_its_readers)
@@ -250,10 +254,10 @@ DOMT_TEST(the_last_request_ends_the_channel_when_all_are_answered)
         {"ZC drop\n999999:", "dropped\n", false},
     };
 
-    expect_end_behind(cases, sizeof cases / sizeof cases[0]);
+    expect_channel_ends_behind_text(cases, sizeof cases / sizeof cases[0]);
 }
 
-DOMT_TEST(a_request_that_expires_leaves_its_body)
+DOMT_TEST(body_is_skipped_when_its_request_expires)
 {
     domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_hasty);
     domus_peer *peer = domt_pipes_peer(kit);

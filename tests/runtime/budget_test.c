@@ -14,15 +14,15 @@
 
 #include <stdio.h>
 
-static domi_budget budget_of(uint64_t used, int64_t held, uint64_t limit)
+static domi_budget budget_of_use_and_limit(uint64_t used, int64_t held, uint64_t limit)
 {
     const domi_usage usage = {.used = used, .limit = limit};
 
     return domi_budget_of(&usage, held, domi_marks_of(limit, 80, 90));
 }
 
-static void expect_budget(domi_budget now, uint64_t own, uint64_t foreign, uint64_t high,
-                          uint64_t last)
+static void expect_budget_and_marks(domi_budget now, uint64_t own, uint64_t foreign, uint64_t high,
+                                    uint64_t last)
 {
     ck_assert_uint_eq(now.own, own);
     ck_assert_uint_eq(now.foreign, foreign);
@@ -35,7 +35,8 @@ DOMT_TEST(marks_are_shares_of_the_limit)
     domi_marks marks = domi_marks_of(1000, 80, 90);
     ck_assert_uint_eq(marks.high, 800);
     ck_assert_uint_eq(marks.critical, 900);
-    marks = domi_marks_of(199, 1, 100); /* marks are rounded down, but not to whole hundreds */
+    /* the marks are rounded down to whole bytes, but not to whole hundreds */
+    marks = domi_marks_of(199, 1, 100);
     ck_assert_uint_eq(marks.high, 1);
     ck_assert_uint_eq(marks.critical, 199);
     marks = domi_marks_of(UINT64_C(1) << 60, 50, 100);
@@ -45,46 +46,48 @@ DOMT_TEST(marks_are_shares_of_the_limit)
 
 DOMT_TEST(a_budget_is_what_foreign_memory_leaves_below_the_marks)
 {
-    expect_budget(budget_of(0, 0, 1000), 0, 0, 800, 900);
-    expect_budget(budget_of(300, 300, 1000), 300, 0, 800, 900);
-    expect_budget(budget_of(300, 100, 1000), 100, 200, 600, 700);
-    expect_budget(budget_of(700, 25, 1000), 25, 675, 125, 225);
-    /* the least budget, from these figures on */
-    expect_budget(budget_of(700, 24, 1000), 24, 676, 125, 224);
-    expect_budget(budget_of(800, 25, 1000), 25, 775, 125, 125);
-    expect_budget(budget_of(799, 25, 1000), 25, 774, 125, 126);
+    expect_budget_and_marks(budget_of_use_and_limit(0, 0, 1000), 0, 0, 800, 900);
+    expect_budget_and_marks(budget_of_use_and_limit(300, 300, 1000), 300, 0, 800, 900);
+    expect_budget_and_marks(budget_of_use_and_limit(300, 100, 1000), 100, 200, 600, 700);
+    expect_budget_and_marks(budget_of_use_and_limit(700, 25, 1000), 25, 675, 125, 225);
+    /* from these figures on the budget is the least one */
+    expect_budget_and_marks(budget_of_use_and_limit(700, 24, 1000), 24, 676, 125, 224);
+    expect_budget_and_marks(budget_of_use_and_limit(800, 25, 1000), 25, 775, 125, 125);
+    expect_budget_and_marks(budget_of_use_and_limit(799, 25, 1000), 25, 774, 125, 126);
 }
 
 DOMT_TEST(foreign_memory_above_the_limit_leaves_an_eighth)
 {
-    expect_budget(budget_of(1000, 0, 1000), 0, 1000, 125, 125);
-    expect_budget(budget_of(5000, 10, 1000), 10, 4990, 125, 125);
-    expect_budget(budget_of(UINT64_MAX, 10, 1000), 10, UINT64_MAX - 10, 125, 125);
+    expect_budget_and_marks(budget_of_use_and_limit(1000, 0, 1000), 0, 1000, 125, 125);
+    expect_budget_and_marks(budget_of_use_and_limit(5000, 10, 1000), 10, 4990, 125, 125);
+    expect_budget_and_marks(budget_of_use_and_limit(UINT64_MAX, 10, 1000), 10, UINT64_MAX - 10, 125,
+                            125);
 }
 
 DOMT_TEST(a_budget_grows_as_foreign_memory_falls)
 {
-    expect_budget(budget_of(950, 100, 1000), 100, 850, 125, 125);
-    expect_budget(budget_of(600, 100, 1000), 100, 500, 300, 400);
-    expect_budget(budget_of(100, 100, 1000), 100, 0, 800, 900);
+    expect_budget_and_marks(budget_of_use_and_limit(950, 100, 1000), 100, 850, 125, 125);
+    expect_budget_and_marks(budget_of_use_and_limit(600, 100, 1000), 100, 500, 300, 400);
+    expect_budget_and_marks(budget_of_use_and_limit(100, 100, 1000), 100, 0, 800, 900);
 }
 
-/* The counted memory may be more than the used memory, because of pages that were never written. It
- * may even be below zero, because one thread may give back memory that another one took. */
+/* The counted own memory may exceed the used memory, because pages that were never written are not
+ * used. It may even be below zero, because one thread may free memory that another one has
+ * allocated. */
 DOMT_TEST(own_memory_is_between_nothing_and_all_that_is_used)
 {
-    expect_budget(budget_of(300, 301, 1000), 300, 0, 800, 900);
-    expect_budget(budget_of(300, INT64_MAX, 1000), 300, 0, 800, 900);
-    expect_budget(budget_of(300, -1, 1000), 0, 300, 500, 600);
-    expect_budget(budget_of(300, INT64_MIN, 1000), 0, 300, 500, 600);
+    expect_budget_and_marks(budget_of_use_and_limit(300, 301, 1000), 300, 0, 800, 900);
+    expect_budget_and_marks(budget_of_use_and_limit(300, INT64_MAX, 1000), 300, 0, 800, 900);
+    expect_budget_and_marks(budget_of_use_and_limit(300, -1, 1000), 0, 300, 500, 600);
+    expect_budget_and_marks(budget_of_use_and_limit(300, INT64_MIN, 1000), 0, 300, 500, 600);
 }
 
 DOMT_TEST(a_tiny_limit_has_budgets)
 {
-    expect_budget(budget_of(8, 0, 8), 0, 8, 1, 1);
-    expect_budget(budget_of(0, 0, 8), 0, 0, 6, 7);
-    expect_budget(budget_of(7, 0, 7), 0, 7, 0, 0);
-    expect_budget(budget_of(0, 0, 0), 0, 0, 0, 0);
+    expect_budget_and_marks(budget_of_use_and_limit(8, 0, 8), 0, 8, 1, 1);
+    expect_budget_and_marks(budget_of_use_and_limit(0, 0, 8), 0, 0, 6, 7);
+    expect_budget_and_marks(budget_of_use_and_limit(7, 0, 7), 0, 7, 0, 0);
+    expect_budget_and_marks(budget_of_use_and_limit(0, 0, 0), 0, 0, 0, 0);
 }
 
 DOMT_TEST(bound_of_queued_bytes_is_a_threads_part_of_a_share_of_the_budget)
@@ -113,9 +116,9 @@ DOMT_TEST(a_level_ends_a_twentieth_below_where_it_begins)
     ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 189, marks), DOMUS_MEMORY_NORMAL);
 }
 
-/* Both budgets are equal: use above them is critical at once, and the level ends as soon as use is
- * below them. */
-DOMT_TEST(with_both_budgets_the_same_a_level_is_critical_or_normal)
+/* Both budgets are equal, so use above them is critical at once, and the level is normal as soon as
+ * use is below them. */
+DOMT_TEST(equal_marks_give_only_critical_or_normal)
 {
     const domi_marks marks = {.high = 100, .critical = 100};
 
@@ -132,19 +135,21 @@ DOMT_TEST(the_next_look_comes_before_the_next_mark_is_passed)
     static const struct {
         uint64_t way_mib, grown_kib, took_ms, after_ms;
     } cases[] = {
-        {400, 0, 100, 100},      /* use does not grow */
-        {400, 102400, 100, 100}, /* use grows by a quarter of the rest in an interval */
-        {400, 102400, 50, 50},   /* use grows by a quarter of the rest in half an interval */
-        {400, 204800, 100, 50},  /* use grows twice as fast */
-        {400, 10240, 4, 40},     /* use goes on growing as fast as before */
-        {400, 10240, 20, 100},   /* use grows slower than before */
-        {400, 409600, 100, 25},  /* use has passed the mark */
-        {400, 1024000, 5, 1},    /* two looks are at least a millisecond apart */
-        /* no growth, but a program may take a quarter of the rest at a MiB in a millisecond */
+        /* memory use does not grow, so the next look comes after the usual interval */
+        {400, 0, 100, 100},
+        {400, 102400, 100, 100}, /* memory use grows by a quarter of the rest in one interval */
+        {400, 102400, 50, 50},   /* memory use grows by a quarter of the rest in half an interval */
+        {400, 204800, 100, 50},  /* memory use grows twice as fast as in the case above */
+        {400, 10240, 4, 40},     /* memory use goes on growing as fast as before */
+        {400, 10240, 20, 100},   /* memory use grows slower than before */
+        {400, 409600, 100, 25},  /* memory use has passed the mark */
+        {400, 1024000, 5, 1},    /* two looks at memory are at least a millisecond apart */
+        /* memory use does not grow, but a program may take a quarter of the rest, at a MiB in a
+         * millisecond */
         {200, 0, 100, 50},
-        {200, 1, 100, 50},     /* use grows a little */
-        {200, 102400, 80, 40}, /* use grows more */
-        {0, 0, 100, 4},        /* use is just below a mark */
+        {200, 1, 100, 50},     /* memory use grows a little */
+        {200, 102400, 80, 40}, /* memory use grows more than a little */
+        {0, 0, 100, 4},        /* memory use is just below a mark */
         {0, 255, 100, 4},
         {0, 1024, 12, 3},
         {1u << 30, 1u << 20, 3600000, 100},
@@ -163,14 +168,14 @@ DOMT_TEST(the_next_look_comes_before_the_next_mark_is_passed)
 #define MS    UINT64_C(1000000)
 #define MIB   UINT64_C(1048576)
 #define LIMIT (100 * MIB)
-#define HIGH  (80 * MIB) /* memory.high, which is 80 % */
+#define HIGH  (80 * MIB) /* the mark memory.high, which is 80 % of the limit */
 #define FULL  (95 * MIB)
 
 static domt_stepped world;
 static domt_tree tree;
 static uint64_t used;
 
-static void set_used(uint64_t bytes)
+static void set_used_bytes_of_cgroup(uint64_t bytes)
 {
     char text[32];
 
@@ -179,7 +184,7 @@ static void set_used(uint64_t bytes)
     domt_tree_write(&tree, "sys/fs/cgroup/a/memory.current", text);
 }
 
-static void set_up_memory(void)
+static void set_up_world_with_cgroup(void)
 {
     domus_config config;
 
@@ -191,23 +196,24 @@ static void set_up_memory(void)
     domt_tree_write(&tree, "proc/self/cgroup", "0::/a\n");
     domt_tree_write(&tree, "sys/fs/cgroup/a/memory.max", "104857600\n");
     domt_tree_write(&tree, "sys/fs/cgroup/a/memory.stat", "inactive_file 0\n");
-    set_used(2 * MIB);
+    set_used_bytes_of_cgroup(2 * MIB);
     world.system->pressure.root = tree.root;
     domi_pressure_begin(world.system);
-    domt_stepped_iterate(&world, 0, false); /* the first look at memory */
+    /* in this iteration the thread looks at memory for the first time */
+    domt_stepped_iterate(&world, 0, false);
     domus_memory memory;
     domus_system_memory(world.system, &memory);
     ck_assert_uint_eq(memory.limit_bytes, LIMIT);
 }
 
-static void tear_down_memory(void)
+static void tear_down_world_with_cgroup(void)
 {
     domi_pressure_end(world.system);
     domt_stepped_fini(&world);
     domt_tree_remove(&tree);
 }
 
-static domus_memory_level read_level(void)
+static domus_memory_level memory_level_now(void)
 {
     domus_memory memory;
 
@@ -215,81 +221,83 @@ static domus_memory_level read_level(void)
     return memory.level;
 }
 
-/* Let a millisecond pass in which something came, so that the thread stays awake. */
-static void pass_ms(void)
+/* Let a millisecond pass on the virtual clock, with a completion in it, so that the thread stays
+ * awake. */
+static void pass_one_ms_awake(void)
 {
     domt_stepped_advance(&world, MS);
     world.rings[0].completions = 1;
     domt_stepped_iterate(&world, 0, false);
 }
 
-/* Use `step` bytes more in each millisecond, until `most` bytes are used or memory is short. */
-static void grow_use(uint64_t step, uint64_t most)
+/* Let the program use `step` bytes more in each millisecond, until it uses `most` bytes or memory
+ * is short. */
+static void grow_used_memory_until_short(uint64_t step, uint64_t most)
 {
-    while (used < most && read_level() == DOMUS_MEMORY_NORMAL) {
-        set_used(used + step < most ? used + step : most);
-        pass_ms();
+    while (used < most && memory_level_now() == DOMUS_MEMORY_NORMAL) {
+        set_used_bytes_of_cgroup(used + step < most ? used + step : most);
+        pass_one_ms_awake();
     }
 }
 
-static void stand_still(uint32_t ms)
+static void pass_time_at_constant_use(uint32_t ms)
 {
     for (uint32_t i = 0; i < ms; i++)
-        pass_ms();
+        pass_one_ms_awake();
 }
 
-static void expect_noticed_before(uint64_t bytes)
+static void expect_pressure_before_limit(uint64_t bytes)
 {
-    ck_assert_int_ne(read_level(), DOMUS_MEMORY_NORMAL);
+    ck_assert_int_ne(memory_level_now(), DOMUS_MEMORY_NORMAL);
     ck_assert_uint_ge(used, HIGH);
     ck_assert_msg(used < bytes, "noticed at %llu MiB", (unsigned long long)(used / MIB));
 }
 
-/* No growth came before that shows how fast use grows. */
-DOMT_TEST(growth_from_nothing_is_noticed)
+/* The growth begins suddenly, without earlier looks that show how fast memory use grows. */
+DOMT_TEST(fast_growth_of_memory_is_noticed_in_time)
 {
     static const uint64_t steps[] = {MIB / 8, MIB, 2 * MIB, 3 * MIB};
 
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        set_up_memory();
-        stand_still(1000);
-        grow_use(steps[i], 2 * LIMIT);
-        expect_noticed_before(FULL);
-        tear_down_memory();
+        set_up_world_with_cgroup();
+        pass_time_at_constant_use(1000);
+        grow_used_memory_until_short(steps[i], 2 * LIMIT);
+        expect_pressure_before_limit(FULL);
+        tear_down_world_with_cgroup();
     }
 }
 
-/* Growth stops for some milliseconds, as when the program waits for a client, and then goes on as
- * fast as before. */
-DOMT_TEST(growth_that_stood_still_is_noticed)
+/* Memory use stands still for some milliseconds, as when a program waits for a client, and then
+ * grows as fast as before. */
+DOMT_TEST(growth_after_constant_use_is_noticed_in_time)
 {
     static const uint32_t still_ms[] = {1, 5, 20, 99, 500};
 
     for (size_t i = 0; i < sizeof still_ms / sizeof still_ms[0]; i++) {
-        set_up_memory();
-        grow_use(MIB / 2, 76 * MIB);
-        stand_still(still_ms[i]);
-        grow_use(MIB, 2 * LIMIT);
-        expect_noticed_before(HIGH + 8 * MIB);
-        tear_down_memory();
+        set_up_world_with_cgroup();
+        grow_used_memory_until_short(MIB / 2, 76 * MIB);
+        pass_time_at_constant_use(still_ms[i]);
+        grow_used_memory_until_short(MIB, 2 * LIMIT);
+        expect_pressure_before_limit(HIGH + 8 * MIB);
+        tear_down_world_with_cgroup();
     }
 }
 
-/* A look takes up to 50 us, so near a mark the looks may take at most a hundredth of a thread's
- * time. */
+/* A look at memory takes up to 50 us, so near a mark the looks may take at most a hundredth of a
+ * thread's time. */
 DOMT_TEST(looks_near_a_mark_are_milliseconds_apart)
 {
     domus_memory before, after;
 
-    set_up_memory();
-    grow_use(MIB / 2, HIGH - MIB / 2);
-    stand_still(100);
+    set_up_world_with_cgroup();
+    grow_used_memory_until_short(MIB / 2, HIGH - MIB / 2);
+    pass_time_at_constant_use(100);
     domus_system_memory(world.system, &before);
-    stand_still(1000);
+    pass_time_at_constant_use(1000);
     domus_system_memory(world.system, &after);
     ck_assert_uint_ge(after.looks - before.looks, 100);
     ck_assert_uint_le(after.looks - before.looks, 251);
-    tear_down_memory();
+    tear_down_world_with_cgroup();
 }
 
 DOMT_SUITE(60)

@@ -25,13 +25,13 @@ static domus_testkit *kit;
 static domus_system *system_;
 static char error[512];
 
-static void begin_kit(const domus_config *config)
+static void begin_kit_with_system(const domus_config *config)
 {
     kit = domt_kit_new(config, 1);
     system_ = domus_testkit_system(kit);
 }
 
-static domus_config read_config(void)
+static domus_config config_in_force(void)
 {
     domus_config config;
 
@@ -39,8 +39,9 @@ static domus_config read_config(void)
     return config;
 }
 
-/* Check that a change succeeds. Returns how many keys have changed. */
-static int expect_change(const domus_config *config)
+/* Change the configuration of the system, and check that this succeeds. Returns how many keys have
+ * changed. */
+static int expect_changed(const domus_config *config)
 {
     int result = domus_system_change(system_, config, error, sizeof error);
 
@@ -48,23 +49,24 @@ static int expect_change(const domus_config *config)
     return result;
 }
 
-/* Check that a change fails, and changes nothing. */
+/* Check that a change of the configuration is refused with the error `wanted` and with `text`, and
+ * that no key changes. */
 static void expect_refusal(const domus_config *config, int wanted, const char *text)
 {
-    const domus_config before = read_config();
+    const domus_config before = config_in_force();
 
     ck_assert_int_eq(domus_system_check_change(system_, config, error, sizeof error), wanted);
     ck_assert_int_eq(domus_system_change(system_, config, error, sizeof error), wanted);
     ck_assert_str_eq(error, text);
-    const domus_config after = read_config();
+    const domus_config after = config_in_force();
     ck_assert_mem_eq(&before, &after, sizeof before);
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* Returns another value, near the present one, for a key that is a number, so that relations
+/* Returns another value for a key that is a number. It is near the present value, so that relations
  * between keys still hold. */
-static uint64_t vary_number(const domus_config_key *key, const domus_config *config)
+static uint64_t another_number_for_key(const domus_config_key *key, const domus_config *config)
 {
     uint64_t number = domi_key_number(key, config);
     const uint64_t others[] = {number + 1, number - 1, key->minimum, 2 * number};
@@ -81,29 +83,31 @@ DOMT_TEST(each_live_key_holds_on_each_thread_after_its_next_turn)
 {
     uint32_t tried = 0;
 
-    begin_kit(NULL);
+    begin_kit_with_system(NULL);
     for (size_t k = 0; k < domi_config_key_count; k++) {
         const domus_config_key *key = &domi_config_keys[k];
-        domus_config config = read_config();
+        domus_config config = config_in_force();
         if (!key->live)
             continue;
-        uint64_t number = vary_number(key, &config);
+        uint64_t number = another_number_for_key(key, &config);
         domi_key_store(key, &config, number, NULL);
         ck_assert_int_eq(domus_system_check_change(system_, &config, error, sizeof error), 1);
-        /* the check of the configuration has changed nothing */
-        ck_assert_msg(expect_change(&config) == 1, "%s", key->path);
-        config = read_config();
+        /* the check of a configuration must not change the system */
+        ck_assert_msg(expect_changed(&config) == 1, "%s", key->path);
+        config = config_in_force();
         ck_assert_msg(domi_key_number(key, &config) == number, "%s", key->path);
         domt_net_ok(kit, domus_testkit_run(kit));
         for (uint32_t i = 0; i < system_->count; i++) {
             const domi_thread *thread = &system_->threads[i];
-            ck_assert_msg(domi_key_number(key, thread->config) == number ||
-                              strcmp(key->path, "scheduler.idle.spin") == 0,
-                          "%s", key->path); /* a kit does not spin */
+            ck_assert_msg(
+                domi_key_number(key, thread->config) == number ||
+                    strcmp(key->path, "scheduler.idle.spin") == 0,
+                /* spinning changes nothing in a test kit, because its threads do not spin */
+                "%s", key->path);
             ck_assert_ptr_eq(thread->io.config, thread->config);
         }
-        ck_assert_int_eq(expect_change(&config),
-                         0); /* the same configuration again changes nothing */
+        ck_assert_int_eq(expect_changed(&config),
+                         0); /* a change to the same configuration changes no key */
         tried++;
     }
     ck_assert_uint_ge(tried, 60);
@@ -123,10 +127,10 @@ DOMT_TEST(key_that_counts_at_a_start_is_refused_by_name)
     const domus_config_key *last = NULL;
     char line[256];
 
-    begin_kit(NULL);
+    begin_kit_with_system(NULL);
     for (size_t k = 0; k < domi_config_key_count; k++) {
         const domus_config_key *key = &domi_config_keys[k];
-        domus_config config = read_config();
+        domus_config config = config_in_force();
         bool is_second = last != NULL && strcmp(last->path, key->path) == 0;
         last = key;
         if (key->live || is_second || domi_key_is_text(key) ||
@@ -134,18 +138,19 @@ DOMT_TEST(key_that_counts_at_a_start_is_refused_by_name)
             continue;
         domi_key_store(key, &config,
                        key->power_of_two ? 2 * domi_key_number(key, &config)
-                                         : vary_number(key, &config),
+                                         : another_number_for_key(key, &config),
                        NULL);
         snprintf(line, sizeof line, "these keys count at a start: %s", key->path);
         expect_refusal(&config, -EPERM, line);
     }
-    domus_config config = read_config();
+    domus_config config = config_in_force();
     config.profile.crash_file = "a";
-    config.scheduler.io_ratio = 7; /* with one key that is not live, no key changes */
+    /* because one key in the configuration is not live, no key may change */
+    config.scheduler.io_ratio = 7;
     expect_refusal(&config, -EPERM, "these keys count at a start: profile.crashFile");
-    config = read_config();
+    config = config_in_force();
     config.system.threads = 0;
-    config.system.threads_percent = 50; /* the two keys of one field */
+    config.system.threads_percent = 50; /* two keys that set the same field */
     expect_refusal(&config, -EPERM, "these keys count at a start: system.threads");
     config.names.max = config.groups.max = config.groups.members_max = config.routers.max = 9;
     config.routers.routees_max = config.grains.max = config.grains.kinds_max = 9;
@@ -163,11 +168,11 @@ DOMT_TEST(wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change)
     domus_config config;
     char brief[12];
 
-    begin_kit(NULL);
-    config = read_config();
+    begin_kit_with_system(NULL);
+    config = config_in_force();
     config.scheduler.io_ratio = 101;
     expect_refusal(&config, -EINVAL, "scheduler.ioRatio: must be auto or 1..100, is 101");
-    config = read_config();
+    config = config_in_force();
     config.channel.send_low_bytes = config.channel.send_high_bytes + 1;
     ck_assert_int_eq(domus_system_change(system_, &config, brief, sizeof brief), -EINVAL);
     ck_assert_uint_eq(strlen(brief), sizeof brief - 1);
@@ -176,7 +181,7 @@ DOMT_TEST(wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change)
 
     domus_config plain = domt_config(1);
     ck_assert_int_eq(domus_system_new(&plain, error, sizeof error, &system_), 0);
-    ck_assert_uint_eq(read_config().scheduler.idle.spin_ns, DOMUS_SPIN_AUTO);
+    ck_assert_uint_eq(config_in_force().scheduler.idle.spin_ns, DOMUS_SPIN_AUTO);
     ck_assert_uint_ne(domus_system_config(system_)->scheduler.idle.spin_ns, DOMUS_SPIN_AUTO);
     plain.scheduler.io_ratio = 7;
     expect_refusal(&plain, -ESHUTDOWN, "the system does not run");
@@ -185,17 +190,17 @@ DOMT_TEST(wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change)
 
 /* --- channels --------------------------------------------------------------------------------- */
 
-static void set_idle(uint64_t section_ns, uint64_t listener_ns)
+static void set_idle_timeout(uint64_t section_ns, uint64_t listener_ns)
 {
     static domus_listener_config listener;
-    domus_config config = read_config();
+    domus_config config = config_in_force();
 
     listener = config.listeners[0];
     ck_assert_int_eq(domus_system_channel_options(system_, 0, &listener.channel), 0);
     listener.channel.idle_timeout_ns = listener_ns;
     config.channel.idle_timeout_ns = section_ns;
     config.listeners = &listener;
-    ck_assert_int_ge(expect_change(&config), 1);
+    ck_assert_int_ge(expect_changed(&config), 1);
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
@@ -208,7 +213,7 @@ static void begin_listening(void)
     system_ = domus_testkit_system(kit);
 }
 
-static domus_peer *connect_to(const char *to)
+static domus_peer *connect_peer_to(const char *to)
 {
     domus_peer *peer = domt_kit_peer(kit, to);
 
@@ -217,7 +222,7 @@ static domus_peer *connect_to(const char *to)
     return peer;
 }
 
-static int listen_at_2(domus_stack *stack, void *self)
+static int listen_at_port_2(domus_stack *stack, void *self)
 {
     domus_endpoint at;
 
@@ -225,9 +230,9 @@ static int listen_at_2(domus_stack *stack, void *self)
     return domus_listen(stack, &at, &(domus_listen_options){.name = "own"}, NULL, NULL);
 }
 
-/* Check which of two connections is closed after 2 s of silence: that of the configured listener,
- * or that of an actor's listener. */
-static void check_ends(domus_peer *named, domus_peer *own, bool named_ends, bool own_ends)
+/* Check which of two connections are closed after 2 s of silence: that of the configured listener
+ * (`named`), and that of an actor's listener (`own`). */
+static void check_closed(domus_peer *named, domus_peer *own, bool named_ends, bool own_ends)
 {
     domt_net_ok(kit, domus_testkit_advance(kit, 2 * SECOND));
     ck_assert_int_eq(domus_peer_has_end(named), named_ends);
@@ -240,7 +245,7 @@ DOMT_TEST(open_connections_take_new_time_outs)
         .name = "served", .kind = DOMUS_CHANNELS, .on_read = {domt_echo, 0}};
     static const domus_behaviour listening = {.name = "listening",
                                               .kind = DOMUS_CHANNELS,
-                                              .on_mount = listen_at_2,
+                                              .on_mount = listen_at_port_2,
                                               .on_read = {domt_echo, 0}};
     domus_channel_options none;
 
@@ -248,19 +253,19 @@ DOMT_TEST(open_connections_take_new_time_outs)
     ck_assert_int_eq(domus_serve(system_, "named", &served, NULL, NULL), 0);
     (void)domt_spawn(system_, 1, &listening, NULL);
     domt_net_ok(kit, domus_testkit_run(kit));
-    domus_peer *named = connect_to("127.0.0.1:1"), *own = connect_to("127.0.0.1:2");
-    check_ends(named, own, false, false);
-    /* the listener's own limit, which its connection has already exceeded */
-    set_idle(600 * SECOND, SECOND);
+    domus_peer *named = connect_peer_to("127.0.0.1:1"), *own = connect_peer_to("127.0.0.1:2");
+    check_closed(named, own, false, false);
+    /* the listener has a limit of its own now, which its connection has already exceeded */
+    set_idle_timeout(600 * SECOND, SECOND);
     ck_assert(domus_peer_has_end(named));
-    check_ends(named, own, true, false);
-    named = connect_to("127.0.0.1:1");
-    set_idle(600 * SECOND, 500 * SECOND); /* a limit that was short becomes long again */
-    check_ends(named, own, false, false);
-    /* the limit of the section, which the listener follows again */
-    set_idle(SECOND, 0);
-    /* a listener of an actor keeps the limit with which it began */
-    check_ends(named, own, true, false);
+    check_closed(named, own, true, false);
+    named = connect_peer_to("127.0.0.1:1");
+    set_idle_timeout(600 * SECOND, 500 * SECOND); /* the listener's idle time becomes long again */
+    check_closed(named, own, false, false);
+    /* the listener has no limit of its own any more, so it follows that of the section `channel` */
+    set_idle_timeout(SECOND, 0);
+    /* the listener of an actor keeps the limit that it had when it began */
+    check_closed(named, own, true, false);
     ck_assert_int_eq(domus_system_channel_options(system_, 1, &none), -ENOENT);
     domus_testkit_free(kit);
 }
@@ -270,7 +275,7 @@ DOMT_TEST(listener_with_other_fixed_keys_is_refused)
     domus_listener_config listener[2];
 
     begin_listening();
-    domus_config config = read_config();
+    domus_config config = config_in_force();
     listener[0] = listener[1] = config.listeners[0];
     config.listeners = listener;
     listener[0].backlog++;
@@ -285,14 +290,14 @@ DOMT_TEST(listener_with_other_fixed_keys_is_refused)
     listener[0].name = "other";
     expect_refusal(&config, -EPERM, "these keys count at a start: listeners");
     const domus_pool_config pool = {.name = "work"};
-    config = read_config();
+    config = config_in_force();
     config.pools = &pool;
     config.pool_count = 1;
     expect_refusal(&config, -EPERM, "these keys count at a start: pools");
     domus_testkit_free(kit);
 }
 
-DOMT_TEST(one_key_changes_and_leaves_all_others)
+DOMT_TEST(change_of_one_key_leaves_all_others)
 {
     begin_listening();
     ck_assert_int_eq(domus_system_change_key(system_, "listeners.named.channel.linger", "3s", error,
@@ -300,10 +305,11 @@ DOMT_TEST(one_key_changes_and_leaves_all_others)
                      1);
     ck_assert_int_eq(
         domus_system_change_key(system_, "scheduler.ioRatio", "7", error, sizeof error), 1);
-    domus_config config = read_config();
+    domus_config config = config_in_force();
     ck_assert_uint_eq(config.scheduler.io_ratio, 7);
-    config.scheduler.io_ratio = 8; /* the listeners in the configuration stay as they are */
-    ck_assert_int_eq(expect_change(&config), 1);
+    /* a change of another key leaves the listeners in the configuration as they are */
+    config.scheduler.io_ratio = 8;
+    ck_assert_int_eq(expect_changed(&config), 1);
     domus_channel_options options;
     ck_assert_int_eq(domus_system_channel_options(system_, 0, &options), 0);
     ck_assert_uint_eq(options.linger_ns, 3 * SECOND);
@@ -331,7 +337,7 @@ DOMT_TEST(one_key_changes_and_leaves_all_others)
     domus_testkit_free(kit);
 }
 
-/* A thread that begins has followed change 0, so no change has the number 0. */
+/* A thread that begins has followed change number 0, so no later change may get the number 0. */
 DOMT_TEST(number_of_changes_begins_again_without_the_step_being_touched)
 {
     uint32_t orders = domi_orders_of(DOMI_STOP_DRAIN) | DOMI_ORDERS_CHANGES;
@@ -350,8 +356,8 @@ DOMT_TEST(number_of_changes_begins_again_without_the_step_being_touched)
 
 static const domus_type look_type = {.name = "look", .size = sizeof(uint64_t)};
 
-/* Answer with the values that the actor's thread follows. */
-static int on_look(domus_stack *stack, void *self, const void *payload)
+/* Answer with the values of some keys that the actor's thread follows. */
+static int reply_limits_of_thread(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t sum = (uint64_t)stack->manager->config->scheduler.timers_max << 32 |
                    stack->manager->limits.messages_per_run_max;
@@ -359,10 +365,10 @@ static int on_look(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &look_type, &sum);
 }
 
-static const domus_behaviour looker = {.name = "looker",
-                                       .on = (const domus_on[]){{&look_type, on_look, 0}, {0}}};
+static const domus_behaviour looker = {
+    .name = "looker", .on = (const domus_on[]){{&look_type, reply_limits_of_thread, 0}, {0}}};
 
-static uint64_t ask_actor(domus_address actor)
+static uint64_t ask_actor_for_its_limits(domus_address actor)
 {
     uint64_t none = 0, answer;
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
@@ -371,9 +377,9 @@ static uint64_t ask_actor(domus_address actor)
     return answer;
 }
 
-/* Actors of a thread of the loop, of a thread of their own and of a pool, and an actor that
- * spins. */
-DOMT_TEST(every_kind_of_thread_takes_a_change)
+/* The actors are on a thread of the loop, on a thread of their own, and in a pool of runners; one
+ * more actor spins. */
+DOMT_TEST(config_change_reaches_each_kind_of_thread)
 {
     static const domus_pool_config pool = {.name = "work", .runners = 2, .throughput = 5};
     domus_config config = domt_config(2);
@@ -388,38 +394,38 @@ DOMT_TEST(every_kind_of_thread_takes_a_change)
     const domus_spawn_options pooled = {.pool = domus_outside_pool_find(system_, "work")};
     ck_assert_int_eq(domus_outside_spawn_with(system_, &looker, NULL, &pooled, &actors[2]), 0);
     for (uint32_t turn = 0; turn < 50; turn++) {
-        config = read_config();
+        config = config_in_force();
         config.scheduler.timers_max = 1000 + turn;
         config.scheduler.messages_per_run_max = 100 + turn;
-        ck_assert_int_eq(expect_change(&config), 2);
+        ck_assert_int_eq(expect_changed(&config), 2);
         for (uint32_t i = 0; i < 3; i++)
-            DOMT_WAIT_FOR(10, ask_actor(actors[i]) ==
+            DOMT_WAIT_FOR(10, ask_actor_for_its_limits(actors[i]) ==
                                   ((1000ull + turn) << 32 | (i == 2 ? 5 : 100 + turn)));
     }
     domt_end(system_);
 }
 
-static void *change_again_and_again(void *number_)
+static void *change_500_times(void *number_)
 {
     uint32_t number = *(uint32_t *)number_;
 
     for (uint32_t i = 0; i < 500; i++) {
-        domus_config config = read_config();
+        domus_config config = config_in_force();
         config.scheduler.io_ratio = 1 + (i + number) % 100;
         config.memory.interval_ns = (1 + i % 90) * MS;
         config.stall.threshold_ns = (10 + i % 10) * SECOND;
         config.scheduler.idle.spin_ns = i % 2 == 0 ? DOMUS_SPIN_AUTO : 5000;
         config.channel.idle_timeout_ns = (1 + i % 9) * 100 * SECOND;
         config.profile.level = (domus_profile_level)(i % 3);
-        (void)expect_change(&config);
+        (void)expect_changed(&config);
         if (i % 8 == 0)
             domt_pause_ns(MS);
     }
     return NULL;
 }
 
-/* Two threads change the configuration at the same time, while actors go on. */
-DOMT_TEST(thousand_changes_lose_no_message)
+/* Two threads change the configuration at the same time, while actors send messages. */
+DOMT_TEST(thousand_config_changes_lose_no_message)
 {
     uint32_t numbers[2] = {0, 50};
     pthread_t threads[2];
@@ -429,20 +435,20 @@ DOMT_TEST(thousand_changes_lose_no_message)
     domus_address actors[2] = {domt_spawn(system_, 0, &looker, NULL),
                                domt_spawn(system_, 1, &looker, NULL)};
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, change_again_and_again, &numbers[i]), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, change_500_times, &numbers[i]), 0);
     for (; asked < 2000; asked++)
-        (void)ask_actor(actors[asked % 2]);
+        (void)ask_actor_for_its_limits(actors[asked % 2]);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
-    (void)ask_actor(actors[0]);
+    (void)ask_actor_for_its_limits(actors[0]);
     domt_end(system_);
 }
 
 static const domus_type note_type = {.name = "note"};
 static _Atomic uint64_t waited;
 
-/* Wait in a run while the limit of messages per run changes. */
-static int wait_in_a_run(domus_stack *stack, void *self, const void *payload)
+/* Stay in a run while the limit of messages per run changes. */
+static int receive_while_limits_change(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_type *const types[] = {&look_type, NULL};
     const domus_pattern pattern = {.types = types};
@@ -454,10 +460,10 @@ static int wait_in_a_run(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour waiting = {
-    .name = "waiting", .on = (const domus_on[]){{&note_type, wait_in_a_run, 0}, {0}}};
+    .name = "waiting", .on = (const domus_on[]){{&note_type, receive_while_limits_change, 0}, {0}}};
 
-/* Returns how many messages the detached actors with a name have handled. */
-static uint64_t messages_of(const char *name)
+/* Returns how many messages were handled by the detached actors whose behaviour has this name. */
+static uint64_t messages_of_detached_behaviour(const char *name)
 {
     domus_behaviour_profile profiles[64];
     uint32_t count = 0;
@@ -470,8 +476,8 @@ static uint64_t messages_of(const char *name)
     return 0;
 }
 
-/* The messages of a run are counted with the limit that held when the run began. */
-DOMT_TEST(change_within_a_run_does_not_disturb_its_count)
+/* The messages of a run are counted against the limit that held when the run began. */
+DOMT_TEST(message_limit_may_change_within_a_run)
 {
     const domus_spawn_options detached = {.detached = true};
     domus_address actor;
@@ -483,9 +489,9 @@ DOMT_TEST(change_within_a_run_does_not_disturb_its_count)
     ck_assert_int_eq(
         domus_system_change_key(system_, "scheduler.maxMessagesPerRun", "8", error, sizeof error),
         1);
-    (void)ask_actor(actor);
-    DOMT_WAIT_FOR(10, messages_of("waiting") >= 1);
-    ck_assert_uint_le(messages_of("waiting"), 2);
+    (void)ask_actor_for_its_limits(actor);
+    DOMT_WAIT_FOR(10, messages_of_detached_behaviour("waiting") >= 1);
+    ck_assert_uint_le(messages_of_detached_behaviour("waiting"), 2);
     domt_end(system_);
 }
 

@@ -1,4 +1,5 @@
-/* A service whose pipeline changes; see the header. */
+/* A service in a test kit that changes its pipeline while requests are served;
+ * tests/runtime/changes.h lists the requests. */
 #include "tests/runtime/changes.h"
 #include "tests/support/stages.h"
 #include "tests/support/suite.h"
@@ -16,34 +17,34 @@
 
 domt_changes domt_changes_now;
 
-static int open_counted(domus_wire *wire, void *state, const void *options)
+static int open_counted_stage(domus_wire *wire, void *state, const void *options)
 {
     if (domt_changes_now.open_error == 0)
         domt_changes_now.opened++;
     return domt_changes_now.open_error;
 }
 
-static int pass_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int pass_bytes_on(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     int error = domus_wire_pass(wire, bytes, size);
     return error != 0 ? error : (int)size;
 }
 
-static int append_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int append_bytes_to_wire(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     return domus_wire_append(wire, bytes, size);
 }
 
-static void close_counted(domus_wire *wire, void *state)
+static void close_counted_stage(domus_wire *wire, void *state)
 {
     domt_changes_now.closed++;
 }
 
 const domus_stage domt_counted_stage = {.name = "counted",
-                                        .open = open_counted,
-                                        .decode = pass_bytes,
-                                        .wrap = append_bytes,
-                                        .close = close_counted};
+                                        .open = open_counted_stage,
+                                        .decode = pass_bytes_on,
+                                        .wrap = append_bytes_to_wire,
+                                        .close = close_counted_stage};
 
 /* --- the service ------------------------------------------------------------------------------ */
 
@@ -68,7 +69,7 @@ typedef struct order {
     char text[64];
 } order;
 
-static order parse(const void *payload)
+static order parse_order(const void *payload)
 {
     domus_slice bytes = ((const domus_packet *)payload)->bytes;
     order made = {.how = ""};
@@ -80,12 +81,12 @@ static order parse(const void *payload)
     return made;
 }
 
-static bool is_how(const order *what, const char *how)
+static bool is_order_how(const order *what, const char *how)
 {
     return strcmp(what->how, how) == 0;
 }
 
-static int reply_text(domus_stack *stack, const char *text)
+static int reply_with_text(domus_stack *stack, const char *text)
 {
     domus_packet packet;
     int error = domus_slice_copy(text, strlen(text), &packet.bytes);
@@ -99,53 +100,53 @@ static int change_pipeline(domus_stack *stack, uint32_t flags)
                                       flags);
 }
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const order *what = domus_frame(stack);
 
     if (answer->error != 0)
         return answer->error;
-    if (is_how(what, "later") || is_how(what, "behind"))
+    if (is_order_how(what, "later") || is_order_how(what, "behind"))
         domt_changes_now.results[0] = change_pipeline(stack, 0);
-    if (is_how(what, "lclean"))
+    if (is_order_how(what, "lclean"))
         domt_changes_now.results[0] = change_pipeline(stack, DOMUS_PIPELINE_CLEAN);
-    return reply_text(stack, what->text);
+    return reply_with_text(stack, what->text);
 }
 
-static int on_packet(domus_stack *stack, void *self, const void *payload)
+static int on_packet_answer_by_order(domus_stack *stack, void *self, const void *payload)
 {
     order *what = domus_frame(stack);
 
-    *what = parse(payload);
-    if (is_how(what, "slow") || is_how(what, "later") || is_how(what, "lclean") ||
-        is_how(what, "behind"))
-        return domus_sleep(stack, what->wait_ms * MS, go_on);
-    if (is_how(what, "up")) {
-        int error = reply_text(stack, what->text);
+    *what = parse_order(payload);
+    if (is_order_how(what, "slow") || is_order_how(what, "later") || is_order_how(what, "lclean") ||
+        is_order_how(what, "behind"))
+        return domus_sleep(stack, what->wait_ms * MS, answer_after_sleep);
+    if (is_order_how(what, "up")) {
+        int error = reply_with_text(stack, what->text);
         domt_changes_now.results[0] = change_pipeline(stack, 0);
         return error;
     }
-    if (is_how(what, "pre") || is_how(what, "fwd"))
+    if (is_order_how(what, "pre") || is_order_how(what, "fwd"))
         domt_changes_now.results[0] = change_pipeline(stack, 0);
-    if (is_how(what, "clean"))
+    if (is_order_how(what, "clean"))
         domt_changes_now.results[0] = change_pipeline(stack, DOMUS_PIPELINE_CLEAN);
-    if (is_how(what, "wrong")) {
+    if (is_order_how(what, "wrong")) {
         domus_channel *channel = domus_channel_running(stack);
         domt_changes_now.results[0] = domus_channel_set_pipeline(stack, channel, &wrong, 0);
         domt_changes_now.results[1] = domus_channel_set_pipeline(stack, channel, NULL, 0);
         domt_changes_now.results[2] =
             domus_channel_set_pipeline(stack, channel, &domt_change_after, 2);
     }
-    if (is_how(what, "twice")) {
+    if (is_order_how(what, "twice")) {
         domt_changes_now.results[0] = change_pipeline(stack, 0);
         domt_changes_now.results[1] = change_pipeline(stack, 0);
     }
-    if (is_how(what, "fwd"))
+    if (is_order_how(what, "fwd"))
         return domus_forward(stack, domt_pipes_now.far);
-    return reply_text(stack, what->text);
+    return reply_with_text(stack, what->text);
 }
 
-static uint32_t marks_of(const void *payload)
+static uint32_t marks_of_packet(const void *payload)
 {
     domus_slice bytes = ((const domus_packet *)payload)->bytes;
 
@@ -159,7 +160,7 @@ int domt_change_on_close(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_open(domus_stack *stack, void *self, const void *payload)
+static int on_open_record_channel(domus_stack *stack, void *self, const void *payload)
 {
     domt_changes_now.last = ((const domus_channel_event *)payload)->channel;
     domt_pipes_now.opened++;
@@ -171,9 +172,10 @@ const domus_behaviour domt_change_service = {
     .name = "service",
     .kind = DOMUS_CHANNELS,
     .pipeline = &domt_change_before,
-    .on_peer = (const domus_on_peer[]){{&domus_packet_type, on_packet, sizeof(order), 0, marks_of},
+    .on_peer = (const domus_on_peer[]){{&domus_packet_type, on_packet_answer_by_order,
+                                        sizeof(order), 0, marks_of_packet},
                                        {.type = NULL}},
-    .on_open = {on_open, 0},
+    .on_open = {on_open_record_channel, 0},
     .on_close = {domt_change_on_close, 0},
 };
 
@@ -191,7 +193,7 @@ void domt_add_line(domt_bytes *to, const char *words)
     append_to_bytes(to, "\n", 1);
 }
 
-/* Add the bytes of a packet for the pipeline after the change. */
+/* Append a packet as the pipeline after the change encodes it. */
 void domt_add_coded(domt_bytes *to, const char *words)
 {
     domus_packet packet;
@@ -235,7 +237,7 @@ void domt_change_expect_reset(domus_testkit *kit, domus_peer *peer)
     ck_assert_int_eq(domus_testkit_run(kit), 0);
 }
 
-/* End the kit, and check that each stage that was opened was closed. */
+/* End the kit, and check that each stage that was opened was also closed. */
 void domt_change_end(domus_testkit *kit)
 {
     domt_pipes_end(kit);

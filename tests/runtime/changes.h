@@ -1,34 +1,40 @@
-/* A service whose pipeline changes, in a test kit.
+/* A service in a test kit that changes the pipeline of its channel while requests are served.
  *
- * A request is a packet "HOW MS TEXT", in lines before the change, and in stuffed packets with a
- * length behind it. It is answered with TEXT:
+ * A request is a packet "HOW MS TEXT". Before the change packets are lines; after the change they
+ * have a length in front and are stuffed (domt_stuff_stage). The answer is TEXT. HOW says when the
+ * answer is sent, and when the pipeline is changed:
  *
- *   up      at once, and then the pipeline is changed
- *   pre     at once, but the pipeline is changed before that; `clean` with DOMUS_PIPELINE_CLEAN
- *   fwd     by an actor to which it is forwarded, when the pipeline was changed
- *   later   MS later, when the pipeline was changed; `lclean` with DOMUS_PIPELINE_CLEAN; `behind`
- *           likewise, for one behind which more was decoded
- *   slow    MS later
- *   wrong   at once, behind three changes that are wrong
- *   twice   at once, behind two changes
+ *   up      the answer is sent at once, and then the pipeline is changed
+ *   pre     the pipeline is changed, and then the answer is sent at once
+ *   clean   the same as `pre`, with the flag DOMUS_PIPELINE_CLEAN
+ *   fwd     the pipeline is changed, and then the request is forwarded to an actor that answers
+ *   later   MS later the pipeline is changed, and then the answer is sent
+ *   lclean  the same as `later`, with the flag DOMUS_PIPELINE_CLEAN
+ *   behind  the same as `later`, for a request behind which more requests were decoded
+ *   slow    the answer is sent MS later, without a change
+ *   wrong   three changes are tried that must fail, and then the answer is sent at once
+ *   twice   the pipeline is changed two times, and then the answer is sent at once
  *
- * or at once, if HOW is none of these. A line that begins with "!" is alone. */
+ * With any other HOW the answer is sent at once, without a change. A request that begins with "!"
+ * is alone (DOMUS_ALONE). */
 #ifndef DOMT_CHANGES_H
 #define DOMT_CHANGES_H
 
 #include "tests/runtime/pipes.h"
 
 typedef struct domt_changes {
-    /* how many stages of domt_counted_stage were opened, and how many closed */
+    /* number of times that a domt_counted_stage was opened, and was closed */
     int opened, closed;
-    int open_error;      /* result of the stage's `open` */
-    int results[4];      /* results of the changes of the last request that made some */
-    domus_channel *last; /* the channel that opened last */
+    int open_error; /* result that the `open` of domt_counted_stage returns */
+    /* results of the changes of the pipeline that the last such request has made */
+    int results[4];
+    domus_channel *last; /* the channel of the service that opened last */
 } domt_changes;
 
 extern domt_changes domt_changes_now;
 
-extern const domus_stage domt_counted_stage; /* a byte stage that changes nothing */
+/* a byte stage that passes bytes on unchanged and counts how often it is opened and closed */
+extern const domus_stage domt_counted_stage;
 extern const domus_type *const domt_change_packets[];
 extern const domus_pipeline domt_change_before, domt_change_after;
 extern const domus_behaviour domt_change_service;
@@ -40,14 +46,15 @@ typedef struct domt_bytes {
     size_t size;
 } domt_bytes;
 
-/* Add the bytes of a packet: domt_add_line() for the pipeline before the change, the other function
- * for the pipeline behind it. */
+/* Append the bytes of a packet with `words`: domt_add_line() as the pipeline before the change
+ * expects them, domt_add_coded() as the pipeline after the change does. */
 void domt_add_line(domt_bytes *to, const char *words);
 void domt_add_coded(domt_bytes *to, const char *words);
 
-/* Begin a kit with the service and a peer, and end the kit; the end checks that each stage that was
- * opened is closed. */
+/* Make a kit with the service, and connect a peer to it. */
 domus_testkit *domt_change_begin(uint64_t seed, domus_peer **ret_peer);
+
+/* Stop and free the kit, and check that each domt_counted_stage that was opened is closed. */
 void domt_change_end(domus_testkit *kit);
 
 void domt_change_send(domus_peer *peer, const domt_bytes *what, size_t from, size_t to);

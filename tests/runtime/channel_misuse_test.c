@@ -1,6 +1,6 @@
-/* Users who use channels in odd ways: verbs on a closed channel, stops and restarts while a channel
- * parks, and connects with odd first functions or options. The process never ends, each
- * conversation ends, each connect has an answer, and nothing is left. */
+/* Channels that actors use in odd ways: verbs on a closed channel, stops and restarts while a
+ * channel parks, and connects with odd first functions or options. The process must never end, each
+ * conversation ends, each connect is answered, and nothing is left. */
 #include "tests/runtime/misuse.h"
 
 #include <domus/connect.h>
@@ -15,7 +15,7 @@
 
 static domus_channel *kept;
 
-static int open_and_do_all_twice(domus_stack *stack, void *self, const void *payload)
+static int on_open_call_each_function_twice(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     domus_buffer *bytes;
@@ -40,7 +40,7 @@ static int open_and_do_all_twice(domus_stack *stack, void *self, const void *pay
     return 0;
 }
 
-static int close_and_do_all(domus_stack *stack, void *self, const void *payload)
+static int on_close_call_each_function(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     domus_buffer *bytes;
@@ -64,9 +64,9 @@ static int close_and_do_all(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour does_all = {.name = "does all",
                                          .kind = DOMUS_CHANNELS,
                                          .on_mount = domt_misuse_mount,
-                                         .on_open = {open_and_do_all_twice, 0},
+                                         .on_open = {on_open_call_each_function_twice, 0},
                                          .on_read = {domt_misuse_read, 0},
-                                         .on_close = {close_and_do_all, 0}};
+                                         .on_close = {on_close_call_each_function, 0}};
 
 DOMT_TEST(verbs_on_a_closed_channel_do_nothing)
 {
@@ -87,19 +87,19 @@ DOMT_TEST(verbs_on_a_closed_channel_do_nothing)
 
 /* --- a stop while a channel parks ------------------------------------------------------------- */
 
-static int read_slept(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_end_of_sleep_after_read(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_fetch_add(
         answer->error == -ECANCELED ? &domt_misuse_seen.cancelled : &domt_misuse_seen.slept, 1);
     return 0;
 }
 
-static int read_and_sleep(domus_stack *stack, void *self, const void *payload)
+static int on_read_sleep_300_ms(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
     domus_buffer_free(event->bytes);
-    return domus_sleep(stack, 300 * DOMT_MS, read_slept);
+    return domus_sleep(stack, 300 * DOMT_MS, count_end_of_sleep_after_read);
 }
 
 static const domus_behaviour parking = {
@@ -108,7 +108,7 @@ static const domus_behaviour parking = {
     .on = domt_misuse_rows,
     .on_mount = domt_misuse_mount,
     .on_open = {domt_misuse_open, 0},
-    .on_read = {read_and_sleep, 0},
+    .on_read = {on_read_sleep_300_ms, 0},
     .on_close = {domt_misuse_close, 0},
 };
 static const domus_behaviour parking_on_channel = {
@@ -117,7 +117,7 @@ static const domus_behaviour parking_on_channel = {
     .shares_state = true,
     .conversations_go_on = true,
     .on_open = {domt_misuse_open, 0},
-    .on_read = {read_and_sleep, 0},
+    .on_read = {on_read_sleep_300_ms, 0},
     .on_close = {domt_misuse_close, 0},
 };
 static const domus_behaviour parking_on = {.name = "owner of parking on",
@@ -126,7 +126,7 @@ static const domus_behaviour parking_on = {.name = "owner of parking on",
                                            .on_mount = domt_misuse_mount,
                                            .channel = &parking_on_channel};
 
-static void stop_while_parked(const domus_behaviour *behaviour)
+static void stop_owner_while_channels_are_parked(const domus_behaviour *behaviour)
 {
     domt_misuse_begin(1);
     (void)domt_spawn(domt_misuse_system, 0, behaviour, NULL);
@@ -151,25 +151,26 @@ static void stop_while_parked(const domus_behaviour *behaviour)
 
 DOMT_TEST(stop_of_a_parked_channel_closes_it)
 {
-    stop_while_parked(&parking);
+    stop_owner_while_channels_are_parked(&parking);
 }
 
 DOMT_TEST(stop_of_a_parked_channel_whose_conversations_go_on_closes_it)
 {
-    stop_while_parked(&parking_on);
+    stop_owner_while_channels_are_parked(&parking_on);
 }
 
 static const domus_supervision restarts = {.intensity = 1000, .otherwise = DOMUS_RESTART};
 static domus_endpoint fixed;
 static domus_address restarting;
 
-/* The state that the channel shares must not be made anew while a conversation of the channel goes
- * on. */
+/* The state that a channel shares with its owner must not be made anew while a conversation of the
+ * channel goes on. */
 static _Atomic uint32_t mounts;
-static int mount_parking(domus_stack *stack, void *self)
+static int listen_and_then_wait_in_mount(domus_stack *stack, void *self)
 {
     int now = domus_listen(stack, &fixed, NULL, NULL, &fixed);
-    atomic_fetch_add(&mounts, 1); /* counted last: the test then connects to `fixed` */
+    /* counted last, because the test connects to `fixed` when it sees the count */
+    atomic_fetch_add(&mounts, 1);
     atomic_fetch_add(&domt_misuse_seen.listening, 1);
     return now;
 }
@@ -177,15 +178,15 @@ static const domus_behaviour restarting_owner = {.name = "restarting owner",
                                                  .kind = DOMUS_CHANNELS,
                                                  .state_size = 64,
                                                  .on = domt_misuse_rows,
-                                                 .on_mount = mount_parking,
+                                                 .on_mount = listen_and_then_wait_in_mount,
                                                  .channel = &parking_on_channel};
-static int mount_parent_of_parking(domus_stack *stack, void *self)
+static int spawn_restarting_owner_in_mount(domus_stack *stack, void *self)
 {
     return domus_spawn(stack, &restarting_owner, NULL, &restarting);
 }
 static const domus_behaviour parent_of_parking = {.name = "parent of parking",
                                                   .kind = DOMUS_CHANNELS,
-                                                  .on_mount = mount_parent_of_parking,
+                                                  .on_mount = spawn_restarting_owner_in_mount,
                                                   .supervision = &restarts};
 
 DOMT_TEST(restart_of_an_owner_ends_conversations_that_go_on)
@@ -199,7 +200,7 @@ DOMT_TEST(restart_of_an_owner_ends_conversations_that_go_on)
         char byte = 'x';
         ck_assert_int_eq(send(fd, &byte, 1, 0), 1);
         DOMT_WAIT_FOR(10, domt_profile_all(domt_misuse_system).received_bytes == i);
-        if (i % 2 == 0) { /* the connection has already ended */
+        if (i % 2 == 0) { /* in every second round the connection has ended before the restart */
             (void)close(fd);
             DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.closed) == i);
             fd = -1;
@@ -216,7 +217,7 @@ DOMT_TEST(restart_of_an_owner_ends_conversations_that_go_on)
 
 /* --- connects --------------------------------------------------------------------------------- */
 
-/* An order to an actor to connect. */
+/* The order by which a test lets an actor connect. */
 typedef struct order {
     const domus_behaviour *behaviour;
     uint64_t timeout_ns;
@@ -229,7 +230,7 @@ static _Atomic uint32_t answers;
 static _Atomic int last_answer;
 static char where[64];
 
-static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answered_connects(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (const domus_answer *one = answer; one != NULL; one = one->next) {
         if (one->error != 0 || one->type == &domus_connected_type) {
@@ -241,7 +242,7 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int on_order(domus_stack *stack, void *self, const void *payload)
+static int connect_as_ordered(domus_stack *stack, void *self, const void *payload)
 {
     const order *what = payload;
     const domus_connect_options options = {.behaviour = what->behaviour,
@@ -254,10 +255,10 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
             atomic_fetch_add(&answers, 1);
         }
     }
-    return domus_wait_all(stack, on_connected);
+    return domus_wait_all(stack, count_answered_connects);
 }
 
-static const domus_on order_rows[] = {{&order_type, on_order, 0}, {0}};
+static const domus_on order_rows[] = {{&order_type, connect_as_ordered, 0}, {0}};
 
 static const domus_behaviour asker = {.name = "asker", .kind = DOMUS_CHANNELS, .on = order_rows};
 static const domus_behaviour served = {.name = "served",
@@ -270,8 +271,8 @@ static const domus_behaviour served = {.name = "served",
 static domus_address client;
 static uint32_t descriptors;
 
-/* Make an actor listen in the system, and another one connect. */
-static void start_service(void)
+/* Spawn an actor that listens, and another actor that connects to it on order. */
+static void start_server_and_client(void)
 {
     (void)domt_spawn(domt_misuse_system, 0, &served, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
@@ -280,15 +281,15 @@ static void start_service(void)
     descriptors = domt_entries("/proc/self/fd");
 }
 
-static void start_test(void)
+static void start_system_server_and_client(void)
 {
     domt_misuse_begin(1);
-    start_service();
+    start_server_and_client();
 }
 
-/* Let the actor connect so many times. Each connect must be answered, and the last answer is
- * `error`. */
-static void expect_connects(const order *what, int error)
+/* Let the actor connect `times` times. Each connect must be answered, and the last answer must have
+ * this error. */
+static void expect_connects_end_with_error(const order *what, int error)
 {
     uint32_t before = atomic_load(&answers);
 
@@ -298,7 +299,7 @@ static void expect_connects(const order *what, int error)
                   atomic_load(&last_answer));
 }
 
-static void end_test(void)
+static void end_system_server_and_client(void)
 {
     DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == descriptors);
     domt_end(domt_misuse_system);
@@ -306,69 +307,75 @@ static void end_test(void)
 
 /* --- the first functions ---------------------------------------------------------------------- */
 
-static int reset_in_mount(domus_stack *stack, void *self)
+static int reset_own_channel_in_mount(domus_stack *stack, void *self)
 {
     domus_channel *channel = domus_channel_running(stack);
 
     return channel != NULL ? domus_channel_reset(stack, channel, -EIO) : 0;
 }
 
-static int close_in_mount(domus_stack *stack, void *self)
+static int close_own_channel_in_mount(domus_stack *stack, void *self)
 {
     domus_channel *channel = domus_channel_running(stack);
 
     return channel != NULL ? domus_channel_close(stack, channel) : 0;
 }
 
-static int stop_in_mount(domus_stack *stack, void *self)
+static int stop_own_actor_in_mount(domus_stack *stack, void *self)
 {
     return domus_stop(stack, domus_self(stack));
 }
 
-static int reset_in_open(domus_stack *stack, void *self, const void *payload)
+static int reset_own_channel_in_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
     return domus_channel_reset(stack, event->channel, -EIO);
 }
 
-/* A stop and a close in the first function leave nothing, and the connect has succeeded. */
+/* A stop or a close in the first function of a channel leaves nothing behind, and the connect has
+ * still succeeded. */
 DOMT_TEST(first_function_that_ends_its_channel_answers_the_connect)
 {
     static const struct {
         domus_behaviour behaviour;
         int error;
     } cases[] = {
-        {{.name = "resets", .kind = DOMUS_CHANNELS, .on_mount = reset_in_mount}, -EIO},
-        {{.name = "closes", .kind = DOMUS_CHANNELS, .on_mount = close_in_mount}, 0},
-        {{.name = "stops", .kind = DOMUS_CHANNELS, .on_mount = stop_in_mount}, 0},
-        {{.name = "resets in open", .kind = DOMUS_CHANNELS, .on_open = {reset_in_open, 0}}, -EIO},
+        {{.name = "resets", .kind = DOMUS_CHANNELS, .on_mount = reset_own_channel_in_mount}, -EIO},
+        {{.name = "closes", .kind = DOMUS_CHANNELS, .on_mount = close_own_channel_in_mount}, 0},
+        {{.name = "stops", .kind = DOMUS_CHANNELS, .on_mount = stop_own_actor_in_mount}, 0},
+        {{.name = "resets in open",
+          .kind = DOMUS_CHANNELS,
+          .on_open = {reset_own_channel_in_open, 0}},
+         -EIO},
     };
 
-    start_test();
+    start_system_server_and_client();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        expect_connects(&(order){.behaviour = &cases[i].behaviour, .times = 3}, cases[i].error);
+        expect_connects_end_with_error(&(order){.behaviour = &cases[i].behaviour, .times = 3},
+                                       cases[i].error);
         DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == descriptors);
     }
-    end_test();
+    end_system_server_and_client();
 }
 
-static int connect_in_open(domus_stack *stack, void *self, const void *payload)
+static int connect_out_in_open(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_connect(stack, where, NULL, on_connected);
+    return domus_connect(stack, where, NULL, count_answered_connects);
 }
 
 static const domus_behaviour connects_in_open = {
-    .name = "connects in open", .kind = DOMUS_CHANNELS, .on_open = {connect_in_open, 0}};
+    .name = "connects in open", .kind = DOMUS_CHANNELS, .on_open = {connect_out_in_open, 0}};
 
-/* Each connect begins the next one, until the thread's limit of connections. */
-DOMT_TEST(connects_that_connect_end_at_the_limit)
+/* Each connect begins the next one, until the thread has as many connections as its limit
+ * allows. */
+DOMT_TEST(connects_begun_in_on_open_end_at_the_limit)
 {
     domus_config config = domt_config(1);
 
     config.connect.connections_max = 20;
     domt_misuse_system = domt_start(&config);
-    start_service();
+    start_server_and_client();
     domt_notice(domt_misuse_system, client, &order_type,
                 &(order){.behaviour = &connects_in_open, .times = 1});
     DOMT_WAIT_FOR(10, atomic_load(&answers) == 21);
@@ -381,23 +388,24 @@ DOMT_TEST(connects_that_connect_end_at_the_limit)
 static const domus_behaviour plain = {
     .name = "plain", .kind = DOMUS_CHANNELS, .on_read = {domt_misuse_read, 0}};
 
-DOMT_TEST(time_out_of_all_bits_is_long)
+DOMT_TEST(greatest_connect_time_out_does_not_overflow)
 {
-    start_test();
-    expect_connects(&(order){.behaviour = &plain, .timeout_ns = UINT64_MAX, .times = 1}, 0);
-    expect_connects(&(order){.behaviour = &plain, .timeout_ns = UINT64_MAX - 1000, .times = 100},
-                    0);
+    start_system_server_and_client();
+    expect_connects_end_with_error(
+        &(order){.behaviour = &plain, .timeout_ns = UINT64_MAX, .times = 1}, 0);
+    expect_connects_end_with_error(
+        &(order){.behaviour = &plain, .timeout_ns = UINT64_MAX - 1000, .times = 100}, 0);
     domt_end(domt_misuse_system);
 }
 
-/* Both sides of the connections are in this system; a third peer is reset while it is accepted. */
+/* Both ends of the connections are in this system; a foreign peer is reset while it is accepted. */
 DOMT_TEST(many_connects_at_once_all_have_answers)
 {
-    start_test();
-    expect_connects(&(order){.behaviour = &plain, .times = 500}, 0);
+    start_system_server_and_client();
+    expect_connects_end_with_error(&(order){.behaviour = &plain, .times = 500}, 0);
     ck_assert_int_eq(domus_outside_stop(domt_misuse_system, client), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.closed) == 500);
-    end_test();
+    end_system_server_and_client();
 }
 
 DOMT_TEST(behaviour_that_does_not_fit_is_refused)
@@ -405,24 +413,25 @@ DOMT_TEST(behaviour_that_does_not_fit_is_refused)
     static const domus_behaviour state = {.name = "state"};
     static const domus_behaviour huge = {
         .name = "huge", .kind = DOMUS_CHANNELS, .state_size = UINT32_MAX};
-    static const domus_behaviour long_frame = {
-        .name = "frame", .kind = DOMUS_CHANNELS, .on_open = {reset_in_open, UINT32_MAX}};
+    static const domus_behaviour long_frame = {.name = "frame",
+                                               .kind = DOMUS_CHANNELS,
+                                               .on_open = {reset_own_channel_in_open, UINT32_MAX}};
 
-    start_test();
-    expect_connects(&(order){.behaviour = &state, .times = 1}, -EINVAL);
-    expect_connects(&(order){.behaviour = &huge, .times = 1}, -EINVAL);
-    expect_connects(&(order){.behaviour = &long_frame, .times = 1}, -EINVAL);
-    end_test();
+    start_system_server_and_client();
+    expect_connects_end_with_error(&(order){.behaviour = &state, .times = 1}, -EINVAL);
+    expect_connects_end_with_error(&(order){.behaviour = &huge, .times = 1}, -EINVAL);
+    expect_connects_end_with_error(&(order){.behaviour = &long_frame, .times = 1}, -EINVAL);
+    end_system_server_and_client();
 }
 
-DOMT_TEST(texts_that_name_nothing_are_refused)
+DOMT_TEST(connect_to_text_without_endpoint_is_refused)
 {
     static const char *const texts[] = {
         "",           ":",     "[",        "[]:1",  "1.2.3.4", "1.2.3.4:", "1.2.3.4:99999",
         "1.2.3.4:-1", "unix:", "[::1%]:1", "[::1]", "%s%n:1",
     };
 
-    start_test();
+    start_system_server_and_client();
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         (void)snprintf(where, sizeof where, "%s", texts[i]);
         uint32_t before = atomic_load(&answers);
@@ -431,7 +440,7 @@ DOMT_TEST(texts_that_name_nothing_are_refused)
         DOMT_WAIT_FOR(10, atomic_load(&answers) == before + 1);
         ck_assert_int_lt(atomic_load(&last_answer), 0);
     }
-    end_test();
+    end_system_server_and_client();
 }
 
 DOMT_SUITE(60)

@@ -27,15 +27,15 @@ static const domus_pipeline one_by_one = {
 /* --- an actor that asks, and reads what it gets ----------------------------------------------- */
 
 typedef struct fetch_frame {
-    uint64_t wait_ns; /* pause before each read */
-    bool leaves;      /* the actor does not read the body */
+    uint64_t wait_ns; /* pause of the actor before each read of a piece, in ns */
+    bool leaves;      /* true: the actor leaves the body unread */
     domus_body body;
     uint64_t bytes;
     domt_line trailer;
     bool ended;
 } fetch_frame;
 
-static int reply_text(domus_stack *stack, const char *text)
+static int reply_line_with_text(domus_stack *stack, const char *text)
 {
     domt_line line = {.body = {{NULL, 0}, 0}};
 
@@ -43,16 +43,16 @@ static int reply_text(domus_stack *stack, const char *text)
     return domus_reply(stack, &domt_line_type, &line);
 }
 
-static int reply_end(domus_stack *stack, const fetch_frame *frame)
+static int reply_count_and_trailer(domus_stack *stack, const fetch_frame *frame)
 {
     char text[64];
 
     snprintf(text, sizeof text, "%llu%.16s", (unsigned long long)frame->bytes, frame->trailer.text);
-    return reply_text(stack, text);
+    return reply_line_with_text(stack, text);
 }
 
-/* Ask the peer for what the message says; its first letter says how the body is read: "w" waits for
- * 100 ms before each piece, "l" leaves the body unread. */
+/* Ask the peer for the line in the message, and read the body of the answer. The first letter of
+ * the line says how: "w" waits for 100 ms before each piece, and "l" leaves the body unread. */
 DOMUS_SEQUENCE(fetch, fetch_frame)
 {
     DOMUS_BEGIN;
@@ -63,7 +63,7 @@ DOMUS_SEQUENCE(fetch, fetch_frame)
         return answer->error;
     frame->body = ((const domt_line *)answer->payload)->body;
     if (frame->leaves || frame->body.number == 0)
-        return reply_text(stack, ((const domt_line *)answer->payload)->text);
+        return reply_line_with_text(stack, ((const domt_line *)answer->payload)->text);
     while (!frame->ended) {
         if (frame->wait_ns != 0)
             DOMUS_SLEEP(frame->wait_ns);
@@ -77,15 +77,16 @@ DOMUS_SEQUENCE(fetch, fetch_frame)
         frame->bytes += ((const domus_piece *)answer->payload)->bytes.size;
         frame->ended = ((const domus_piece *)answer->payload)->last;
     }
-    return reply_end(stack, frame);
+    return reply_count_and_trailer(stack, frame);
     DOMUS_END;
 }
 
 static const domus_behaviour fetching = {
     .name = "fetching", .on = (const domus_on[]){DOMUS_ON(&domt_line_type, fetch), {0}}};
 
-/* Begin with an actor on another thread than the channel. */
-static void begin_client(const domus_pipeline *of, const domus_channel_options *options)
+/* Connect a channel, and spawn an actor that asks it from another thread. */
+static void begin_client_with_fetcher(const domus_pipeline *of,
+                                      const domus_channel_options *options)
 {
     domt_line_client_begin(&client, of, options);
     ck_assert_int_eq(
@@ -93,7 +94,7 @@ static void begin_client(const domus_pipeline *of, const domus_channel_options *
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
 }
 
-static void ask_fetcher(const char *text)
+static void ask_fetcher_by_probe(const char *text)
 {
     domt_line line = {.body = {{NULL, 0}, 0}};
 
@@ -102,17 +103,17 @@ static void ask_fetcher(const char *text)
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
 }
 
-static void answer_by(const char *text)
+static void answer_by_peer(const char *text)
 {
     domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
 }
 
-static void expect_sent(const char *text)
+static void expect_peer_received(const char *text)
 {
     domt_net_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), SECOND));
 }
 
-static void expect_answer(const char *text)
+static void expect_probe_got_answer(const char *text)
 {
     domt_line line;
 
@@ -120,58 +121,58 @@ static void expect_answer(const char *text)
     ck_assert_str_eq(line.text, text);
 }
 
-static void expect_error(int error, uint64_t within_ns)
+static void expect_probe_got_error(int error, uint64_t within_ns)
 {
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, error, within_ns));
 }
 
 /* --- bodies ----------------------------------------------------------------------------------- */
 
-DOMT_TEST(answers_with_bodies_are_read)
+DOMT_TEST(client_reads_bodies_of_answers)
 {
-    begin_client(&pipeline, NULL);
-    ask_fetcher("a");
-    ask_fetcher("wb");
-    ask_fetcher("c");
-    expect_sent("a\nwb\nc\n");
-    answer_by("one+\n5:hello");
+    begin_client_with_fetcher(&pipeline, NULL);
+    ask_fetcher_by_probe("a");
+    ask_fetcher_by_probe("wb");
+    ask_fetcher_by_probe("c");
+    expect_peer_received("a\nwb\nc\n");
+    answer_by_peer("one+\n5:hello");
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, 10 * MS), 0);
-    answer_by("6: world0:two+\n2:hiT-x\nthree\n");
-    expect_answer("11");
-    expect_answer("2-x");
-    expect_answer("three");
+    answer_by_peer("6: world0:two+\n2:hiT-x\nthree\n");
+    expect_probe_got_answer("11");
+    expect_probe_got_answer("2-x");
+    expect_probe_got_answer("three");
     domt_line_client_end(&client);
 }
 
 DOMT_TEST(a_connection_is_busy_until_its_body_has_ended)
 {
-    begin_client(&one_by_one, NULL);
-    ask_fetcher("wa");
-    ask_fetcher("b");
-    expect_sent("wa\n");
-    answer_by("one+\n1:x");
+    begin_client_with_fetcher(&one_by_one, NULL);
+    ask_fetcher_by_probe("wa");
+    ask_fetcher_by_probe("b");
+    expect_peer_received("wa\n");
+    answer_by_peer("one+\n1:x");
     ck_assert_int_eq(domus_peer_expect_nothing(client.peer, SECOND), 0);
-    answer_by("1:y");
+    answer_by_peer("1:y");
     ck_assert_int_eq(domus_peer_expect_nothing(client.peer, SECOND), 0);
-    answer_by("0:");
-    expect_answer("2");
-    expect_sent("b\n");
-    answer_by("two\n");
-    expect_answer("two");
+    answer_by_peer("0:");
+    expect_probe_got_answer("2");
+    expect_peer_received("b\n");
+    answer_by_peer("two\n");
+    expect_probe_got_answer("two");
     domt_line_client_end(&client);
 }
 
 DOMT_TEST(a_body_that_does_not_go_on_ends_its_connection)
 {
-    begin_client(&one_by_one, NULL);
-    ask_fetcher("a");
-    expect_sent("a\n");
-    answer_by("one+\n1:x");
+    begin_client_with_fetcher(&one_by_one, NULL);
+    ask_fetcher_by_probe("a");
+    expect_peer_received("a\n");
+    answer_by_peer("one+\n1:x");
     domt_net_ok(client.kit, domus_testkit_advance(client.kit, 1900 * MS));
-    answer_by("1:x");
+    answer_by_peer("1:x");
     domt_net_ok(client.kit, domus_testkit_advance(client.kit, 1900 * MS));
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, 10 * MS), 0);
-    expect_error(-ETIMEDOUT, SECOND);
+    expect_probe_got_error(-ETIMEDOUT, SECOND);
     ck_assert_int_eq(domus_peer_expect_reset(client.peer, SECOND), 0);
     domt_expect_gone(client.kit, client.channel);
     domt_line_client_end(&client);
@@ -181,15 +182,15 @@ DOMT_TEST(a_body_that_nobody_reads_ends_its_connection)
 {
     static const domus_channel_options options = {.body_timeout_ns = 3 * SECOND};
 
-    begin_client(&pipeline, &options);
-    ask_fetcher("l");
-    ask_fetcher("b");
-    expect_sent("l\nb\n");
-    answer_by("left+\n1:x");
-    expect_answer("left+");
+    begin_client_with_fetcher(&pipeline, &options);
+    ask_fetcher_by_probe("l");
+    ask_fetcher_by_probe("b");
+    expect_peer_received("l\nb\n");
+    answer_by_peer("left+\n1:x");
+    expect_probe_got_answer("left+");
     domt_net_ok(client.kit, domus_testkit_advance(client.kit, 2900 * MS));
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, MS), 0);
-    expect_error(-EPIPE, SECOND);
+    expect_probe_got_error(-EPIPE, SECOND);
     ck_assert_int_eq(domus_peer_expect_reset(client.peer, SECOND), 0);
     domt_line_client_end(&client);
 }
@@ -199,23 +200,24 @@ DOMT_TEST(a_body_whose_asker_waits_no_more_is_skipped)
     static const domus_channel_options options = {.skip_max_bytes = 1000};
     domt_line line = {.text = "a"};
 
-    for (int i = 0; i < 2; i++) { /* a body within the bound, and one beyond it */
-        begin_client(&pipeline, &options);
+    /* first a body that is not larger than the bound, and then one that is larger */
+    for (int i = 0; i < 2; i++) {
+        begin_client_with_fetcher(&pipeline, &options);
         ck_assert_int_eq(
             domus_probe_ask_within(client.probe, client.channel, &domt_line_type, &line, 10 * MS),
             0);
-        expect_error(-ETIMEDOUT, SECOND);
-        ask_fetcher("b");
-        expect_sent("a\nb\n");
-        answer_by(i == 0 ? "late+\n5:hello0:" : "late+\n2000:hello");
+        expect_probe_got_error(-ETIMEDOUT, SECOND);
+        ask_fetcher_by_probe("b");
+        expect_peer_received("a\nb\n");
+        answer_by_peer(i == 0 ? "late+\n5:hello0:" : "late+\n2000:hello");
         if (i == 0) {
-            answer_by("two\n");
-            expect_answer("two");
+            answer_by_peer("two\n");
+            expect_probe_got_answer("two");
         } else {
             char more[1500] = "";
             memset(more, 'x', sizeof more - 1);
-            answer_by(more);
-            expect_error(-EPIPE, SECOND);
+            answer_by_peer(more);
+            expect_probe_got_error(-EPIPE, SECOND);
             ck_assert_int_eq(domus_peer_expect_reset(client.peer, SECOND), 0);
         }
         domt_line_client_end(&client);
@@ -227,15 +229,15 @@ DOMT_TEST(an_end_within_a_body_fails_its_reader_and_the_asks_behind)
     static const char *const bytes[] = {"one+\n5:hel", "one+\n", "one+\n5:hello", "one+\nx:"};
 
     for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
-        begin_client(&pipeline, NULL);
-        ask_fetcher("a");
-        ask_fetcher("b");
-        expect_sent("a\nb\n");
-        answer_by(bytes[i]);
+        begin_client_with_fetcher(&pipeline, NULL);
+        ask_fetcher_by_probe("a");
+        ask_fetcher_by_probe("b");
+        expect_peer_received("a\nb\n");
+        answer_by_peer(bytes[i]);
         if (i < 3)
             domus_peer_finish(client.peer);
-        expect_error(i < 3 ? -EPIPE : -EPROTO, SECOND);
-        expect_error(-EPIPE, SECOND);
+        expect_probe_got_error(i < 3 ? -EPIPE : -EPROTO, SECOND);
+        expect_probe_got_error(-EPIPE, SECOND);
         domt_line_client_end(&client);
     }
 }
@@ -246,31 +248,31 @@ DOMT_TEST(the_last_answer_ends_the_connection)
     static const char *const expected[] = {"Zone", "2"};
 
     for (size_t i = 0; i < 2; i++) {
-        begin_client(&pipeline, NULL);
-        ask_fetcher("a");
-        ask_fetcher("b");
-        expect_sent("a\nb\n");
-        answer_by(bytes[i]);
-        expect_answer(expected[i]);
-        expect_error(-EPIPE, SECOND);
+        begin_client_with_fetcher(&pipeline, NULL);
+        ask_fetcher_by_probe("a");
+        ask_fetcher_by_probe("b");
+        expect_peer_received("a\nb\n");
+        answer_by_peer(bytes[i]);
+        expect_probe_got_answer(expected[i]);
+        expect_probe_got_error(-EPIPE, SECOND);
         ck_assert_int_eq(domus_peer_expect_end(client.peer, SECOND), 0);
-        ask_fetcher("c");
-        expect_error(-ENOTCONN, SECOND);
+        ask_fetcher_by_probe("c");
+        expect_probe_got_error(-ENOTCONN, SECOND);
         domt_line_client_end(&client);
     }
 }
 
 DOMT_TEST(a_reset_within_a_body_fails_its_reader)
 {
-    begin_client(&pipeline, NULL);
-    ask_fetcher("a");
-    ask_fetcher("b");
-    expect_sent("a\nb\n");
-    answer_by("one+\n5:hel");
+    begin_client_with_fetcher(&pipeline, NULL);
+    ask_fetcher_by_probe("a");
+    ask_fetcher_by_probe("b");
+    expect_peer_received("a\nb\n");
+    answer_by_peer("one+\n5:hel");
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
     domus_peer_reset(client.peer);
-    expect_error(-ECONNRESET, SECOND);
-    expect_error(-EPIPE, SECOND);
+    expect_probe_got_error(-ECONNRESET, SECOND);
+    expect_probe_got_error(-EPIPE, SECOND);
     domt_line_client_end(&client);
 }
 
@@ -278,14 +280,14 @@ DOMT_TEST(a_stop_of_the_reader_lets_the_connection_end)
 {
     static const domus_channel_options options = {.body_timeout_ns = SECOND};
 
-    begin_client(&pipeline, &options);
-    ask_fetcher("a");
-    expect_sent("a\n");
-    answer_by("one+\n1:x");
+    begin_client_with_fetcher(&pipeline, &options);
+    ask_fetcher_by_probe("a");
+    expect_peer_received("a\n");
+    answer_by_peer("one+\n1:x");
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(client.kit), fetcher), 0);
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
-    answer_by("1:x"); /* now the channel learns that nobody reads the body */
+    answer_by_peer("1:x"); /* with these bytes the channel learns that nobody reads the body */
     ck_assert_int_eq(domus_peer_expect_reset(client.peer, 2 * SECOND), 0);
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ESTALE, SECOND));
     domt_line_client_end(&client);

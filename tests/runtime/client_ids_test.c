@@ -1,5 +1,5 @@
-/* Asks to the address of a channel whose protocol has ids. Its peer, a script of the test, answers
- * in any order, and each answer reaches exactly its own ask. */
+/* Asks to the address of a channel whose protocol gives each ask an id. The peer of the channel is
+ * a script of the test, which answers in any order, and each answer reaches exactly its own ask. */
 #include "tests/runtime/clients.h"
 #include "tests/support/suite.h"
 
@@ -13,7 +13,7 @@
 
 /* --- the protocol: "ID:TEXT\n" each way; the answer "ID!\n" is an error ----------------------- */
 
-static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int decode_line_with_id(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     const char *end = memchr(bytes, '\n', size);
     const char *at = bytes;
@@ -32,8 +32,8 @@ static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
     return (int)(end - bytes) + 1;
 }
 
-static int encode(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
-                  const void *payload)
+static int encode_line_with_id(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                               const void *payload)
 {
     const domus_packet *packet = payload;
 
@@ -45,7 +45,8 @@ static int encode(domus_wire *wire, void *state, uint64_t id, const domus_type *
     return error != 0 ? error : domus_wire_append(wire, "\n", 1);
 }
 
-static const domus_stage stage = {.name = "numbered", .decode = decode, .encode = encode};
+static const domus_stage stage = {
+    .name = "numbered", .decode = decode_line_with_id, .encode = encode_line_with_id};
 static const domus_pipeline_stage stages[] = {{&stage, NULL}, {NULL, NULL}};
 static const domus_pipeline numbered = {.stages = stages,
                                         .encodes = domt_packets,
@@ -55,7 +56,7 @@ static const domus_pipeline numbered = {.stages = stages,
 
 static domt_line_client client;
 
-/* Ask with a new probe, which can get only the answer to its own ask. */
+/* Send an ask by a new probe, so that the probe can only get the answer to this ask. */
 static domus_probe *ask_by_new_probe(const char *text)
 {
     domus_probe *probe = domt_new_probe(client.kit);
@@ -71,12 +72,12 @@ static void answer_by_peer(const char *text)
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
 }
 
-static void expect_sent(const char *text)
+static void expect_peer_received(const char *text)
 {
     domt_net_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), SECOND));
 }
 
-static void expect_nothing(domus_probe *probe)
+static void expect_no_answer_for_probe(domus_probe *probe)
 {
     domt_net_ok(client.kit, domus_probe_expect_nothing(probe, SECOND / 100));
 }
@@ -88,31 +89,33 @@ DOMT_TEST(an_answer_goes_to_the_ask_with_its_id)
     domt_line_client_begin(&client, &numbered, NULL);
     for (int i = 0; i < 3; i++)
         probes[i] = ask_by_new_probe((char[]){(char)('a' + i), '\0'});
-    expect_sent("0:a\n1:b\n2:c\n");
+    expect_peer_received("0:a\n1:b\n2:c\n");
     answer_by_peer("1:two\n");
     domt_expect_line(client.kit, probes[1], "two");
-    expect_nothing(probes[0]);
+    expect_no_answer_for_probe(probes[0]);
     answer_by_peer("2!\n0:one\n");
     domt_expect_line(client.kit, probes[0], "one");
     domt_net_ok(client.kit, domus_probe_expect_error(probes[2], -EREMOTEIO, SECOND));
     domt_line_client_end(&client);
 }
 
-DOMT_TEST(answers_to_nothing_are_thrown_away)
+DOMT_TEST(answers_with_unknown_ids_are_dropped)
 {
     domt_line_client_begin(&client, &numbered, NULL);
     domus_probe *probe = ask_by_new_probe("a");
     domus_probe *failed =
-        ask_by_new_probe("bad"); /* the ask has an id, but was not sent to the peer */
-    expect_sent("0:a\n");
+        /* this ask has got an id, but its line could not be encoded, so it was not sent to the peer
+         */
+        ask_by_new_probe("bad");
+    expect_peer_received("0:a\n");
     domt_net_ok(client.kit, domus_probe_expect_error(failed, -EINVAL, SECOND));
     answer_by_peer("7:x\n1:x\n16:x\n4294967296:x\n4294967295:x\n");
-    expect_nothing(probe);
+    expect_no_answer_for_probe(probe);
     answer_by_peer("0:first\n0:second\n");
     domt_expect_line(client.kit, probe, "first");
     ck_assert_uint_eq(domt_profile_of(client.kit).late_replies, 6);
     domus_probe *other = ask_by_new_probe("b");
-    expect_sent("2:b\n");
+    expect_peer_received("2:b\n");
     answer_by_peer("2:still\n");
     domt_expect_line(client.kit, other, "still");
     domt_line_client_end(&client);
@@ -123,7 +126,7 @@ DOMT_TEST(the_mark_of_an_expired_ask_takes_its_answer_alone)
     domt_line_client_begin(&client, &numbered, NULL);
     domt_ask_line_within(client.probe, client.channel, "a", SECOND / 10);
     domus_probe *other = ask_by_new_probe("b");
-    expect_sent("0:a\n1:b\n");
+    expect_peer_received("0:a\n1:b\n");
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ETIMEDOUT, SECOND));
     answer_by_peer("0:late\n1:two\n");
     domt_expect_line(client.kit, other, "two");
@@ -133,7 +136,7 @@ DOMT_TEST(the_mark_of_an_expired_ask_takes_its_answer_alone)
 
 /* The connection is reset when its oldest open ask is 10 s old, in whatever order the others were
  * answered. */
-DOMT_TEST(the_oldest_ask_that_is_left_has_the_time)
+DOMT_TEST(answer_time_out_is_that_of_the_oldest_ask)
 {
     for (int first = 0; first < 2; first++) {
         domt_line_client_begin(&client, &numbered, NULL);
@@ -156,7 +159,7 @@ DOMT_TEST(the_oldest_ask_that_is_left_has_the_time)
 
 #define MANY 5000u
 
-static void ask_many(domus_probe *probe)
+static void send_many_asks(domus_probe *probe)
 {
     for (uint32_t i = 0; i < MANY; i++) {
         char text[16];
@@ -167,8 +170,8 @@ static void ask_many(domus_probe *probe)
     }
 }
 
-/* Shuffle the numbers of the asks. */
-static void shuffle_numbers(uint32_t *numbers, uint64_t seed)
+/* Shuffle the numbers of the asks, so that they are answered in a random order. */
+static void shuffle_order_of_answers(uint32_t *numbers, uint64_t seed)
 {
     for (uint32_t i = 0; i < MANY; i++)
         numbers[i] = i;
@@ -181,7 +184,7 @@ static void shuffle_numbers(uint32_t *numbers, uint64_t seed)
     }
 }
 
-static void answer_number(uint32_t number)
+static void answer_ask_of_number(uint32_t number)
 {
     char text[32];
 
@@ -196,10 +199,10 @@ DOMT_TEST(many_asks_are_answered_in_an_order_of_chance)
 
     for (uint32_t round = 0; round < 3; round++) {
         domt_line_client_begin(&client, &numbered, NULL);
-        ask_many(client.probe);
-        shuffle_numbers(numbers, round);
+        send_many_asks(client.probe);
+        shuffle_order_of_answers(numbers, round);
         for (uint32_t i = 0; i < MANY; i++) {
-            answer_number(round == 1 ? MANY - 1 - i : numbers[i]);
+            answer_ask_of_number(round == 1 ? MANY - 1 - i : numbers[i]);
             if (i % 100 == 99)
                 domt_net_ok(client.kit, domus_testkit_run(client.kit));
         }
@@ -211,8 +214,8 @@ DOMT_TEST(many_asks_are_answered_in_an_order_of_chance)
     }
 }
 
-/* The oldest asks have no answer while thousands of younger ones are answered; then the connection
- * ends. */
+/* The oldest asks stay unanswered while thousands of younger ones are answered; then their time-out
+ * ends the connection. */
 DOMT_TEST(asks_that_hang_are_found_behind_many_others)
 {
     for (int round = 0; round < 2; round++) {
@@ -223,7 +226,7 @@ DOMT_TEST(asks_that_hang_are_found_behind_many_others)
             domt_ask_line(client.probe, client.channel, "x");
             domt_net_ok(client.kit, domus_testkit_run(client.kit));
             if (i == 2)
-                continue; /* this ask stays without an answer, too */
+                continue; /* this ask stays unanswered, too */
             char text[32];
             snprintf(text, sizeof text, "%u:y\n", i);
             answer_by_peer(text);
@@ -244,8 +247,8 @@ DOMT_TEST(asks_that_hang_are_found_behind_many_others)
     }
 }
 
-/* Asks 0 and 16 have no answer while younger ones are answered and the number of lists grows
- * (asked.h). All asks still get their own answers. */
+/* Asks 0 and 16 stay unanswered while younger asks are answered and the number of lists of asks
+ * grows (asked.h). Each other ask gets its own answer. */
 DOMT_TEST(asks_that_hang_are_kept_when_there_are_more)
 {
     domus_probe *probes[64] = {NULL};
@@ -272,9 +275,9 @@ DOMT_TEST(asks_that_hang_are_kept_when_there_are_more)
     domt_line_client_end(&client);
 }
 
-/* The next time-out is that of the oldest open ask, which is far behind the one that had no answer:
- * ask 32, and not 48 in the same list. */
-DOMT_TEST(the_oldest_is_found_far_behind)
+/* The next time-out is that of the oldest open ask. It is ask 32, far behind the first unanswered
+ * one, and not ask 48 of the same list. */
+DOMT_TEST(oldest_ask_is_found_behind_many_answered)
 {
     domus_probe *hung[3] = {NULL};
     char text[32];

@@ -1,4 +1,5 @@
-/* A channel with a scripted peer in a kit; see the header. */
+/* A channel of a line protocol with a scripted peer, in a test kit; tests/runtime/clients.h has the
+ * contract. */
 #include "tests/runtime/clients.h"
 #include "tests/runtime/running.h"
 #include "tests/support/suite.h"
@@ -17,7 +18,7 @@ static const domus_channel_options *line_options;
 static domus_connected connected;
 static int result;
 
-static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_connected_record_channel(domus_stack *stack, void *self, const domus_answer *answer)
 {
     result = answer->error;
     if (answer->error == 0)
@@ -25,18 +26,19 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int on_order(domus_stack *stack, void *self, const void *payload)
+static int on_order_connect(domus_stack *stack, void *self, const void *payload)
 {
     const domus_connect_options options = {.behaviour = &line_behaviour, .channel = line_options};
 
-    return domus_connect(stack, "10.0.0.9:6000", &options, on_connected);
+    return domus_connect(stack, "10.0.0.9:6000", &options, on_connected_record_channel);
 }
 
-static const domus_on rows[] = {{&order_type, on_order, 0}, {0}};
+static const domus_on rows[] = {{&order_type, on_order_connect, 0}, {0}};
 static const domus_behaviour dialler = {.name = "dialler", .kind = DOMUS_CHANNELS, .on = rows};
 
-/* Make a kit, and connect a channel of line_behaviour. */
-static void begin_client(domt_line_client *client, const domus_channel_options *options)
+/* Make a test kit, and connect a channel with the behaviour `line_behaviour` to a peer. */
+static void begin_client_with_options(domt_line_client *client,
+                                      const domus_channel_options *options)
 {
     domus_address address;
 
@@ -59,7 +61,7 @@ void domt_line_client_begin(domt_line_client *client, const domus_pipeline *pipe
 {
     line_behaviour =
         (domus_behaviour){.name = "line", .kind = DOMUS_CHANNELS, .pipeline = pipeline};
-    begin_client(client, options);
+    begin_client_with_options(client, options);
 }
 
 void domt_line_client_begin_staying(domt_line_client *client, const domus_pipeline *pipeline)
@@ -68,7 +70,7 @@ void domt_line_client_begin_staying(domt_line_client *client, const domus_pipeli
                                        .kind = DOMUS_CHANNELS,
                                        .pipeline = pipeline,
                                        .on_end = {domt_ignore_message, 0}};
-    begin_client(client, NULL);
+    begin_client_with_options(client, NULL);
 }
 
 void domt_line_client_end(domt_line_client *client)

@@ -1,16 +1,17 @@
-/* Clients of a line protocol in a test kit: a channel whose peer is a script of the test, and
- * probes that ask it. */
+/* A client of a line protocol in a test kit: its channel is connected to a peer that is a script of
+ * the test, and probes of the test ask the channel. */
 #ifndef DOMT_CLIENTS_H
 #define DOMT_CLIENTS_H
 
 #include "tests/runtime/network.h"
 
-/* A protocol of lines whose peer answers each line; and the types of messages for its channel. */
+/* The stages, the types of messages and the pipeline of a line protocol, for a client whose peer
+ * answers each line with a line. */
 extern const domus_pipeline_stage domt_line_stages[];
 extern const domus_type *const domt_packets[];
 extern const domus_pipeline domt_line_pipeline;
 
-/* A channel that is connected to a peer of the test. */
+/* A test kit with a channel that is connected to a scripted peer of the test. */
 typedef struct domt_line_client {
     domus_testkit *kit;
     domus_peer_listener *listener;
@@ -19,14 +20,16 @@ typedef struct domt_line_client {
     domus_probe *probe;
 } domt_line_client;
 
-/* Make a kit, and connect a channel to a peer of the test. `options` may be NULL. */
+/* Make a test kit, and connect a channel with this pipeline to a scripted peer. `options` may be
+ * NULL. */
 void domt_line_client_begin(domt_line_client *client, const domus_pipeline *pipeline,
                             const domus_channel_options *options);
 
-/* Make a kit with a channel that stays when its peer has finished. */
+/* Make a test kit as domt_line_client_begin() does, with a channel that stays open when its peer
+ * has sent FIN. */
 void domt_line_client_begin_staying(domt_line_client *client, const domus_pipeline *pipeline);
 
-/* Check that the channel still works, or has ended, and end the kit. */
+/* Check that the channel either still answers or has ended properly, and free the test kit. */
 void domt_line_client_end(domt_line_client *client);
 
 domus_probe *domt_new_probe(domus_testkit *kit);
@@ -35,7 +38,7 @@ void domt_ask_line_within(domus_probe *probe, domus_address to, const char *text
                           uint64_t timeout_ns);
 void domt_expect_line(domus_testkit *kit, domus_probe *probe, const char *text);
 
-/* Check that no actor lives at this address. */
+/* Check that no actor lives at this address: an ask to it fails. */
 void domt_expect_gone(domus_testkit *kit, domus_address address);
 
 domus_profile domt_profile_of(domus_testkit *kit);

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_text(const domus_config_key *key)
+static bool is_key_of_text(const domus_config_key *key)
 {
     return key->kind >= DOMUS_CONFIG_CPUS;
 }
 
-static void checks_as(const domus_config *config, const char *wanted)
+static void expect_result_of_check(const domus_config *config, const char *wanted)
 {
     char error[256] = "";
 
@@ -28,7 +28,7 @@ DOMT_TEST(defaults_are_those_of_the_header_and_valid)
 
     memset(&config, 0xa5, sizeof config);
     domus_config_init(&config);
-    checks_as(&config, "");
+    expect_result_of_check(&config, "");
     ck_assert_uint_eq(config.system.threads, 0);
     ck_assert_uint_eq(config.system.threads_percent, 0);
     ck_assert_str_eq(config.system.cpus, "auto");
@@ -101,7 +101,7 @@ DOMT_TEST(messages_of_peers_have_bounds)
     ck_assert_uint_eq(config.channel.body_rate_bytes, 100);
 }
 
-/* Keys behind whose fields the compiler leaves padding, up to the next field's alignment. */
+/* Keys whose fields are followed by padding bytes, up to the alignment of the next field. */
 static const char *const padded[] = {"scheduler.ioRatio",
                                      "scheduler.timersMax",
                                      "scheduler.steal.enabled",
@@ -115,7 +115,7 @@ static const char *const padded[] = {"scheduler.ioRatio",
                                      "observe.public",
                                      NULL};
 
-static bool is_padding(size_t start, size_t end)
+static bool is_known_padding_of_config(size_t start, size_t end)
 {
     const domus_config_key *key;
     const char *const *path;
@@ -127,17 +127,19 @@ static bool is_padding(size_t start, size_t end)
     return false;
 }
 
-/* Each byte belongs to a key or is padding, so a field without a row is found. */
+/* Each byte of domus_config belongs to a key or is padding, so this test finds a field that no row
+ * of the table of keys describes. */
 DOMT_TEST(every_field_has_its_row)
 {
     unsigned char covered[sizeof(domus_config)] = {0};
     const domus_config_key *key;
 
-    covered[offsetof(domus_config, listeners)] = 1; /* marks the end of the last padding */
+    /* the last padding ends where the list of listeners begins */
+    covered[offsetof(domus_config, listeners)] = 1;
     for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++) {
         ck_assert_uint_le((size_t)key->offset + key->size, sizeof covered);
         ck_assert(key->size == 1 || key->size == 4 || key->size == 8);
-        ck_assert(is_text(key) || key->size == 8 || key->maximum >> (8 * key->size) == 0);
+        ck_assert(is_key_of_text(key) || key->size == 8 || key->maximum >> (8 * key->size) == 0);
         for (size_t byte = 0; byte < key->size; byte++)
             ck_assert_uint_eq(covered[key->offset + byte]++, 0);
     }
@@ -145,12 +147,13 @@ DOMT_TEST(every_field_has_its_row)
     for (size_t byte = 0, end; byte < offsetof(domus_config, listeners); byte = end) {
         for (end = byte + 1; covered[byte] == 0 && covered[end] == 0;)
             end++;
-        ck_assert_msg(covered[byte] != 0 || is_padding(byte, end), "byte %zu has no row", byte);
+        ck_assert_msg(covered[byte] != 0 || is_known_padding_of_config(byte, end),
+                      "byte %zu has no row", byte);
     }
 }
 
-/* Both ends of each range are accepted, and values beyond them are not; the number, the field and
- * the check agree. */
+/* Both ends of a key's range are accepted, and values beyond them are refused, by the functions for
+ * numbers and fields and by the check of a configuration alike. */
 DOMT_TEST(every_range_holds_at_both_ends)
 {
     const domus_config_key *key;
@@ -160,7 +163,7 @@ DOMT_TEST(every_range_holds_at_both_ends)
         domus_config config, before;
         domus_config_init(&config);
         before = config;
-        if (is_text(key))
+        if (is_key_of_text(key))
             continue;
         ck_assert_int_eq(domus_config_key_put(key, &config, key->maximum + 1, NULL, error, 256),
                          -EINVAL);
@@ -182,8 +185,8 @@ DOMT_TEST(every_range_holds_at_both_ends)
     }
 }
 
-/* A time-out of a nanosecond is a mistake, and so is a signal that domus cannot have. Both are
- * refused; 0 is accepted, because it has a meaning of its own. */
+/* A time-out of one nanosecond is refused as a mistake, and so is a signal that domus cannot use. 0
+ * is accepted for both, because it has a meaning of its own. */
 DOMT_TEST(time_outs_have_a_least_value_beside_0)
 {
     static const char *const paths[] = {
@@ -215,12 +218,12 @@ DOMT_TEST(only_real_time_signals_ask_where_a_thread_is)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         config.stall.signal = wrong[i];
         snprintf(line, sizeof line, "stall.signal: must be 0 or 34..64, is %u", wrong[i]);
-        checks_as(&config, line);
+        expect_result_of_check(&config, line);
     }
     config.stall.signal = 0;
-    checks_as(&config, "");
+    expect_result_of_check(&config, "");
     config.stall.signal = 34;
-    checks_as(&config, "");
+    expect_result_of_check(&config, "");
 }
 
 DOMT_TEST(wrong_value_is_named_with_its_range)
@@ -229,65 +232,68 @@ DOMT_TEST(wrong_value_is_named_with_its_range)
 
     domus_config_init(&config);
     config.scheduler.io_ratio = 0;
-    checks_as(&config, "scheduler.ioRatio: must be auto or 1..100, is 0");
+    expect_result_of_check(&config, "scheduler.ioRatio: must be auto or 1..100, is 0");
     config.scheduler.io_ratio = 101;
-    checks_as(&config, "scheduler.ioRatio: must be auto or 1..100, is 101");
+    expect_result_of_check(&config, "scheduler.ioRatio: must be auto or 1..100, is 101");
     domus_config_init(&config);
     config.system.threads = 1025;
-    checks_as(&config, "system.threads: must be auto or 1..1024, is 1025");
+    expect_result_of_check(&config, "system.threads: must be auto or 1..1024, is 1025");
     domus_config_init(&config);
     config.system.threads_percent = 101;
-    checks_as(&config, "system.threads: must be auto or 1%..100%, is 101%");
+    expect_result_of_check(&config, "system.threads: must be auto or 1%..100%, is 101%");
     domus_config_init(&config);
     config.scheduler.idle.spin_ns = UINT64_C(1500000000);
-    checks_as(&config, "scheduler.idle.spin: must be auto or 0..1s, is 1500ms");
+    expect_result_of_check(&config, "scheduler.idle.spin: must be auto or 0..1s, is 1500ms");
     domus_config_init(&config);
     config.channel.linger_ns = UINT64_C(7200000000000);
-    checks_as(&config, "channel.linger: must be 1ms..1h, is 2h");
+    expect_result_of_check(&config, "channel.linger: must be 1ms..1h, is 2h");
     domus_config_init(&config);
     config.channel.idle_timeout_ns = 1;
-    checks_as(&config, "channel.idleTimeout: must be 0 or 10ms..8760h, is 1ns");
+    expect_result_of_check(&config, "channel.idleTimeout: must be 0 or 10ms..8760h, is 1ns");
     domus_config_init(&config);
     config.io.buffers.size_bytes = 100;
-    checks_as(&config, "io.buffers.size: must be 256B..1MiB, is 100B");
+    expect_result_of_check(&config, "io.buffers.size: must be 256B..1MiB, is 100B");
     domus_config_init(&config);
     config.profile.level = (domus_profile_level)7;
-    checks_as(&config, "profile.level: must be off..spans, is 7");
+    expect_result_of_check(&config, "profile.level: must be off..spans, is 7");
 }
 
-DOMT_TEST(powers_of_two_are_held)
+DOMT_TEST(keys_of_powers_of_two_refuse_others)
 {
     domus_config config;
 
     domus_config_init(&config);
     config.io.ring_entries = 500;
-    checks_as(&config, "io.ringEntries: must be a power of two, is 500");
+    expect_result_of_check(&config, "io.ringEntries: must be a power of two, is 500");
     domus_config_init(&config);
     config.io.completion_entries = 4097;
-    checks_as(&config, "io.completionEntries: must be a power of two, is 4097");
+    expect_result_of_check(&config, "io.completionEntries: must be a power of two, is 4097");
     domus_config_init(&config);
     config.io.buffers.count = 1000;
-    checks_as(&config, "io.buffers.count: must be a power of two, is 1000");
+    expect_result_of_check(&config, "io.buffers.count: must be a power of two, is 1000");
 }
 
-DOMT_TEST(keys_keep_what_they_promise_of_each_other)
+DOMT_TEST(relations_between_config_keys_are_checked)
 {
     domus_config config;
 
     domus_config_init(&config);
     config.io.ring_entries = 4096;
-    checks_as(&config, "io.completionEntries: must be more than io.ringEntries (4096), is 4096");
+    expect_result_of_check(
+        &config, "io.completionEntries: must be more than io.ringEntries (4096), is 4096");
     config.io.completion_entries = 8192;
-    checks_as(&config, "");
+    expect_result_of_check(&config, "");
     config.channel.send_low_bytes = config.channel.send_high_bytes;
-    checks_as(&config, "");
+    expect_result_of_check(&config, "");
     config.channel.send_low_bytes++;
-    checks_as(&config, "channel.sendHigh: must be at least channel.sendLow (262145B), is 256KiB");
+    expect_result_of_check(
+        &config, "channel.sendHigh: must be at least channel.sendLow (262145B), is 256KiB");
     domus_config_init(&config);
     config.channel.send_max_bytes = config.channel.send_high_bytes;
-    checks_as(&config, "");
+    expect_result_of_check(&config, "");
     config.channel.send_max_bytes--;
-    checks_as(&config, "channel.sendMax: must be at least channel.sendHigh (256KiB), is 262143B");
+    expect_result_of_check(
+        &config, "channel.sendMax: must be at least channel.sendHigh (256KiB), is 262143B");
 }
 
 DOMT_TEST(cpus_are_words_or_a_list)
@@ -300,25 +306,25 @@ DOMT_TEST(cpus_are_words_or_a_list)
     domus_config_init(&config);
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
         config.system.cpus = right[i];
-        checks_as(&config, "");
+        expect_result_of_check(&config, "");
     }
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         config.system.cpus = wrong[i];
         snprintf(line, sizeof line,
                  "system.cpus: must be auto, none or a list such as 0-3,8, is '%s'", wrong[i]);
-        checks_as(&config, line);
+        expect_result_of_check(&config, line);
     }
     config.system.cpus = "\xc2\x9b\n";
-    checks_as(&config, "system.cpus: must be auto, none or a list such as 0-3,8, is "
-                       "'\\xc2\\x9b\\n'");
+    expect_result_of_check(&config, "system.cpus: must be auto, none or a list such as 0-3,8, is "
+                                    "'\\xc2\\x9b\\n'");
     config.system.cpus = "";
-    checks_as(&config, "system.cpus: is missing or empty");
+    expect_result_of_check(&config, "system.cpus: is missing or empty");
     config.system.cpus = NULL;
-    checks_as(&config, "system.cpus: is missing or empty");
+    expect_result_of_check(&config, "system.cpus: is missing or empty");
 }
 
-static void listener_checks_as(const char *name, const char *address, uint32_t backlog,
-                               const char *wanted)
+static void expect_result_of_listener_check(const char *name, const char *address, uint32_t backlog,
+                                            const char *wanted)
 {
     domus_listener_config listener = {.name = name, .address = address, .backlog = backlog};
     domus_config config;
@@ -326,7 +332,7 @@ static void listener_checks_as(const char *name, const char *address, uint32_t b
     domus_config_init(&config);
     config.listeners = &listener;
     config.listener_count = 1;
-    checks_as(&config, wanted);
+    expect_result_of_check(&config, wanted);
 }
 
 DOMT_TEST(addresses_are_numbers_only)
@@ -367,16 +373,16 @@ DOMT_TEST(addresses_are_numbers_only)
     char line[256];
 
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++)
-        listener_checks_as("a", right[i], 1, "");
+        expect_result_of_listener_check("a", right[i], 1, "");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         snprintf(line, sizeof line,
                  "listeners[0].address: must be such as 127.0.0.1:7000 or [::1]:7000 (numbers "
                  "only), or unix:PATH, is '%s'",
                  wrong[i]);
-        listener_checks_as("a", wrong[i], 1, line);
+        expect_result_of_listener_check("a", wrong[i], 1, line);
     }
-    listener_checks_as("a", NULL, 1, "listeners[0].address: is missing or empty");
-    listener_checks_as(
+    expect_result_of_listener_check("a", NULL, 1, "listeners[0].address: is missing or empty");
+    expect_result_of_listener_check(
         "a", "[1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc:dddd]:65535", 1,
         "listeners[0].address: must be such as 127.0.0.1:7000 or [::1]:7000 (numbers "
         "only), or unix:PATH, is "
@@ -393,26 +399,28 @@ DOMT_TEST(listeners_are_named_unique_and_few)
     };
     domus_config config;
 
-    listener_checks_as("Echo-1_b", "[::]:0", 4096, "");
-    listener_checks_as("", "[::]:0", 1, "listeners[0].name: is missing or empty");
-    listener_checks_as("a.b", "[::]:0", 1,
-                       "listeners[0].name: must be letters, digits, '-' and '_', is 'a.b'");
-    listener_checks_as("a", "[::]:0", 0, "listeners[0].backlog: must be 1..65535, is 0");
+    expect_result_of_listener_check("Echo-1_b", "[::]:0", 4096, "");
+    expect_result_of_listener_check("", "[::]:0", 1, "listeners[0].name: is missing or empty");
+    expect_result_of_listener_check(
+        "a.b", "[::]:0", 1, "listeners[0].name: must be letters, digits, '-' and '_', is 'a.b'");
+    expect_result_of_listener_check("a", "[::]:0", 0,
+                                    "listeners[0].backlog: must be 1..65535, is 0");
     domus_config_init(&config);
     config.listeners = three;
     config.listener_count = 2;
-    checks_as(&config, "");
+    expect_result_of_check(&config, "");
     config.listener_count = 3;
-    checks_as(&config, "listeners[2].name: must be unique, 'a' is taken by listeners[0]");
+    expect_result_of_check(&config,
+                           "listeners[2].name: must be unique, 'a' is taken by listeners[0]");
     config.listeners = many;
     config.listener_count = 65;
-    checks_as(&config, "listeners: must be 0..64, are 65");
+    expect_result_of_check(&config, "listeners: must be 0..64, are 65");
     config.listeners = NULL;
     config.listener_count = 2;
-    checks_as(&config, "listeners: must be 0..64, and not NULL, are 2");
+    expect_result_of_check(&config, "listeners: must be 0..64, and not NULL, are 2");
 }
 
-static void record_fault(const domus_config_fault *fault, void *context)
+static void append_fault_to_text(const domus_config_fault *fault, void *context)
 {
     char *text = context;
 
@@ -433,19 +441,22 @@ DOMT_TEST(options_of_a_listener_are_checked_and_named)
     listener.channel = (domus_channel_options){.idle_timeout_ns = DOMUS_NONE,
                                                .send_low_bytes = DOMUS_NONE,
                                                .linger_ns = UINT64_C(1000000)};
-    checks_as(&config, "");
+    expect_result_of_check(&config, "");
     listener.channel = (domus_channel_options){.idle_timeout_ns = 1};
-    checks_as(&config, "listeners[0].channel.idleTimeout: must be 0 or 10ms..8760h, is 1ns");
+    expect_result_of_check(&config,
+                           "listeners[0].channel.idleTimeout: must be 0 or 10ms..8760h, is 1ns");
     listener.channel = (domus_channel_options){.linger_ns = DOMUS_NONE};
-    checks_as(&config, "listeners[0].channel.linger: must be 1ms..1h, is 0");
+    expect_result_of_check(&config, "listeners[0].channel.linger: must be 1ms..1h, is 0");
     listener.channel = (domus_channel_options){.send_high_bytes = 1000};
-    checks_as(&config, "listeners[0].channel.sendHigh: must be at least channel.sendLow (64KiB), "
-                       "is 1000B");
+    expect_result_of_check(
+        &config, "listeners[0].channel.sendHigh: must be at least channel.sendLow (64KiB), "
+                 "is 1000B");
     listener.channel.send_low_bytes = 1000;
-    checks_as(&config, "");
+    expect_result_of_check(&config, "");
     listener.channel = (domus_channel_options){.send_max_bytes = 1024};
-    checks_as(&config, "listeners[0].channel.sendMax: must be at least channel.sendHigh (256KiB), "
-                       "is 1KiB");
+    expect_result_of_check(
+        &config, "listeners[0].channel.sendMax: must be at least channel.sendHigh (256KiB), "
+                 "is 1KiB");
 }
 
 DOMT_TEST(all_faults_are_reported_and_the_first_is_the_line)
@@ -460,7 +471,7 @@ DOMT_TEST(all_faults_are_reported_and_the_first_is_the_line)
     config.channel.send_max_bytes = 1024;
     config.listeners = &listener;
     config.listener_count = 1;
-    ck_assert_uint_eq(domus_config_check_all(&config, record_fault, text), 7);
+    ck_assert_uint_eq(domus_config_check_all(&config, append_fault_to_text, text), 7);
     ck_assert_str_eq(text,
                      "scheduler.ioRatio: must be auto or 1..100, is 0\n"
                      "io.completionEntries: must be a power of two, is 100\n"
@@ -472,7 +483,7 @@ DOMT_TEST(all_faults_are_reported_and_the_first_is_the_line)
                      "listeners[0].address: must be such as 127.0.0.1:7000 or [::1]:7000 (numbers "
                      "only), or unix:PATH, is 'x'\n"
                      "listeners[0].backlog: must be 1..65535, is 0\n");
-    checks_as(&config, "scheduler.ioRatio: must be auto or 1..100, is 0");
+    expect_result_of_check(&config, "scheduler.ioRatio: must be auto or 1..100, is 0");
     ck_assert_int_eq(domus_config_check(&config, cut, sizeof cut), -EINVAL);
     ck_assert_str_eq(cut, "scheduler.i");
     ck_assert_int_eq(domus_config_check(&config, NULL, 0), -EINVAL);

@@ -18,16 +18,17 @@
 static const domus_type adopt_type = {.name = "adopt", .size = sizeof(int)};
 static _Atomic int result;
 static _Atomic uint32_t done, mounted, opened, closed_;
-static domus_address channel; /* read by the test once `done` is set */
+/* channel of the last adopted socket; the test reads it once `done` is set */
+static domus_address channel;
 
-static int line_mount(domus_stack *stack, void *self)
+static int on_line_mount(domus_stack *stack, void *self)
 {
     *(uint32_t *)self = 5;
     atomic_fetch_add(&mounted, 1);
     return 0;
 }
 
-static int line_open(domus_stack *stack, void *self, const void *payload)
+static int on_line_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -38,7 +39,7 @@ static int line_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int line_close(domus_stack *stack, void *self, const void *payload)
+static int on_line_close(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&closed_, 1);
     return 0;
@@ -47,12 +48,12 @@ static int line_close(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour line = {.name = "line",
                                      .kind = DOMUS_CHANNELS,
                                      .state_size = sizeof(uint32_t),
-                                     .on_mount = line_mount,
-                                     .on_open = {line_open, 0},
+                                     .on_mount = on_line_mount,
+                                     .on_open = {on_line_open, 0},
                                      .on_read = {domt_echo, 0},
-                                     .on_close = {line_close, 0}};
+                                     .on_close = {on_line_close, 0}};
 
-static int on_adopt(domus_stack *stack, void *self, const void *payload)
+static int on_adopt_take_over_socket(domus_stack *stack, void *self, const void *payload)
 {
     const domus_connect_options options = {.behaviour = &line};
     domus_address address = {NULL, 0};
@@ -65,14 +66,14 @@ static int on_adopt(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_on rows[] = {{&adopt_type, on_adopt, 0}, {0}};
+static const domus_on rows[] = {{&adopt_type, on_adopt_take_over_socket, 0}, {0}};
 static const domus_behaviour client = {.name = "client", .kind = DOMUS_CHANNELS, .on = rows};
 static const domus_behaviour business = {.name = "business", .on = rows};
 static const domus_behaviour *const kinds[] = {&client, &business};
 
 static domus_system *system_;
 
-static int adopt_socket(domus_address actor, int fd)
+static int let_actor_adopt_socket(domus_address actor, int fd)
 {
     uint32_t before = atomic_load(&done);
 
@@ -81,7 +82,7 @@ static int adopt_socket(domus_address actor, int fd)
     return atomic_load(&result);
 }
 
-static void start_test(void)
+static void start_system_without_listener(void)
 {
     domus_config config = domt_config(2);
 
@@ -89,11 +90,11 @@ static void start_test(void)
     system_ = domt_start(&config);
 }
 
-DOMT_TEST(sockets_become_channels)
+DOMT_TEST(adopted_sockets_become_channels)
 {
     uint32_t before = domt_entries("/proc/self/fd");
 
-    start_test();
+    start_system_without_listener();
     uint32_t running = domt_entries("/proc/self/fd");
     for (uint32_t i = 0; i < 4; i++) {
         int ends[2];
@@ -101,15 +102,15 @@ DOMT_TEST(sockets_become_channels)
         ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK * (i & 1), 0, ends), 0);
         ck_assert_int_eq(fcntl(ends[1], F_SETFL, 0), 0);
         domus_address actor = domt_spawn(system_, i / 2, kinds[i % 2], NULL);
-        ck_assert_int_eq(adopt_socket(actor, ends[0]), 0);
+        ck_assert_int_eq(let_actor_adopt_socket(actor, ends[0]), 0);
         DOMT_WAIT_FOR(10, atomic_load(&opened) == i + 1);
         ck_assert_uint_eq(atomic_load(&mounted), i + 1);
         ck_assert_int_eq(fcntl(ends[0], F_GETFL) & O_NONBLOCK, 0);
         ck_assert_int_eq(send(ends[1], &byte, 1, 0), 1);
         ck_assert_int_eq(recv(ends[1], &byte, 1, 0), 1);
         if (i % 2 == 0)
-            ck_assert_int_eq(adopt_socket(actor, ends[0]), -EALREADY);
-        /* the channel is a child and ends with the actor */
+            ck_assert_int_eq(let_actor_adopt_socket(actor, ends[0]), -EALREADY);
+        /* the channel of the socket is a child of the actor, so it ends with the actor */
         ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
         ck_assert_int_eq(recv(ends[1], &byte, 1, 0), 0);
         (void)close(ends[1]);
@@ -120,39 +121,39 @@ DOMT_TEST(sockets_become_channels)
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
 }
 
-DOMT_TEST(other_descriptors_are_refused_and_stay_open)
+DOMT_TEST(descriptors_of_other_kinds_are_refused)
 {
     int pipes[2], datagrams[2], ends[2];
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int fresh = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    start_test();
+    start_system_without_listener();
     ck_assert_int_eq(pipe2(pipes, O_CLOEXEC), 0);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, datagrams), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     for (uint32_t i = 0; i < 2; i++) {
         domus_address actor = domt_spawn(system_, 0, kinds[i], NULL);
-        ck_assert_int_eq(adopt_socket(actor, -1), -EBADF);
-        ck_assert_int_eq(adopt_socket(actor, pipes[0]), -ENOTSOCK);
-        ck_assert_int_eq(adopt_socket(actor, datagrams[0]), -EINVAL);
-        ck_assert_int_eq(adopt_socket(actor, listener), -EINVAL);
-        ck_assert_int_eq(adopt_socket(actor, fresh), -ENOTCONN);
+        ck_assert_int_eq(let_actor_adopt_socket(actor, -1), -EBADF);
+        ck_assert_int_eq(let_actor_adopt_socket(actor, pipes[0]), -ENOTSOCK);
+        ck_assert_int_eq(let_actor_adopt_socket(actor, datagrams[0]), -EINVAL);
+        ck_assert_int_eq(let_actor_adopt_socket(actor, listener), -EINVAL);
+        ck_assert_int_eq(let_actor_adopt_socket(actor, fresh), -ENOTCONN);
     }
     const int all[] = {pipes[0], pipes[1], datagrams[0], datagrams[1], listener, fresh};
     for (uint32_t i = 0; i < sizeof all / sizeof all[0]; i++)
         ck_assert_int_eq(close(all[i]), 0);
-    /* this socket is given to a system that stops at once */
+    /* this socket is given to a system that stops at once, and closes it */
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    ck_assert_int_eq(adopt_socket(domt_spawn(system_, 0, &business, NULL), ends[0]), 0);
+    ck_assert_int_eq(let_actor_adopt_socket(domt_spawn(system_, 0, &business, NULL), ends[0]), 0);
     domt_end(system_);
     char byte;
     ck_assert_int_eq(recv(ends[1], &byte, 1, 0), 0);
     (void)close(ends[1]);
 }
 
-/* The fourth socket is refused. The socket of a state actor is closed, because the actor's call has
- * already returned. */
-DOMT_TEST(sockets_count_as_connections)
+/* With a limit of three connections, the fourth socket is refused. A state actor's socket is closed
+ * then, because the actor's call has already returned. */
+DOMT_TEST(adopted_sockets_count_as_connections)
 {
     domus_config config = domt_config(1);
     int ends[8][2];
@@ -167,7 +168,7 @@ DOMT_TEST(sockets_count_as_connections)
             int *pair = ends[kind * 4 + i];
             ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
             int expected = kind == 0 && i == 3 ? -ENOBUFS : 0;
-            ck_assert_int_eq(adopt_socket(actor, pair[0]), expected);
+            ck_assert_int_eq(let_actor_adopt_socket(actor, pair[0]), expected);
             if (i < 3)
                 DOMT_WAIT_FOR(10, atomic_load(&opened) == kind * 3 + i + 1);
         }
@@ -195,10 +196,11 @@ typedef struct order {
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
 static const domus_type touch_type = {.name = "touch"};
 static const domus_type listen_type = {.name = "listen"};
-static domus_channel *last_channel; /* channel of the last connection; read once `done` is set */
+/* channel of the last connection; the test reads it once `done` is set */
+static domus_channel *last_channel;
 static domus_endpoint served;
 
-static int record_open(domus_stack *stack, void *self, const void *payload)
+static int record_opened_channel(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -208,18 +210,18 @@ static int record_open(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour noted = {.name = "line",
                                       .kind = DOMUS_CHANNELS,
-                                      .on_open = {record_open, 0},
+                                      .on_open = {record_opened_channel, 0},
                                       .on_read = {domt_echo, 0},
-                                      .on_close = {line_close, 0}};
+                                      .on_close = {on_line_close, 0}};
 
-static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_result_of_connect(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&result, answer->error);
     atomic_fetch_add(&done, 1);
     return 0;
 }
 
-static int on_order(domus_stack *stack, void *self, const void *payload)
+static int connect_as_ordered(domus_stack *stack, void *self, const void *payload)
 {
     order now;
 
@@ -228,17 +230,17 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     const domus_connect_options options = {.behaviour = &noted,
                                            .local = now.local,
                                            .channel = now.first_byte_ns != 0 ? &settings : NULL};
-    return domus_connect(stack, now.to, &options, on_connected);
+    return domus_connect(stack, now.to, &options, record_result_of_connect);
 }
 
-static int on_touch(domus_stack *stack, void *self, const void *payload)
+static int on_touch_reset_last_channel(domus_stack *stack, void *self, const void *payload)
 {
     atomic_store(&result, domus_channel_reset(stack, last_channel, -EIO));
     atomic_fetch_add(&done, 1);
     return 0;
 }
 
-static int on_listen(domus_stack *stack, void *self, const void *payload)
+static int on_listen_listen_at_any_port(domus_stack *stack, void *self, const void *payload)
 {
     domus_endpoint at;
 
@@ -248,13 +250,16 @@ static int on_listen(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_on order_rows[] = {
-    {&order_type, on_order, 0}, {&touch_type, on_touch, 0}, {&listen_type, on_listen, 0}, {0}};
+static const domus_on order_rows[] = {{&order_type, connect_as_ordered, 0},
+                                      {&touch_type, on_touch_reset_last_channel, 0},
+                                      {&listen_type, on_listen_listen_at_any_port, 0},
+                                      {0}};
 static const domus_behaviour order_client = {
     .name = "client", .kind = DOMUS_CHANNELS, .on = order_rows, .channel = &noted};
 static const domus_behaviour order_business = {.name = "business", .on = order_rows};
 
-static void send_notice(domus_address actor, const domus_type *type, const void *payload)
+static void send_notice_and_wait_until_done(domus_address actor, const domus_type *type,
+                                            const void *payload)
 {
     uint32_t before = atomic_load(&done);
 
@@ -262,13 +267,13 @@ static void send_notice(domus_address actor, const domus_type *type, const void 
     DOMT_WAIT_FOR(10, atomic_load(&done) == before + 1);
 }
 
-static int connect_with(domus_address actor, const order *what)
+static int let_actor_connect_as_ordered(domus_address actor, const order *what)
 {
-    send_notice(actor, &order_type, what);
+    send_notice_and_wait_until_done(actor, &order_type, what);
     return atomic_load(&result);
 }
 
-/* Returns a listener on loopback, and writes its address to `ret_to`. */
+/* Returns a socket that listens on loopback, and writes its address as text to `ret_to`. */
 static int open_listener(char ret_to[64])
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
@@ -288,12 +293,14 @@ DOMT_TEST(connect_to_oneself_is_refused)
     domus_config config = domt_config(1);
     order what = {.to = ""};
 
-    (void)close(open_listener(what.to)); /* a port on which no socket listens */
+    /* the listener is closed, so no socket listens at its port */
+    (void)close(open_listener(what.to));
     config.listener_count = 0;
     system_ = domt_start(&config);
     ck_assert_int_eq(domus_endpoint_parse(what.to, &what.local), 0);
-    ck_assert_int_eq(connect_with(domt_spawn(system_, 0, &order_client, NULL), &what),
-                     -ECONNREFUSED);
+    ck_assert_int_eq(
+        let_actor_connect_as_ordered(domt_spawn(system_, 0, &order_client, NULL), &what),
+        -ECONNREFUSED);
     ck_assert_ptr_null(last_channel);
     domt_end(system_);
 }
@@ -330,7 +337,7 @@ DOMT_TEST(unix_listener_without_room_is_waited_for)
     domt_end(system_);
 }
 
-/* Returns how many descriptors of this process are O_NONBLOCK. */
+/* Returns how many descriptors of this process have the flag O_NONBLOCK. */
 static uint32_t count_nonblocking(void)
 {
     uint32_t count = 0;
@@ -342,7 +349,7 @@ static uint32_t count_nonblocking(void)
     return count;
 }
 
-DOMT_TEST(connection_is_no_stranger)
+DOMT_TEST(connections_of_this_side_escape_peer_limits)
 {
     domus_config config = domt_config(1);
     order what = {.to = ""};
@@ -356,24 +363,26 @@ DOMT_TEST(connection_is_no_stranger)
     uint32_t nonblocking = count_nonblocking();
     domus_address actor = domt_spawn(system_, 0, &order_client, NULL);
     domus_address state = domt_spawn(system_, 0, &order_business, NULL);
-    for (uint32_t i = 0; i < 3; i++) { /* more connections than peers may open */
-        ck_assert_int_eq(connect_with(i == 0 ? state : actor, &what), 0);
+    /* connections of this side may be more than the limit for peers */
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(let_actor_connect_as_ordered(i == 0 ? state : actor, &what), 0);
         ends[i] = accept(listener, NULL, NULL);
         if (i == 0) {
-            send_notice(state, &touch_type, NULL);
+            send_notice_and_wait_until_done(state, &touch_type, NULL);
             ck_assert_int_eq(atomic_load(&result), -EPERM);
         }
     }
     ck_assert_uint_eq(count_nonblocking(), nonblocking);
     domt_pause_ns(500 * DOMT_MS);
-    /* no channel is closed, though no peer has sent a byte */
+    /* no channel was closed, though no peer has sent a byte within the time for a first byte */
     ck_assert_uint_eq(atomic_load(&closed_), 0);
     what.first_byte_ns = 20 * DOMT_MS;
-    ck_assert_int_eq(connect_with(actor, &what), 0);
+    ck_assert_int_eq(let_actor_connect_as_ordered(actor, &what), 0);
     ends[3] = accept(listener, NULL, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&closed_) == 1);
 
-    send_notice(actor, &listen_type, NULL); /* a peer still finds a place */
+    /* a peer can still connect, because connections of this side do not count as its own */
+    send_notice_and_wait_until_done(actor, &listen_type, NULL);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(served.port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int stranger = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,7 +1,7 @@
-/* Storms of connects, over many seeds of a network that fails: many actors connect to servers that
+/* Storms of connects over many seeds of a network that fails: many actors connect to servers that
  * refuse, are slow, have no room, close or open, and the actors cancel, stop, and close channels.
- * Each connect ends once, with an address or an error, and nothing is left of any of them.
- * DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as many. */
+ * Each connect ends once, with an address or an error, and nothing is left of it. DOMUS_SEED=n runs
+ * seed n alone; DOMT_LONG runs 20 times as many seeds. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/runtime/network.h"
 #include "tests/support/sanitizer.h"
@@ -20,7 +20,7 @@
 #define ACTORS   8u
 #define DEEDS    60u
 #define CONNECTS 256u
-#define KEPT     8u /* channels that an actor remembers */
+#define KEPT     8u /* number of channels that an actor remembers */
 
 /* --- servers ---------------------------------------------------------------------------------- */
 
@@ -32,9 +32,9 @@ static const char *const places[] = {
     "127.0.0.1:7", "unix:@full",  "unix:/run/gone", "[::1]:80",
 };
 
-static domus_peer_listener *listeners[3]; /* listeners at the first, the third and the full place */
+static domus_peer_listener *listeners[3]; /* listeners at the places number 0, 2 and 6 */
 
-static int look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
+static int resolve_several(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
 {
     static const unsigned char hosts[] = {3, 2, 1};
 
@@ -47,7 +47,7 @@ static int look_up(void *context, const char *name, domus_endpoint *ret_found, u
     return 3;
 }
 
-static void listen_at(domt_sweep *sweep, uint32_t which)
+static void open_listener_of_sweep(domt_sweep *sweep, uint32_t which)
 {
     static const char *const at[] = {"10.0.0.1:80", "10.0.0.3:80", "unix:@full"};
 
@@ -56,9 +56,9 @@ static void listen_at(domt_sweep *sweep, uint32_t which)
                                                  &listeners[which]) == 0);
 }
 
-/* Change a server: it closes and resets the connections that it has not accepted, or it opens
- * again, or it accepts a connection and uses it. */
-static void change_server(domt_sweep *sweep)
+/* Change a server in a random way: it closes and resets connections that it has not accepted, or it
+ * opens again, or it accepts a connection and uses it. */
+static void change_server_at_random(domt_sweep *sweep)
 {
     uint32_t which = (uint32_t)domt_sweep_below(sweep, 3);
     domus_endpoint dark;
@@ -71,7 +71,7 @@ static void change_server(domt_sweep *sweep)
         listeners[which] = NULL;
         break;
     case 1:
-        listen_at(sweep, which);
+        open_listener_of_sweep(sweep, which);
         break;
     case 2:
         ck_assert_int_eq(domus_endpoint_parse("10.0.0.3:0", &dark), 0);
@@ -90,29 +90,31 @@ static void change_server(domt_sweep *sweep)
 
 /* --- actors that connect ---------------------------------------------------------------------- */
 
-/* The end of a connect, as its actor saw it. */
+/* The outcome of a connect, as its actor was told. */
 typedef struct outcome {
-    uint32_t ends; /* how many times the actor was told of the end */
-    bool failed;   /* the call itself failed */
+    uint32_t ends; /* how many times the actor was told of an end of the connect */
+    bool failed;   /* the call that begins the connect has failed itself */
 } outcome;
 
 typedef struct order {
     uint64_t timeout_ns;
-    uint32_t place; /* index in `places` */
-    uint32_t count; /* connects that one conversation waits for; 0: cancel; UINT32_MAX: close */
-    uint32_t first; /* number of the first of these connects */
+    uint32_t place; /* index in `places` of the address to connect to */
+    /* number of connects that one conversation waits for; 0: cancel them; UINT32_MAX: close a
+     * channel */
+    uint32_t count;
+    uint32_t first; /* number of the first of the order's connects */
     uint32_t chance;
 } order;
 
 typedef struct connector {
-    domus_conversation last; /* the conversation that was begun last */
+    domus_conversation last; /* the conversation that the actor has begun last */
     domus_address kept[KEPT];
     uint32_t kept_count;
 } connector;
 
 static outcome outcomes[CONNECTS];
 static uint32_t begun, opened, closed, mounted, stopped;
-static uint32_t refusal; /* decides how channels answer their mount and their opening */
+static uint32_t refusal; /* decides by its bits how a channel answers its mount and its opening */
 static struct {
     uint64_t connected, refused, timed_out, cancelled, limited, others;
 } met;
@@ -120,7 +122,7 @@ static struct {
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
 static const domus_type close_type = {.name = "close"};
 
-static int line_mount(domus_stack *stack, void *self)
+static int on_line_mount_refuse_at_times(domus_stack *stack, void *self)
 {
     mounted++;
     switch (refusal++ % 16) {
@@ -135,12 +137,12 @@ static int line_mount(domus_stack *stack, void *self)
     }
 }
 
-static void line_stop(domus_stack *stack, void *self)
+static void on_line_stop(domus_stack *stack, void *self)
 {
     stopped++;
 }
 
-static int line_open(domus_stack *stack, void *self, const void *payload)
+static int on_line_open_fail_at_times(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -157,13 +159,13 @@ static int line_open(domus_stack *stack, void *self, const void *payload)
     }
 }
 
-static int line_close(domus_stack *stack, void *self, const void *payload)
+static int on_line_close(domus_stack *stack, void *self, const void *payload)
 {
     closed++;
     return 0;
 }
 
-static int on_close_it(domus_stack *stack, void *self, const void *nothing)
+static int close_running_channel(domus_stack *stack, void *self, const void *nothing)
 {
     (void)domus_channel_close(stack, domus_channel_running(stack));
     return 0;
@@ -173,14 +175,14 @@ static const domus_behaviour line = {
     .name = "line",
     .kind = DOMUS_CHANNELS,
     .state_size = 8,
-    .on = (const domus_on[]){{&close_type, on_close_it, 0}, {0}},
-    .on_mount = line_mount,
-    .on_stop = line_stop,
-    .on_open = {line_open, 0},
-    .on_close = {line_close, 0},
+    .on = (const domus_on[]){{&close_type, close_running_channel, 0}, {0}},
+    .on_mount = on_line_mount_refuse_at_times,
+    .on_stop = on_line_stop,
+    .on_open = {on_line_open_fail_at_times, 0},
+    .on_close = {on_line_close, 0},
 };
 
-static void count_error(int error)
+static void count_outcome_of_connect(int error)
 {
     switch (error) {
     case 0:
@@ -204,11 +206,11 @@ static void count_error(int error)
     }
 }
 
-static void record_end(domus_stack *stack, connector *mine, const domus_answer *answer)
+static void record_end_of_connect(domus_stack *stack, connector *mine, const domus_answer *answer)
 {
     ck_assert_uint_lt(answer->tag, CONNECTS);
     outcomes[answer->tag].ends++;
-    count_error(answer->error);
+    count_outcome_of_connect(answer->error);
     if (answer->error != 0)
         return;
     const domus_connected *connected = answer->payload;
@@ -218,14 +220,14 @@ static void record_end(domus_stack *stack, connector *mine, const domus_answer *
         (void)domus_notice(stack, connected->channel, &close_type, NULL);
 }
 
-static int on_all(domus_stack *stack, void *self, const domus_answer *answers)
+static int record_ends_of_connects(domus_stack *stack, void *self, const domus_answer *answers)
 {
     for (const domus_answer *answer = answers; answer != NULL; answer = answer->next)
-        record_end(stack, self, answer);
+        record_end_of_connect(stack, self, answer);
     return 0;
 }
 
-static int begin_connects(domus_stack *stack, connector *mine, const order *now)
+static int begin_ordered_connects(domus_stack *stack, connector *mine, const order *now)
 {
     const domus_connect_options options = {.behaviour = &line, .timeout_ns = now->timeout_ns};
     uint32_t added = 0;
@@ -239,10 +241,10 @@ static int begin_connects(domus_stack *stack, connector *mine, const order *now)
         else
             added++;
     }
-    return added != 0 ? domus_wait_all(stack, on_all) : 0;
+    return added != 0 ? domus_wait_all(stack, record_ends_of_connects) : 0;
 }
 
-static int on_order(domus_stack *stack, void *self, const void *payload)
+static int on_order_connect_or_cancel(domus_stack *stack, void *self, const void *payload)
 {
     connector *mine = self;
     order now;
@@ -253,7 +255,7 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
         return 0;
     }
     if (now.count != UINT32_MAX)
-        return begin_connects(stack, mine, &now);
+        return begin_ordered_connects(stack, mine, &now);
     if (mine->kept_count == 0)
         return 0;
     uint32_t which = now.chance % mine->kept_count;
@@ -265,7 +267,7 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_on rows[] = {{&order_type, on_order, 0}, {0}};
+static const domus_on rows[] = {{&order_type, on_order_connect_or_cancel, 0}, {0}};
 static const domus_behaviour business = {
     .name = "business", .state_size = sizeof(connector), .on = rows};
 static const domus_behaviour relaying = {
@@ -275,7 +277,7 @@ static domus_address actors[ACTORS];
 
 /* --- the storm -------------------------------------------------------------------------------- */
 
-static void make_kit(domt_sweep *sweep)
+static void make_kit_of_random_config(domt_sweep *sweep)
 {
     domus_config config;
 
@@ -288,10 +290,10 @@ static void make_kit(domt_sweep *sweep)
     if (domt_sweep_below(sweep, 3) == 0)
         config.connect.under_way_max = 1 + (uint32_t)domt_sweep_below(sweep, 4);
     domt_sweep_make(sweep, &config, NULL, 0);
-    domus_testkit_resolve_with(sweep->kit, look_up, NULL);
+    domus_testkit_resolve_with(sweep->kit, resolve_several, NULL);
 }
 
-static void spawn_actor(domt_sweep *sweep, uint32_t which)
+static void spawn_connecting_actor(domt_sweep *sweep, uint32_t which)
 {
     ck_assert_int_eq(domus_outside_spawn_on(
                          domus_testkit_system(sweep->kit), (uint32_t)domt_sweep_below(sweep, 3),
@@ -299,7 +301,7 @@ static void spawn_actor(domt_sweep *sweep, uint32_t which)
                      0);
 }
 
-static void begin_seed(domt_sweep *sweep)
+static void begin_sweep_of_seed(domt_sweep *sweep)
 {
     domus_endpoint at;
     domus_address address;
@@ -308,22 +310,22 @@ static void begin_seed(domt_sweep *sweep)
     memset(listeners, 0, sizeof listeners);
     begun = opened = closed = mounted = stopped = 0;
     refusal = (uint32_t)domt_sweep_below(sweep, 16);
-    make_kit(sweep);
+    make_kit_of_random_config(sweep);
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:7", &at), 0);
     ck_assert_int_eq(
         domus_outside_spawn_on(domus_testkit_system(sweep->kit), 1, &domt_net_echo, &at, &address),
         0);
     for (uint32_t i = 0; i < ACTORS; i++)
-        spawn_actor(sweep, i);
+        spawn_connecting_actor(sweep, i);
     for (uint32_t i = 0; i < 3; i++)
-        listen_at(sweep, i);
+        open_listener_of_sweep(sweep, i);
     (void)domus_testkit_run(sweep->kit);
     domt_sweep_draw_faults(sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep->kit, &sweep->faults), 0);
 }
 
-/* Send an order to an actor that is chosen by chance. */
-static void send_order(domt_sweep *sweep, order now)
+/* Send an order to one of the actors, which is drawn by chance. */
+static void send_order_to_random_actor(domt_sweep *sweep, order now)
 {
     domus_address to = actors[domt_sweep_below(sweep, ACTORS)];
 
@@ -335,44 +337,44 @@ static void send_order(domt_sweep *sweep, order now)
         begun += now.count;
 }
 
-static void act_at_random(domt_sweep *sweep)
+static void do_random_action_of_sweep(domt_sweep *sweep)
 {
     uint32_t which = (uint32_t)domt_sweep_below(sweep, ACTORS);
     order now = {.count = 1 + (uint32_t)domt_sweep_below(sweep, 4)};
 
     switch (domt_sweep_below(sweep, 16)) {
-    case 0: /* the actor stops while it works, and another one takes its place */
+    case 0: /* stop an actor while it works, and spawn another one in its place */
         DOMT_SWEEP_HOLD(sweep,
                         domus_outside_stop(domus_testkit_system(sweep->kit), actors[which]) == 0);
-        spawn_actor(sweep, which);
+        spawn_connecting_actor(sweep, which);
         break;
     case 1:
     case 2:
-        send_order(sweep, (order){.count = 0});
+        send_order_to_random_actor(sweep, (order){.count = 0});
         break;
     case 3:
     case 4:
     case 5:
-        send_order(sweep, (order){.count = UINT32_MAX});
+        send_order_to_random_actor(sweep, (order){.count = UINT32_MAX});
         break;
     case 6:
     case 7:
     case 8:
     case 9:
-        change_server(sweep);
+        change_server_at_random(sweep);
         break;
     default:
         now.place = (uint32_t)domt_sweep_below(sweep, sizeof places / sizeof places[0]);
         if (domt_sweep_below(sweep, 2) == 0)
             now.timeout_ns = (1 + domt_sweep_below(sweep, 100)) * DOMT_SWEEP_MS;
         if (begun + now.count <= CONNECTS)
-            send_order(sweep, now);
+            send_order_to_random_actor(sweep, now);
     }
 }
 
-/* Check that each connect has ended once, except those of orders that were not handled because
- * their actor had been stopped. */
-static void check_outcomes(domt_sweep *sweep, uint64_t dead)
+/* Check that each connect has ended exactly once, except the connects of orders that were never
+ * handled because their actor had been stopped. */
+static void check_each_connect_ended_once(domt_sweep *sweep, uint64_t dead)
 {
     uint64_t unknown = 0;
 
@@ -385,8 +387,9 @@ static void check_outcomes(domt_sweep *sweep, uint64_t dead)
     DOMT_SWEEP_HOLD(sweep, mounted >= stopped && mounted - stopped <= mounted / 2 + 1);
 }
 
-/* Check that no connect and no connection of this side is left on any thread. */
-static void check_none_left(domt_sweep *sweep, uint64_t *ret_dead)
+/* Check that no connect and no connection of this side is left on any thread. `ret_dead` gets the
+ * number of dead letters. */
+static void check_no_connect_is_left(domt_sweep *sweep, uint64_t *ret_dead)
 {
     for (uint32_t i = 0; i < sweep->kit->system->count; i++) {
         const domi_io *io = &sweep->kit->system->threads[i].io;
@@ -399,28 +402,29 @@ static void check_none_left(domt_sweep *sweep, uint64_t *ret_dead)
     }
 }
 
-static int run_seed(uint64_t seed, void *context)
+static int run_sweep_of_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
     uint64_t dead = 0;
 
     domi_random_init(&sweep.random, seed);
-    begin_seed(&sweep);
+    begin_sweep_of_seed(&sweep);
     for (uint64_t deeds = 1 + domt_sweep_below(&sweep, DEEDS); deeds != 0; deeds--) {
-        act_at_random(&sweep);
+        do_random_action_of_sweep(&sweep);
         domt_sweep_go_on(&sweep, 30, 60);
     }
-    if (domt_sweep_below(&sweep, 4) != 0) /* else the stop of the system ends what is under way */
+    /* in a quarter of the seeds the stop of the system ends what is under way */
+    if (domt_sweep_below(&sweep, 4) != 0)
         DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, 3 * DOMT_SWEEP_SECOND) == 0);
     (void)domus_testkit_stop(sweep.kit);
-    check_none_left(&sweep, &dead);
-    check_outcomes(&sweep, dead);
+    check_no_connect_is_left(&sweep, &dead);
+    check_each_connect_ended_once(&sweep, dead);
     return domt_sweep_end(&sweep);
 }
 
 DOMT_TEST(each_connect_ends_once)
 {
-    domt_sweep_seeds(SEEDS, run_seed);
+    domt_sweep_seeds(SEEDS, run_sweep_of_seed);
     if (getenv("DOMUS_SEED") != NULL)
         return;
     printf("%llu connected, %llu refused, %llu timed out, %llu cancelled, %llu at a limit, %llu "
@@ -432,10 +436,10 @@ DOMT_TEST(each_connect_ends_once)
     ck_assert(met.cancelled != 0 && met.limited != 0);
 }
 
-/* With this seed a connect completes after the drain, by a peer that acknowledges nothing. */
+/* With this seed a connect completes after the drain, and its peer acknowledges nothing. */
 DOMT_TEST(connect_that_completes_after_the_drain_ends_with_it)
 {
-    ck_assert_int_eq(run_seed(47043, NULL), 0);
+    ck_assert_int_eq(run_sweep_of_seed(47043, NULL), 0);
 }
 
 DOMT_SUITE(3000)

@@ -19,7 +19,7 @@ static _Atomic uint32_t server_opened, server_closed;
 
 static const domus_type listen_type = {.name = "listen", .size = sizeof(domus_endpoint)};
 
-static int on_listen(domus_stack *stack, void *self, const void *payload)
+static int listen_as_ordered(domus_stack *stack, void *self, const void *payload)
 {
     domus_endpoint at;
 
@@ -29,25 +29,25 @@ static int on_listen(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int server_open(domus_stack *stack, void *self, const void *payload)
+static int on_server_open(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&server_opened, 1);
     return 0;
 }
 
-static int server_close(domus_stack *stack, void *self, const void *payload)
+static int on_server_close(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&server_closed, 1);
     return 0;
 }
 
-static const domus_on server_rows[] = {{&listen_type, on_listen, 0}, {0}};
+static const domus_on server_rows[] = {{&listen_type, listen_as_ordered, 0}, {0}};
 static const domus_behaviour server = {.name = "server",
                                        .kind = DOMUS_CHANNELS,
                                        .on = server_rows,
-                                       .on_open = {server_open, 0},
+                                       .on_open = {on_server_open, 0},
                                        .on_read = {domt_echo, 0},
-                                       .on_close = {server_close, 0}};
+                                       .on_close = {on_server_close, 0}};
 
 /* --- the client: its channel sends one byte, and closes when it is back ----------------------- */
 
@@ -58,7 +58,7 @@ typedef struct line {
     uint32_t marker;
 } line;
 
-static int line_mount(domus_stack *stack, void *self)
+static int on_line_mount(domus_stack *stack, void *self)
 {
     line *of = self;
 
@@ -68,7 +68,7 @@ static int line_mount(domus_stack *stack, void *self)
     return atomic_load(&mount_result);
 }
 
-static int line_open(domus_stack *stack, void *self, const void *payload)
+static int on_line_open_send_a_byte(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     domus_buffer *bytes;
@@ -83,7 +83,7 @@ static int line_open(domus_stack *stack, void *self, const void *payload)
     return domus_channel_write(stack, event->channel, bytes);
 }
 
-static int line_read(domus_stack *stack, void *self, const void *payload)
+static int on_line_read_close(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -93,7 +93,7 @@ static int line_read(domus_stack *stack, void *self, const void *payload)
     return domus_channel_close(stack, event->channel);
 }
 
-static int line_close(domus_stack *stack, void *self, const void *payload)
+static int on_line_close(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&closed_, 1);
     return 0;
@@ -102,12 +102,12 @@ static int line_close(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour line_behaviour = {.name = "line",
                                                .kind = DOMUS_CHANNELS,
                                                .state_size = sizeof(line),
-                                               .on_mount = line_mount,
-                                               .on_open = {line_open, 0},
-                                               .on_read = {line_read, 0},
-                                               .on_close = {line_close, 0}};
+                                               .on_mount = on_line_mount,
+                                               .on_open = {on_line_open_send_a_byte, 0},
+                                               .on_read = {on_line_read_close, 0},
+                                               .on_close = {on_line_close, 0}};
 
-/* An order to connect; `result` gets its outcome. */
+/* The order by which a test lets an actor connect; `result` gets the outcome of the connect. */
 typedef struct order {
     char to[120];
     uint64_t timeout_ns;
@@ -117,9 +117,10 @@ typedef struct order {
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
 static _Atomic int result;
 static _Atomic uint32_t done;
-static domus_connected found; /* read by the test once `done` is set */
+/* what the last connect has found; the test reads it once `done` is set */
+static domus_connected found;
 
-static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_result_of_connect(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&result, answer->error);
     if (answer->error == 0) {
@@ -130,14 +131,14 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int on_order(domus_stack *stack, void *self, const void *payload)
+static int connect_as_ordered(domus_stack *stack, void *self, const void *payload)
 {
     order now;
 
     memcpy(&now, payload, sizeof now);
     const domus_connect_options options = {
         .behaviour = &line_behaviour, .timeout_ns = now.timeout_ns, .local = now.local};
-    int parked = domus_connect(stack, now.to, &options, on_connected);
+    int parked = domus_connect(stack, now.to, &options, record_result_of_connect);
     if (parked != DOMUS_PARKED) {
         atomic_store(&result, parked);
         atomic_fetch_add(&done, 1);
@@ -146,7 +147,7 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     return parked;
 }
 
-static const domus_on client_rows[] = {{&order_type, on_order, 0}, {0}};
+static const domus_on client_rows[] = {{&order_type, connect_as_ordered, 0}, {0}};
 static const domus_behaviour client = {.name = "client", .kind = DOMUS_CHANNELS, .on = client_rows};
 static const domus_behaviour business = {.name = "business", .on = client_rows};
 
@@ -155,7 +156,7 @@ static const domus_behaviour business = {.name = "business", .on = client_rows};
 static domus_system *system_;
 static uint32_t descriptors;
 
-static void start_test(void)
+static void start_system_for_connects(void)
 {
     domus_config config = domt_config(2);
 
@@ -164,13 +165,13 @@ static void start_test(void)
     system_ = domt_start(&config);
 }
 
-static void end_test(void)
+static void end_system_of_connects(void)
 {
     domt_end(system_);
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), descriptors);
 }
 
-static domus_address start_server(const char *at)
+static domus_address let_server_actor_listen(const char *at)
 {
     domus_address address = domt_spawn(system_, 1, &server, NULL);
     domus_endpoint endpoint;
@@ -182,7 +183,7 @@ static domus_address start_server(const char *at)
     return address;
 }
 
-static int connect_with(domus_address actor, const order *what)
+static int result_of_connect_as_ordered(domus_address actor, const order *what)
 {
     uint32_t before = atomic_load(&done);
 
@@ -191,23 +192,23 @@ static int connect_with(domus_address actor, const order *what)
     return atomic_load(&result);
 }
 
-static int connect_to(domus_address actor, const char *to)
+static int result_of_connect_by_actor(domus_address actor, const char *to)
 {
     order what = {.timeout_ns = 0};
 
     ck_assert_uint_lt(strlen(to), sizeof what.to);
     memcpy(what.to, to, strlen(to) + 1);
-    return connect_with(actor, &what);
+    return result_of_connect_as_ordered(actor, &what);
 }
 
-/* Connect to the server, and check that a byte goes there and back. */
-static void check_line(domus_address actor)
+/* Let an actor connect to the server, and check that a byte goes there and comes back. */
+static void check_byte_comes_back_from_server(domus_address actor)
 {
     uint32_t before = atomic_load(&echoed);
     char to[DOMUS_ENDPOINT_TEXT_MAX];
 
     (void)domus_endpoint_text(&served, to, sizeof to);
-    ck_assert_int_eq(connect_to(actor, to), 0);
+    ck_assert_int_eq(result_of_connect_by_actor(actor, to), 0);
     ck_assert_ptr_nonnull(found.channel.house);
     ck_assert(domus_endpoint_is_same(&found.peer, &served));
     ck_assert_uint_ne(found.local.family, 0);
@@ -223,12 +224,12 @@ DOMT_TEST(connects_are_channels_of_channels_actors_and_of_state_actors)
     (void)snprintf(name, sizeof name, "unix:@domus-connect-%d", (int)getpid());
     const char *const at[] = {"127.0.0.1:0", "[::1]:0", name};
 
-    start_test();
+    start_system_for_connects();
     for (uint32_t i = 0; i < 3; i++) {
-        (void)start_server(at[i]);
+        (void)let_server_actor_listen(at[i]);
         for (uint32_t thread = 0; thread < 2; thread++) {
-            check_line(domt_spawn(system_, thread, &client, NULL));
-            check_line(domt_spawn(system_, thread, &business, NULL));
+            check_byte_comes_back_from_server(domt_spawn(system_, thread, &client, NULL));
+            check_byte_comes_back_from_server(domt_spawn(system_, thread, &business, NULL));
         }
     }
     ck_assert_uint_eq(atomic_load(&mounted), 12);
@@ -236,63 +237,66 @@ DOMT_TEST(connects_are_channels_of_channels_actors_and_of_state_actors)
     domus_profile profile = domt_profile_all(system_);
     ck_assert_uint_eq(profile.connects, 12);
     ck_assert_uint_eq(profile.connects_failed, 0);
-    end_test();
+    end_system_of_connects();
 }
 
-DOMT_TEST(connect_that_cannot_be_had_fails_with_the_reason)
+DOMT_TEST(failed_connect_tells_its_reason)
 {
-    start_test();
-    domus_address listener = start_server("127.0.0.1:0");
+    start_system_for_connects();
+    domus_address listener = let_server_actor_listen("127.0.0.1:0");
     char to[DOMUS_ENDPOINT_TEXT_MAX];
     (void)domus_endpoint_text(&served, to, sizeof to);
     ck_assert_int_eq(domus_outside_stop(system_, listener), 0);
     const domus_behaviour *const who[] = {&client, &business};
     domus_address first = domt_spawn(system_, 0, &client, NULL);
-    DOMT_WAIT_FOR(10, connect_to(first, to) == -ECONNREFUSED);
-    uint32_t before = atomic_load(&mounted); /* the listener may end a little later */
+    DOMT_WAIT_FOR(10, result_of_connect_by_actor(first, to) == -ECONNREFUSED);
+    /* wait for the end of the listener, which may come a little later */
+    uint32_t before = atomic_load(&mounted);
     for (uint32_t i = 0; i < 2; i++) {
         domus_address actor = domt_spawn(system_, 0, who[i], NULL);
-        ck_assert_int_eq(connect_to(actor, to), -ECONNREFUSED);
-        ck_assert_int_eq(connect_to(actor, "unix:/nowhere/at/all"), -ENOENT);
-        ck_assert_int_eq(connect_to(actor, "unix:@nobody-listens-here"), -ECONNREFUSED);
-        ck_assert_int_eq(connect_to(actor, "127.0.0.1"), -EINVAL);
-        ck_assert_int_eq(connect_to(actor, ""), -EINVAL);
+        ck_assert_int_eq(result_of_connect_by_actor(actor, to), -ECONNREFUSED);
+        ck_assert_int_eq(result_of_connect_by_actor(actor, "unix:/nowhere/at/all"), -ENOENT);
+        ck_assert_int_eq(result_of_connect_by_actor(actor, "unix:@nobody-listens-here"),
+                         -ECONNREFUSED);
+        ck_assert_int_eq(result_of_connect_by_actor(actor, "127.0.0.1"), -EINVAL);
+        ck_assert_int_eq(result_of_connect_by_actor(actor, ""), -EINVAL);
         order other = {.to = "127.0.0.1:1"};
         ck_assert_int_eq(domus_endpoint_parse("[::1]:0", &other.local), 0);
-        ck_assert_int_eq(connect_with(actor, &other), -EAFNOSUPPORT);
+        ck_assert_int_eq(result_of_connect_as_ordered(actor, &other), -EAFNOSUPPORT);
         ck_assert_int_eq(domus_endpoint_parse("192.0.2.1:0", &other.local), 0);
-        ck_assert_int_eq(connect_with(actor, &other), -EADDRNOTAVAIL);
+        ck_assert_int_eq(result_of_connect_as_ordered(actor, &other), -EADDRNOTAVAIL);
     }
     ck_assert_uint_eq(atomic_load(&mounted), before);
-    end_test();
+    end_system_of_connects();
 }
 
 DOMT_TEST(channel_may_refuse_its_connection)
 {
-    start_test();
-    (void)start_server("127.0.0.1:0");
+    start_system_for_connects();
+    (void)let_server_actor_listen("127.0.0.1:0");
     char to[DOMUS_ENDPOINT_TEXT_MAX];
     (void)domus_endpoint_text(&served, to, sizeof to);
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
     atomic_store(&open_result, -EPROTO);
-    ck_assert_int_eq(connect_to(actor, to), -EPROTO);
+    ck_assert_int_eq(result_of_connect_by_actor(actor, to), -EPROTO);
     DOMT_WAIT_FOR(10, atomic_load(&server_closed) == 1);
     DOMT_WAIT_FOR(10, atomic_load(&closed_) == 1);
     atomic_store(&mount_result, -ENOTUNIQ);
-    ck_assert_int_eq(connect_to(actor, to), -ENOTUNIQ);
+    ck_assert_int_eq(result_of_connect_by_actor(actor, to), -ENOTUNIQ);
     DOMT_WAIT_FOR(10, atomic_load(&server_closed) == 2);
-    /* on_open was not called for the second connection */
+    /* on_open was not called for the second connection, which its channel refused */
     ck_assert_uint_eq(atomic_load(&opened), 1);
     ck_assert_uint_eq(atomic_load(&closed_), 1);
-    end_test();
+    end_system_of_connects();
 }
 
-/* Actors of one busy thread are lent to the other thread, and connect from there. */
+/* State actors on one busy thread are lent to the other thread, and connect while they are run
+ * there. */
 static _Atomic uint32_t rounds_done;
 static _Atomic uint32_t errors;
 static const domus_type round_type = {.name = "round", .size = sizeof(uint32_t)};
 
-static int on_round_connected(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_round_of_connects(domus_stack *stack, void *self, const domus_answer *answer)
 {
     uint32_t *left = self;
 
@@ -304,20 +308,21 @@ static int on_round_connected(domus_stack *stack, void *self, const domus_answer
     return 0;
 }
 
-static int on_round(domus_stack *stack, void *self, const void *payload)
+static int begin_round_of_connects(domus_stack *stack, void *self, const void *payload)
 {
     const domus_connect_options options = {.behaviour = &line_behaviour};
     uint64_t until_ns = domt_now_ns() + 20000;
     char to[DOMUS_ENDPOINT_TEXT_MAX];
 
     memcpy(self, payload, sizeof(uint32_t));
-    while (domt_now_ns() < until_ns) /* busy for so long that the houses are worth stealing */
+    /* keep the thread busy for so long that other threads steal the houses */
+    while (domt_now_ns() < until_ns)
         continue;
     (void)domus_endpoint_text(&served, to, sizeof to);
-    return domus_connect(stack, to, &options, on_round_connected);
+    return domus_connect(stack, to, &options, end_round_of_connects);
 }
 
-static const domus_on busy_rows[] = {{&round_type, on_round, 0}, {0}};
+static const domus_on busy_rows[] = {{&round_type, begin_round_of_connects, 0}, {0}};
 static const domus_behaviour busy = {
     .name = "busy", .state_size = sizeof(uint32_t), .on = busy_rows};
 
@@ -332,7 +337,7 @@ DOMT_TEST(lent_actors_connect_on_their_home)
     config.scheduler.steal.min_run_ns = 0;
     config.io.buffers.count = 1024;
     system_ = domt_start(&config);
-    (void)start_server("127.0.0.1:0");
+    (void)let_server_actor_listen("127.0.0.1:0");
     for (uint32_t i = 0; i < actors; i++)
         domt_notice(system_, domt_spawn(system_, 0, &busy, NULL), &round_type, &rounds);
     DOMT_WAIT_FOR(50, atomic_load(&rounds_done) == actors);

@@ -1,17 +1,20 @@
-/* Nothing is lost and nothing comes twice: random graphs of actors on real threads that send, ask,
- * arm timers, are born, stopped and lent, with foreign threads around them and silences between.
+/* Messages are conserved: none is lost, and none is handled twice. Random graphs of actors on real
+ * threads send, ask, arm timers, spawn, stop and are lent to other threads, while foreign threads
+ * send to them.
  *
- * A run has a shape (threads, bounds, thresholds of stealing) and a seed, from which the graph's
- * dice come; the schedule of real threads is nobody's. `DOMT_SEED=n` runs that seed only, in each
- * shape. A run is some rounds of messages; after each the graph falls silent and all threads sleep,
- * and it is fed again, by turns from outside and by a timer. In a silence
+ * A run has a shape (number of threads, limits, thresholds of stealing) and a seed for the random
+ * choices of the actors; nothing determines how the real threads are scheduled. `DOMT_SEED=n` runs
+ * only that seed, in each shape. A run has several rounds of messages. After each round the test
+ * waits for a silence, in which no message is under way and all threads sleep, and then lets an
+ * outside thread or a timer send again. In a silence
  *
  *     sent = handled + refused + stale + dropped
  *
- * of each kind, exactly, and after the last one the system's own counters have to tell the same.
- * Everything that a shape is there for has to be seen. If it is not, further seeds are run, and if
- * these do not show it, the test fails. In the long form (DOMT_LONG) there are 10^9 messages and
- * the seeds are the clock's. DOMT_SUMS=1 prints what a shape has counted, and its rate. */
+ * holds exactly for each kind of message, and after the last silence the system's own counters must
+ * have the same sums. Each event for which a shape was made must have happened; if it has not,
+ * further seeds are run, and if it does not happen then, the test fails. With DOMT_LONG there are
+ * 10^9 messages, and the seeds come from the clock. DOMT_SUMS=1 prints the counts of each shape,
+ * and its rate. */
 #include "tests/runtime/conserve.h"
 
 #include "runtime/system/system.h"
@@ -24,8 +27,8 @@
 #define MESSAGES (DOMT_SANITIZED ? MILLION / 6 : 3 * MILLION)
 #define LONG     (1000 * MILLION / (DOMT_SANITIZED ? 100 : 1))
 
-/* Seeds of a shape in the short form, and further ones that are run while something has not been
- * seen. */
+/* Number of seeds that are run for each shape in the short form, and number of further seeds that
+ * are run while something has not been seen. */
 #define SEEDS      2u
 #define SEEDS_MORE 30u
 
@@ -33,18 +36,19 @@ struct shape {
     const char *name;
     uint32_t threads;
     uint32_t mailbox_max;
-    uint32_t steal_floor; /* threshold of stealing; 0: no stealing */
-    uint32_t per_run;     /* most messages that a run handles */
+    uint32_t steal_floor; /* queue length from which other threads steal; 0: no stealing */
+    uint32_t per_run;     /* most messages that a run of an actor handles */
     uint32_t population;
-    uint32_t crowd; /* how many of 8 actors are spawned on thread 0 */
+    uint32_t crowd; /* how many of 8 spawned actors go to thread 0 */
     uint32_t rounds;
-    /* messages that an outsider sends in a turn; 0: the test sends one when all threads sleep */
+    /* messages that an outsider sends in a turn; 0: the test itself sends one when all threads
+     * sleep */
     uint32_t letters;
-    uint32_t share;   /* the shape gets one of so many of all messages */
-    uint64_t spin_ns; /* how long a thread spins before it parks */
+    uint32_t share;   /* number by which all messages are divided to get those of this shape */
+    uint64_t spin_ns; /* how long a thread of the shape spins before it parks */
 };
 
-/* Seeds that have found an error, and which one. They are run first, in every form. */
+/* Seeds that have once found an error. They are run first, in every form of the test. */
 static const struct found {
     const char *shape;
     uint64_t seed;
@@ -73,9 +77,9 @@ struct world {
     domi_random dice;
 };
 
-/* Returns how many actors were born and have been mounted, or were stopped before. The test cannot
- * count these ends itself. */
-static uint64_t births_ended(const domus_system *system)
+/* Returns how many actors were spawned and then mounted, or stopped before that; the test itself
+ * cannot count actors that are stopped so early. */
+static uint64_t count_mounted_or_stopped_early(const domus_system *system)
 {
     uint64_t sum = 0;
 
@@ -84,10 +88,10 @@ static uint64_t births_ended(const domus_system *system)
     return sum;
 }
 
-/* True if no message is under way and no outsider is about to send: an outsider whose turn comes
- * later finds no budget. A handler may still run, and be about to send. If false, `ret_kind` gets
- * the kind that is waited for. */
-static bool is_silent(struct world *world, const char **ret_kind)
+/* Returns whether no message is under way and no outsider is about to send: an outsider whose turn
+ * comes later finds no budget. A handler may still run, and be about to send. If the result is
+ * false, `ret_kind` gets the name of the kind that is waited for. */
+static bool is_no_message_under_way(struct world *world, const char **ret_kind)
 {
     bool silent = false;
 
@@ -98,7 +102,8 @@ static bool is_silent(struct world *world, const char **ret_kind)
     if (pthread_mutex_trylock(&world->asker.turn) == 0) {
         *ret_kind = "the budget's end";
         silent = domt_budget_left() <= 0;
-        uint64_t born = births_ended(world->system); /* read before all beginnings */
+        /* these ends are read before all beginnings */
+        uint64_t born = count_mounted_or_stopped_early(world->system);
         domt_sums_read(&world->sums);
         if (silent && born != world->sums.of[DOMT_BORN] - world->sums.of[DOMT_UNBORN]) {
             *ret_kind = "births";
@@ -111,8 +116,8 @@ static bool is_silent(struct world *world, const char **ret_kind)
     return silent;
 }
 
-/* Send one message to a graph that nobody else feeds. */
-static void feed_one(struct world *world)
+/* Send one message to the graph, in a shape whose outsiders send none. */
+static void send_one_message_to_graph(struct world *world)
 {
     domus_address to = domt_board_any(&world->dice);
     domt_token letter = {.somebody = domt_board_any(&world->dice), .to = to.lease};
@@ -121,18 +126,18 @@ static void feed_one(struct world *world)
     (void)domt_count_put(domus_outside_notice(world->system, to, &domt_letter_type, &letter), true);
 }
 
-/* Wait until no message is under way, then until all threads sleep. Returns true if no count has
- * changed between: then no handler was still running that began something, and this is a
+/* Wait until no message is under way, and then until all threads sleep. Returns true if no count
+ * has changed in between: then no handler was running that has begun something, and this is a
  * silence. */
-static bool seek_silence(struct world *world)
+static bool wait_for_short_silence(struct world *world)
 {
     const char *kind;
 
-    while (!is_silent(world, &kind)) {
+    while (!is_no_message_under_way(world, &kind)) {
         domt_hold_begun(run_name, &world->sums);
         domt_watchdog_look(&world->dog, &world->sums, kind);
         if (world->shape->letters == 0 && domt_sums_balance(&world->sums, NULL))
-            feed_one(world);
+            send_one_message_to_graph(world);
         domt_pause_ns(DOMT_MS / 4);
     }
     domt_sums before = world->sums;
@@ -144,10 +149,10 @@ static bool seek_silence(struct world *world)
     return memcmp(&before, &world->sums, sizeof before) == 0;
 }
 
-/* Wait for a silence, and let it last. */
-static void await_silence(struct world *world)
+/* Wait for a silence (wait_for_short_silence()), and let it last for a while. */
+static void wait_for_lasting_silence(struct world *world)
 {
-    while (!seek_silence(world))
+    while (!wait_for_short_silence(world))
         domt_hold_begun(run_name, &world->sums);
     uint64_t moved = domt_sums_moved(&world->sums);
     domt_pause_ns(DOMT_MS);
@@ -160,8 +165,9 @@ static void await_silence(struct world *world)
     domt_count_one(DOMT_SILENCES);
 }
 
-/* Send the alarm an order: it lets the graph sleep, then rings and feeds the graph. */
-static void feed_by_timer(struct world *world, int64_t budget)
+/* Send the alarm actor an order to wait while the threads sleep, and then to send new tokens to the
+ * graph. */
+static void feed_graph_by_alarm_actor(struct world *world, int64_t budget)
 {
     domt_alarm alarm = {
         .delay_ns = 2 * DOMT_MS, .budget = budget, .notices = 3 * world->shape->letters + 1};
@@ -181,7 +187,7 @@ static void feed_by_timer(struct world *world, int64_t budget)
     }
 }
 
-static void begin_world(struct world *world, uint64_t seed)
+static void begin_world_of_shape(struct world *world, uint64_t seed)
 {
     const struct shape *shape = world->shape;
     domus_config config = domt_config(shape->threads);
@@ -194,7 +200,8 @@ static void begin_world(struct world *world, uint64_t seed)
     config.scheduler.steal.aggression = 1;
     config.scheduler.steal.min_run_ns = 0;
     config.scheduler.idle.spin_ns = shape->spin_ns;
-    config.memory.enabled = false; /* another test covers refusals for lack of memory */
+    /* memory is not measured, because another test covers refusals for lack of memory */
+    config.memory.enabled = false;
     config.stall.threshold_ns = 0;
     domt_sums_reset(shape->letters != 0 ? 256 : 1);
     domt_board_clear();
@@ -222,7 +229,8 @@ static void begin_world(struct world *world, uint64_t seed)
     domt_outsider_start(&world->asker);
 }
 
-static void end_outsider(struct world *world, domt_outsider *outsider, const char *who)
+static void end_outsider_under_watchdog(struct world *world, domt_outsider *outsider,
+                                        const char *who)
 {
     while (!domt_outsider_end(outsider)) {
         domt_pause_ns(DOMT_MS / 4);
@@ -231,33 +239,33 @@ static void end_outsider(struct world *world, domt_outsider *outsider, const cha
     }
 }
 
-static void end_world(struct world *world)
+static void end_world_and_its_outsiders(struct world *world)
 {
-    end_outsider(world, &world->sender, "the sender outside");
-    end_outsider(world, &world->asker, "the asker outside");
+    end_outsider_under_watchdog(world, &world->sender, "the sender outside");
+    end_outsider_under_watchdog(world, &world->asker, "the asker outside");
     int result = domus_system_stop(world->system);
     if (result != 0)
         domt_watchdog_report(&world->dog, &world->sums, domus_system_left(world->system));
     ck_assert_int_eq(result, 0);
 }
 
-static void add_sums(domt_sums *all, const domt_sums *sums)
+static void add_counts_of_run(domt_sums *all, const domt_sums *sums)
 {
     for (uint32_t i = 0; i < DOMT_COUNTS_MAX; i++)
         all->of[i] += sums->of[i];
 }
 
-/* Run `messages` of one seed, and add the counts to `all` and `profiles`. */
-static void run_seed(const struct shape *shape, uint64_t seed, uint64_t messages, domt_sums *all,
-                     domus_profile *profiles)
+/* Run a shape with one seed for `messages` messages, and add its counts to `all` and `profiles`. */
+static void run_graph_of_seed(const struct shape *shape, uint64_t seed, uint64_t messages,
+                              domt_sums *all, domus_profile *profiles)
 {
     static struct world world;
     uint64_t began_ns = domt_now_ns();
 
     snprintf(run_name, sizeof run_name, "%s, DOMT_SEED=%" PRIu64, shape->name, seed);
     world = (struct world){.shape = shape};
-    begin_world(&world, seed);
-    await_silence(&world);
+    begin_world_of_shape(&world, seed);
+    wait_for_lasting_silence(&world);
     for (uint32_t round = 0; domt_sums_messages(&world.sums) < messages; round++) {
         uint64_t more = messages - domt_sums_messages(&world.sums);
         int64_t budget =
@@ -265,10 +273,10 @@ static void run_seed(const struct shape *shape, uint64_t seed, uint64_t messages
         if (round % 2 == 0)
             domt_budget_give(budget);
         else
-            feed_by_timer(&world, budget);
-        await_silence(&world);
+            feed_graph_by_alarm_actor(&world, budget);
+        wait_for_lasting_silence(&world);
     }
-    end_world(&world);
+    end_world_and_its_outsiders(&world);
     domt_sums_read(&world.sums);
     domt_hold(run_name, &world.sums, "sums in balance", 1,
               domt_sums_balance(&world.sums, NULL) ? 1 : 0);
@@ -277,7 +285,7 @@ static void run_seed(const struct shape *shape, uint64_t seed, uint64_t messages
     domt_hold_profile(run_name, world.system, &world.sums);
     domus_profile profile = domt_profile_all(world.system);
     domt_profile_add(profiles, &profile);
-    add_sums(all, &world.sums);
+    add_counts_of_run(all, &world.sums);
     domus_system_free(world.system);
     if (domt_is_long() || getenv("DOMT_SUMS") != NULL) {
         uint64_t ns = domt_now_ns() - began_ns;
@@ -289,8 +297,8 @@ static void run_seed(const struct shape *shape, uint64_t seed, uint64_t messages
 
 /* --- a shape ---------------------------------------------------------------------------------- */
 
-/* The counts that every shape must show, and the further ones that a shape with stealing, or with
- * refusals, must show. */
+/* The counts that each shape must show, and further counts that a shape with stealing or with
+ * refusals must show. */
 static const uint8_t always[] = {
     DOMT_NOTICE_STALE,   DOMT_NOTICE_DROPPED, DOMT_LETTER_TAKEN, DOMT_LETTER_STALE,
     DOMT_ASK_FORWARDED,  DOMT_ASK_DROPPED,    DOMT_ASK_UNPUT,    DOMT_QUERY_TAKEN,
@@ -312,8 +320,8 @@ static const uint8_t refusing[] = {
     DOMT_ASK_REFUSED,
 };
 
-/* Returns the first of `places` that was never counted; DOMT_COUNTS_MAX if all were. */
-static uint32_t find_unseen(const domt_sums *all, const uint8_t *places, size_t count)
+/* Returns the first of the counts in `places` that is still 0; DOMT_COUNTS_MAX if there is none. */
+static uint32_t find_count_that_is_zero(const domt_sums *all, const uint8_t *places, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (all->of[places[i]] == 0)
@@ -322,41 +330,42 @@ static uint32_t find_unseen(const domt_sums *all, const uint8_t *places, size_t 
     return DOMT_COUNTS_MAX;
 }
 
-static uint32_t unseen_of(const struct shape *shape, const domt_sums *all)
+static uint32_t find_event_that_never_came(const struct shape *shape, const domt_sums *all)
 {
     uint32_t what = DOMT_COUNTS_MAX;
 
     if (shape->letters != 0)
-        what = find_unseen(all, always, sizeof always);
+        what = find_count_that_is_zero(all, always, sizeof always);
     if (what == DOMT_COUNTS_MAX && shape->steal_floor != 0)
-        what = find_unseen(all, stealing, sizeof stealing);
+        what = find_count_that_is_zero(all, stealing, sizeof stealing);
     if (what == DOMT_COUNTS_MAX && shape->mailbox_max < 1000)
-        what = find_unseen(all, refusing, sizeof refusing);
+        what = find_count_that_is_zero(all, refusing, sizeof refusing);
     return what;
 }
 
-static void run_found(const struct shape *shape, domt_sums *all, domus_profile *profiles)
+static void run_seeds_that_once_failed(const struct shape *shape, domt_sums *all,
+                                       domus_profile *profiles)
 {
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
         if (strcmp(found[i].shape, shape->name) == 0)
-            run_seed(shape, found[i].seed, MESSAGES / SEEDS / shape->share, all, profiles);
+            run_graph_of_seed(shape, found[i].seed, MESSAGES / SEEDS / shape->share, all, profiles);
     }
 }
 
-/* Returns the number of messages of one seed. A shape that sleeps much takes longer, so it has
- * fewer. */
-static uint64_t messages_of(const struct shape *shape)
+/* Returns the number of messages for one seed of a shape. A shape whose threads mostly sleep takes
+ * longer, so it has fewer messages. */
+static uint64_t messages_for_one_seed(const struct shape *shape)
 {
     uint64_t all = !domt_is_long() ? MESSAGES : shape->letters != 0 ? LONG : 10 * MESSAGES;
 
     return all / SEEDS / shape->share;
 }
 
-static void run_shape(const struct shape *shape)
+static void run_all_seeds_of_shape(const struct shape *shape)
 {
     const char *given = getenv("DOMT_SEED");
     uint64_t first = given != NULL ? strtoull(given, NULL, 0) : domt_is_long() ? domt_now_ns() : 1;
-    uint64_t messages = messages_of(shape);
+    uint64_t messages = messages_for_one_seed(shape);
     uint32_t seeds = given != NULL ? 1 : SEEDS;
     domt_sums all = {0};
     domus_profile profiles = {0};
@@ -364,15 +373,17 @@ static void run_shape(const struct shape *shape)
     if (domt_is_long())
         fprintf(stderr, "%s: seeds %" PRIu64 " and on\n", shape->name, first);
     if (given == NULL)
-        run_found(shape, &all, &profiles);
+        run_seeds_that_once_failed(shape, &all, &profiles);
     for (uint32_t i = 0; i < seeds; i++)
-        run_seed(shape, first + i, messages, &all, &profiles);
-    for (uint32_t i = 0; i < SEEDS_MORE && unseen_of(shape, &all) != DOMT_COUNTS_MAX; i++)
-        run_seed(shape, first + seeds + i, MESSAGES / SEEDS / shape->share, &all, &profiles);
+        run_graph_of_seed(shape, first + i, messages, &all, &profiles);
+    for (uint32_t i = 0;
+         i < SEEDS_MORE && find_event_that_never_came(shape, &all) != DOMT_COUNTS_MAX; i++)
+        run_graph_of_seed(shape, first + seeds + i, MESSAGES / SEEDS / shape->share, &all,
+                          &profiles);
     if (getenv("DOMT_SUMS") != NULL)
         domt_sums_print(&all);
-    ck_assert_msg(unseen_of(shape, &all) == DOMT_COUNTS_MAX, "%s: never seen: %s", shape->name,
-                  domt_count_text(unseen_of(shape, &all)));
+    ck_assert_msg(find_event_that_never_came(shape, &all) == DOMT_COUNTS_MAX, "%s: never seen: %s",
+                  shape->name, domt_count_text(find_event_that_never_came(shape, &all)));
     ck_assert_uint_gt(profiles.parks, 0);
     ck_assert_uint_gt(profiles.wakeups_received, 0);
     ck_assert((profiles.steals != 0) == (shape->steal_floor != 0));
@@ -381,85 +392,85 @@ static void run_shape(const struct shape *shape)
 
 DOMT_TEST(messages_are_conserved_on_as_many_threads_as_cpus)
 {
-    run_shape(&(struct shape){.name = "two",
-                              .threads = 2,
-                              .mailbox_max = 32768,
-                              .steal_floor = 1,
-                              .per_run = 64,
-                              .population = 160,
-                              .crowd = 6,
-                              .rounds = 8,
-                              .letters = 128,
-                              .share = 5});
+    run_all_seeds_of_shape(&(struct shape){.name = "two",
+                                           .threads = 2,
+                                           .mailbox_max = 32768,
+                                           .steal_floor = 1,
+                                           .per_run = 64,
+                                           .population = 160,
+                                           .crowd = 6,
+                                           .rounds = 8,
+                                           .letters = 128,
+                                           .share = 5});
 }
 
 DOMT_TEST(messages_are_conserved_on_more_threads_than_cpus)
 {
-    run_shape(&(struct shape){.name = "eight",
-                              .threads = 8,
-                              .mailbox_max = 32768,
-                              .steal_floor = 1,
-                              .per_run = 16,
-                              .population = 240,
-                              .crowd = 6,
-                              .rounds = 8,
-                              .letters = 128,
-                              .share = 5});
+    run_all_seeds_of_shape(&(struct shape){.name = "eight",
+                                           .threads = 8,
+                                           .mailbox_max = 32768,
+                                           .steal_floor = 1,
+                                           .per_run = 16,
+                                           .population = 240,
+                                           .crowd = 6,
+                                           .rounds = 8,
+                                           .letters = 128,
+                                           .share = 5});
 }
 
 DOMT_TEST(messages_are_conserved_through_refusals)
 {
-    run_shape(&(struct shape){.name = "narrow",
-                              .threads = 4,
-                              .mailbox_max = 16,
-                              .steal_floor = 2,
-                              .per_run = 16,
-                              .population = 96,
-                              .crowd = 4,
-                              .rounds = 8,
-                              .letters = 128,
-                              .share = 5});
+    run_all_seeds_of_shape(&(struct shape){.name = "narrow",
+                                           .threads = 4,
+                                           .mailbox_max = 16,
+                                           .steal_floor = 2,
+                                           .per_run = 16,
+                                           .population = 96,
+                                           .crowd = 4,
+                                           .rounds = 8,
+                                           .letters = 128,
+                                           .share = 5});
 }
 
 DOMT_TEST(messages_are_conserved_where_nothing_is_lent)
 {
-    run_shape(&(struct shape){.name = "alone",
-                              .threads = 3,
-                              .mailbox_max = 32768,
-                              .per_run = 64,
-                              .population = 96,
-                              .rounds = 8,
-                              .letters = 128,
-                              .share = 5});
+    run_all_seeds_of_shape(&(struct shape){.name = "alone",
+                                           .threads = 3,
+                                           .mailbox_max = 32768,
+                                           .per_run = 64,
+                                           .population = 96,
+                                           .rounds = 8,
+                                           .letters = 128,
+                                           .share = 5});
 }
 
 DOMT_TEST(messages_are_conserved_by_threads_that_spin)
 {
-    run_shape(&(struct shape){.name = "spinning",
-                              .threads = 4,
-                              .mailbox_max = 1024,
-                              .steal_floor = 1,
-                              .per_run = 16,
-                              .population = 120,
-                              .crowd = 8,
-                              .rounds = 8,
-                              .letters = 128,
-                              .share = 5,
-                              .spin_ns = 20000});
+    run_all_seeds_of_shape(&(struct shape){.name = "spinning",
+                                           .threads = 4,
+                                           .mailbox_max = 1024,
+                                           .steal_floor = 1,
+                                           .per_run = 16,
+                                           .population = 120,
+                                           .crowd = 8,
+                                           .rounds = 8,
+                                           .letters = 128,
+                                           .share = 5,
+                                           .spin_ns = 20000});
 }
 
-/* Hardly more than one message is under way, so that threads fall asleep all the time, and a missed
- * wake-up is not made good by another message. */
+/* At most times only one message is under way. So threads fall asleep all the time, and no other
+ * message makes good a wake-up that was missed. */
 DOMT_TEST(messages_are_conserved_by_threads_that_mostly_sleep)
 {
-    run_shape(&(struct shape){.name = "thin",
-                              .threads = 4,
-                              .mailbox_max = 32768,
-                              .per_run = 64,
-                              .population = 24,
-                              .rounds = 200,
-                              .letters = 0,
-                              .share = 250});
+    run_all_seeds_of_shape(&(struct shape){.name = "thin",
+                                           .threads = 4,
+                                           .mailbox_max = 32768,
+                                           .per_run = 64,
+                                           .population = 24,
+                                           .rounds = 200,
+                                           .letters = 0,
+                                           .share = 250});
 }
 
 DOMT_SUITE(domt_is_long() ? 3000 : 200)

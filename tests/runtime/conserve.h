@@ -1,12 +1,13 @@
-/* The parts of the conservation stress: counters, budget, actors, outsiders, and the watchdog.
+/* The parts of the conservation stress, a test which holds that no message gets lost or comes
+ * twice: counts, budget, actors, outsiders, and a watchdog.
  *
- * Whatever happens to a message is counted on a line of the thread where it happens, so the
- * counting shares nothing. A beginning is counted before it is tried, and an end after it has
- * ended. So begun >= ended holds for each kind at any time, and whoever reads all ends first and
- * then all beginnings, and finds them equal, knows a moment at which nothing was under way. A
- * handler that has counted an end and is about to begin something may still run then. So it is a
- * silence only if afterwards all threads are seen asleep and the sums are still the same. The lines
- * are summed by the watchdog and at the end. */
+ * Each event is counted in a row of the thread on which it happens, so threads share no memory by
+ * counting. The beginning of a thing is counted before it is tried, and its end after it has ended,
+ * so at any time at least as many have begun as ended. If a reader reads all ends first, then all
+ * beginnings, and finds as many, there was a moment at which nothing was under way. At that moment
+ * a handler that has counted an end may still be about to begin something. Therefore it is called a
+ * silence only if after the reading all threads are seen asleep and the sums have not changed. The
+ * watchdog and the end of the test sum up the rows. */
 #ifndef DOMT_CONSERVE_H
 #define DOMT_CONSERVE_H
 
@@ -16,9 +17,10 @@
 
 #include <pthread.h>
 
-/* The counts. A put of an ask or notice is "made". It is "taken" if a handler got it, "dropped" if
- * its type's release was called, "refused" or "stale". An ask is "unput" if it was dropped within
- * the call that made it. A count with "unmade" is of calls that failed. */
+/* The counts of the conservation stress, with their texts. An ask or notice that is sent is "made",
+ * and then "taken" by a handler, "dropped" (its type's release was called), "refused" by a full
+ * mailbox, or "stale" (its receiver has ended). An ask is "unput" if it was dropped within the call
+ * that made it. A count with "unmade" is of calls that failed. */
 #define DOMT_COUNTS(X)                                                                             \
     X(NOTICE_MADE, "notices made")                                                                 \
     X(NOTICE_TAKEN, "notices taken")                                                               \
@@ -108,7 +110,7 @@ typedef struct domt_sums {
 
 /* --- counters (conserve_sums.c) --------------------------------------------------------------- */
 
-/* Add `by` to a count, on the calling thread's line. */
+/* Add `by` to a count, in the row of the calling thread. */
 void domt_count_by(enum domt_count what, uint64_t by);
 
 static inline void domt_count_one(enum domt_count what)
@@ -116,68 +118,70 @@ static inline void domt_count_one(enum domt_count what)
     domt_count_by(what, 1);
 }
 
-/* Returns a count of the calling thread alone. */
+/* Returns a count of the calling thread alone, without those of other threads. */
 uint64_t domt_counted_here(enum domt_count what);
 
-/* Reset all lines and the budget, before the system's threads run; threads will take the budget in
- * blocks of `block`. */
+/* Set all counts and the budget to 0, before the threads of a system run. From now on a thread
+ * takes the budget in blocks of `block` messages. */
 void domt_sums_reset(int64_t block);
 
-/* Read the sums as they are now, the beginnings last. */
+/* Sum up each count over all threads, as of now; the counts that begin something are read last. */
 void domt_sums_read(domt_sums *sums);
 
-/* Whether of each kind as many have ended as begun. If not and `ret_kind` is not NULL, it gets the
- * kind. */
+/* Returns whether for each kind of thing, such as asks, as many have ended as have begun. If not,
+ * and if `ret_kind` is not NULL, it gets the name of that kind. */
 bool domt_sums_balance(const domt_sums *sums, const char **ret_kind);
 
-/* Returns a kind of which more have ended than begun, so that something came twice; NULL: none. */
+/* Returns the name of a kind of which more have ended than have begun, so one has ended twice; NULL
+ * if there is no such kind. */
 const char *domt_sums_twice(const domt_sums *sums);
 
-/* Returns how much was handled; failed calls of outsiders do not count. If this number stands
- * still, an actor or a thread is stuck. */
+/* Returns a number that grows with each thing that is handled, without failed calls of outsiders.
+ * If it stands still, an actor or a thread is stuck. */
 uint64_t domt_sums_moved(const domt_sums *sums);
 
-/* Returns how many messages were made: notices, asks, answers, and events of timers. */
+/* Returns how many messages were made: notices, asks, answers, and events of timers, as summed up
+ * in `sums`. */
 uint64_t domt_sums_messages(const domt_sums *sums);
 
-/* Returns the name of a count; NULL beyond the last one. */
+/* Returns the text that names a count; NULL if `what` is beyond the last count. */
 const char *domt_count_text(uint32_t what);
 
 void domt_sums_print(const domt_sums *sums);
 
 /* --- the budget ------------------------------------------------------------------------------- */
 
-/* Allow so many more messages. */
+/* Add `messages` to the budget: the number of messages that actors may still send. */
 void domt_budget_give(int64_t messages);
 
-/* Returns the part of the budget that no thread has taken; threads take it in blocks. */
+/* Returns the part of the budget that no thread has taken yet; threads take it in blocks. */
 int64_t domt_budget_left(void);
 
-/* Take one message from the budget. Returns whether it may be made. */
+/* Take one message from the budget. Returns whether the caller may send it. */
 bool domt_budget_spend(void);
 
 /* --- actors (conserve_graph.c, conserve_asks.c) ----------------------------------------------- */
 
 #define DOMT_NEIGHBOURS 6u
 
-typedef struct domt_token { /* the payload of every notice, question and answer */
-    /* another actor that the receiver gets to know, so that the graph changes */
+/* the payload of every notice, ask and answer of the conservation stress */
+typedef struct domt_token {
+    /* address of another actor that the receiver may send to, so that the graph changes */
     domus_address somebody;
-    uint32_t to; /* the lease of the actor that the token is meant for */
+    uint32_t to; /* the lease of the actor for which the token is meant */
     uint32_t unused;
 } domt_token;
 
 typedef struct domt_node {
     domi_random dice;
-    /* An actor that answers and asks nobody, so an actor that asks it may raise a barrier
-     * meanwhile. */
+    /* address of an actor that answers and asks nobody, so a node may raise a barrier and ask it */
     domus_address oracle;
     domus_address neighbours[DOMT_NEIGHBOURS];
-    domus_timer bell;                /* a timer that is armed once */
-    domus_timer ticker;              /* the periodic timer */
-    domus_conversation conversation; /* a conversation that may be cancelled */
-    domus_kept kept;                 /* an ask that is kept, to be answered later */
-    uint32_t timers;                 /* number of armed timers that ring once */
+    domus_timer bell;                /* the last timer that the node has armed to ring once */
+    domus_timer ticker;              /* the periodic timer of the node */
+    domus_conversation conversation; /* a conversation of the node that it may cancel */
+    domus_kept kept;                 /* an ask that the node has kept, to answer it later */
+    uint32_t timers;                 /* number of armed timers of the node that ring once */
     uint32_t threads;                /* number of threads of the system */
     bool ticks;
     bool pinned;
@@ -185,12 +189,15 @@ typedef struct domt_node {
 
 extern const domus_type domt_token_type, domt_letter_type, domt_question_type, domt_query_type,
     domt_answer_type;
-extern const domus_behaviour domt_node_behaviour; /* a state actor */
-extern const domus_behaviour domt_gate_behaviour; /* the same functions as a channels actor */
+extern const domus_behaviour domt_node_behaviour; /* behaviour of a node that is a state actor */
+/* behaviour of a node that is a channels actor, with the same functions */
+extern const domus_behaviour domt_gate_behaviour;
 extern const domus_behaviour domt_oracle_behaviour;
-extern const domus_behaviour domt_alarm_behaviour; /* an actor that ends a silence by a timer */
+/* behaviour of the actor that ends a silence by a timer */
+extern const domus_behaviour domt_alarm_behaviour;
 
-/* An order to an alarm, sent as a notice from outside. */
+/* The message by which a test tells the alarm actor to end the next silence: after `delay_ns` the
+ * actor gives the budget, and sends notices to the members. */
 typedef struct domt_alarm {
     domus_address members[DOMT_NEIGHBOURS];
     uint64_t delay_ns;
@@ -200,15 +207,17 @@ typedef struct domt_alarm {
 
 extern const domus_type domt_alarm_type;
 
-/* Each actor that is mounted writes its address on a board, from which outsiders choose. An address
- * that they read may be mixed from two writes: then it is stale, or it is another actor's. */
+/* A board in shared memory: each node that is mounted writes its address there, and outsiders
+ * choose from these addresses. An address may be read while it is written, so it may be stale or
+ * that of another actor. */
 #define DOMT_BOARD 64u
 
 domus_address domt_board_read(uint64_t place);
 void domt_board_clear(void);
 
-/* Functions that one file of the actors offers to the other. */
-domus_address domt_any(domt_node *self);
+/* Functions for nodes that conserve_graph.c and conserve_asks.c use of each other. A node passes a
+ * token on by the way that the name of the function says. */
+domus_address domt_any_neighbour(domt_node *self);
 void domt_meet(domt_node *self, domus_address somebody);
 bool domt_is_lent(const domus_stack *stack);
 int domt_pass_on(domus_stack *stack, domt_node *self);
@@ -220,71 +229,77 @@ int domt_take_query(domus_stack *stack, void *self, const void *payload);
 int domt_cancel_one(domus_stack *stack, domt_node *self);
 void domt_answer_kept(domus_stack *stack, domt_node *self);
 
-/* Count the result of a put of a notice, and return it. */
+/* Count the `result` of a call that has sent a notice, and return that result. */
 int domt_count_put(int result, bool outside);
 
 /* --- outsiders (conserve_outside.c) ----------------------------------------------------------- */
 
-/* A foreign thread that sends, spawns and stops, or that asks, as long as there is budget. */
+/* A foreign thread of the conservation stress: as long as there is budget, it either sends, spawns
+ * and stops, or it asks. */
 typedef struct domt_outsider {
     domus_system *system;
     domi_random dice;
-    domt_node state;     /* the initial state of the actors that it spawns */
-    uint32_t population; /* the outsider spawns while fewer actors than this are alive */
-    uint32_t crowd;      /* how many of 8 spawned actors go to thread 0 */
-    uint32_t letters;    /* notices that it sends in a turn; 0: it only spawns */
+    domt_node state;     /* the initial state of the actors that the outsider spawns */
+    uint32_t population; /* the outsider spawns actors while fewer than this number are alive */
+    uint32_t crowd;      /* how many of 8 actors that the outsider spawns go to thread 0 */
+    /* number of notices that the outsider sends in a turn; 0: it only spawns actors */
+    uint32_t letters;
     bool asks;
-    pthread_mutex_t turn; /* held while the outsider reads and uses the budget */
-    _Atomic bool done;    /* asks the thread to end */
-    _Atomic bool ended;   /* the thread has ended, and can be joined */
+    /* held during a turn of the outsider, in which it reads and uses the budget */
+    pthread_mutex_t turn;
+    _Atomic bool done;  /* true: the outsider's thread has to end */
+    _Atomic bool ended; /* true: the outsider's thread has ended and can be joined */
     pthread_t thread;
 } domt_outsider;
 
 void domt_outsider_start(domt_outsider *outsider);
 
-/* Ask the outsider to end. Returns true once it has ended and was joined. */
+/* Tell the outsider's thread to end, without waiting. Returns true once the thread has ended and
+ * was joined. */
 bool domt_outsider_end(domt_outsider *outsider);
 void domt_outsider_spawn(domt_outsider *outsider);
 
-/* Returns an address from the board. */
+/* Returns an address from the board (domt_board_read()), mostly one that seems to be alive. */
 domus_address domt_board_any(domi_random *dice);
 
 /* --- what has to hold (conserve_sums.c) ------------------------------------------------------- */
 
 void domt_profile_add(domus_profile *sums, const domus_profile *more);
 
-/* Check that two numbers are equal; if not, the sums are printed and the test fails. `name` is that
- * of the run. */
+/* Check that the test's count `ours` equals the system's count `theirs`; if not, print all sums and
+ * fail the test. `name` is the name of the run, and `what` tells the two counts. */
 void domt_hold(const char *name, const domt_sums *sums, const char *what, uint64_t ours,
                uint64_t theirs);
 
-/* Check that of no kind more have ended than begun, which must hold at any time. */
+/* Check that of no kind of thing more have ended than have begun, which must hold at any time. */
 void domt_hold_begun(const char *name, const domt_sums *sums);
 
-/* Check that all threads sleep and no message is under way. */
+/* Check the system in a silence: no timer is armed, no house is ready or shown to thieves, and
+ * nothing that must not happen was counted. */
 void domt_hold_silence(const char *name, const domus_system *system, const domt_sums *sums);
 
-/* Check that the counters of the stopped system equal the test's counts. */
+/* Check that the counters of the stopped system agree with the counts of the test. */
 void domt_hold_profile(const char *name, domus_system *system, const domt_sums *sums);
 
 /* --- the watchdog (conserve_sums.c) ----------------------------------------------------------- */
 
 typedef struct domt_watchdog {
     const domus_system *system;
-    const char *name; /* name of the run */
+    const char *name; /* name of the run, for messages */
     uint64_t moved;
     uint64_t since_ns;
 } domt_watchdog;
 
 void domt_watchdog_init(domt_watchdog *dog, const domus_system *system, const char *name);
 
-/* Look at the sums. If they have not moved for long, print what each thread has and waits for, and
- * abort. */
+/* Compare the sums with those of the last call. If nothing has moved for long, print what each
+ * thread holds and waits for, and abort. */
 void domt_watchdog_look(domt_watchdog *dog, const domt_sums *sums, const char *waits_for);
 
 void domt_watchdog_report(const domt_watchdog *dog, const domt_sums *sums, const char *waits_for);
 
-/* Whether each thread sleeps in its ring when this looks at it. If so, all its counts are seen. */
+/* Returns whether each thread of the system was asleep in its ring when this function looked at it.
+ * If so, the caller sees all counts of these threads. */
 bool domt_all_sleep(const domus_system *system);
 
 #endif

@@ -13,31 +13,31 @@
 
 #include <errno.h>
 
-static void release_question(void *payload)
+static void count_dropped_question(void *payload)
 {
     domt_count_one(DOMT_ASK_DROPPED);
 }
 
-static void release_query(void *payload)
+static void count_dropped_query(void *payload)
 {
     domt_count_one(DOMT_QUERY_DROPPED);
 }
 
-static void release_answer(void *payload)
+static void count_dropped_answer(void *payload)
 {
     domt_count_one(DOMT_REPLY_DROPPED);
 }
 
-const domus_type domt_question_type = {"question", sizeof(domt_token), release_question};
-const domus_type domt_query_type = {"query", sizeof(domt_token), release_query};
-const domus_type domt_answer_type = {"answer", sizeof(domt_token), release_answer};
+const domus_type domt_question_type = {"question", sizeof(domt_token), count_dropped_question};
+const domus_type domt_query_type = {"query", sizeof(domt_token), count_dropped_query};
+const domus_type domt_answer_type = {"answer", sizeof(domt_token), count_dropped_answer};
 
 static const domus_pattern tokens = {.types = (const domus_type *const[]){&domt_token_type, NULL}};
 
 /* --- resumed ---------------------------------------------------------------------------------- */
 
-static void count_answer(domus_stack *stack, domt_node *self, const domus_answer *answer,
-                         bool by_message)
+static void count_and_take_answer(domus_stack *stack, domt_node *self, const domus_answer *answer,
+                                  bool by_message)
 {
     domt_count_one(DOMT_ASK_RESUMED);
     domt_count_by(DOMT_ASK_ANSWERED, by_message);
@@ -51,33 +51,34 @@ static void count_answer(domus_stack *stack, domt_node *self, const domus_answer
     domt_meet(self, ((const domt_token *)answer->payload)->somebody);
 }
 
-static int count_and_pass_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answer_and_pass_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    count_answer(stack, self, answer, stack->message != NULL);
+    count_and_take_answer(stack, self, answer, stack->message != NULL);
     return domt_pass_on(stack, self);
 }
 
-/* The barrier may still stand, so this conversation asks no other actor, because that one might ask
- * this actor. */
-static int count_and_notice(domus_stack *stack, void *self, const domus_answer *answer)
+/* Count the answer, and pass the token on by a notice. No ask is sent, because the barrier may
+ * still stand, and the actor that is asked might ask this one. */
+static int count_answer_and_send_notice(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    count_answer(stack, self, answer, stack->message != NULL);
+    count_and_take_answer(stack, self, answer, stack->message != NULL);
     return domt_pass_by_notice(stack, self);
 }
 
-/* An answer in a list belongs to its promise, which has the message. */
-static int all_answered(domus_stack *stack, void *self, const domus_answer *answers)
+/* Count the answers of a list: each answer lies within its promise, which has the message. */
+static int count_all_answers_and_pass_on(domus_stack *stack, void *self,
+                                         const domus_answer *answers)
 {
     for (const domus_answer *answer = answers; answer != NULL; answer = answer->next) {
         const domi_promise *promise =
             (const domi_promise *)(const void *)((const char *)answer -
                                                  offsetof(domi_promise, answer));
-        count_answer(stack, self, answer, promise->message != NULL);
+        count_and_take_answer(stack, self, answer, promise->message != NULL);
     }
     return domt_pass_on(stack, self);
 }
 
-static int send_reply(domus_stack *stack, const domt_token *token)
+static int send_counted_reply(domus_stack *stack, const domt_token *token)
 {
     domt_count_one(DOMT_REPLY_MADE);
     int result = domus_reply(stack, &domt_answer_type, token);
@@ -85,15 +86,15 @@ static int send_reply(domus_stack *stack, const domt_token *token)
     return result;
 }
 
-static int answer_later(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_after_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    count_answer(stack, self, answer, stack->message != NULL);
+    count_and_take_answer(stack, self, answer, stack->message != NULL);
     if (answer->error != 0)
         return -EDOM;
-    return send_reply(stack, answer->payload);
+    return send_counted_reply(stack, answer->payload);
 }
 
-static int count_received(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_received_and_pass_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0) {
         domt_count_one(DOMT_RECEIVE_FAILED);
@@ -106,7 +107,7 @@ static int count_received(domus_stack *stack, void *self, const domus_answer *an
     return domt_pass_on(stack, self);
 }
 
-static int job_ended(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_ended_job_and_pass_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_count_one(DOMT_JOB_ENDED);
     return domt_pass_on(stack, self);
@@ -114,9 +115,10 @@ static int job_ended(domus_stack *stack, void *self, const domus_answer *answer)
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-/* Send an ask or, with a tag, ask one of several actors; `then` decides which. */
-static int send_ask(domus_stack *stack, domus_address to, const domt_token *token,
-                    uint64_t timeout_ns, domus_resumed *then)
+/* Send an ask and count it: with domus_ask_add() if `then` is NULL, else with domus_ask() or, if
+ * there is a time-out, domus_ask_within(). */
+static int send_counted_ask(domus_stack *stack, domus_address to, const domt_token *token,
+                            uint64_t timeout_ns, domus_resumed *then)
 {
     uint64_t before = domt_counted_here(DOMT_ASK_DROPPED);
     int result;
@@ -137,54 +139,55 @@ static int send_ask(domus_stack *stack, domus_address to, const domt_token *toke
     return result;
 }
 
-static int ask_any(domus_stack *stack, domt_node *self, uint64_t timeout_ns, domus_resumed *then)
+static int ask_any_neighbour(domus_stack *stack, domt_node *self, uint64_t timeout_ns,
+                             domus_resumed *then)
 {
-    domus_address to = domt_any(self);
-    domt_token token = {.somebody = domt_any(self), .to = to.lease};
+    domus_address to = domt_any_neighbour(self);
+    domt_token token = {.somebody = domt_any_neighbour(self), .to = to.lease};
 
-    return send_ask(stack, to, &token, timeout_ns, then);
+    return send_counted_ask(stack, to, &token, timeout_ns, then);
 }
 
-static int ask_oracle(domus_stack *stack, domt_node *self)
+static int ask_oracle_in_barrier(domus_stack *stack, domt_node *self)
 {
-    domt_token token = {.somebody = domt_any(self), .to = self->oracle.lease};
+    domt_token token = {.somebody = domt_any_neighbour(self), .to = self->oracle.lease};
 
-    /* -EBUSY: another conversation has raised the barrier */
+    /* the barrier fails with -EBUSY if another conversation has raised it */
     domt_count_by(DOMT_BARRIERS, domus_barrier(stack) == 0);
-    return send_ask(stack, self->oracle, &token, 0, count_and_notice);
+    return send_counted_ask(stack, self->oracle, &token, 0, count_answer_and_send_notice);
 }
 
-static int fan_out(domus_stack *stack, domt_node *self)
+static int ask_four_neighbours(domus_stack *stack, domt_node *self)
 {
     for (int i = 0; i < 4; i++) {
-        if (ask_any(stack, self, i == 0 ? DOMT_MS : 0, NULL) != 0)
-            return 0; /* the conversation was cancelled before */
+        if (ask_any_neighbour(stack, self, i == 0 ? DOMT_MS : 0, NULL) != 0)
+            return 0; /* the first ask failed, because the conversation was cancelled before */
     }
     domt_count_one(DOMT_FANNED);
-    return domus_wait_all(stack, all_answered);
+    return domus_wait_all(stack, count_all_answers_and_pass_on);
 }
 
-static int begin_receive(domus_stack *stack, domt_node *self)
+static int begin_receive_of_token(domus_stack *stack, domt_node *self)
 {
-    /* 0: only look for a message */
+    /* with 0 the receive only looks whether a message is there */
     uint64_t within_ns = domi_random_below(&self->dice, 2) * DOMT_MS;
 
     domt_count_one(DOMT_RECEIVE_MADE);
-    int result = domus_receive_within(stack, &tokens, within_ns, count_received);
+    int result = domus_receive_within(stack, &tokens, within_ns, count_received_and_pass_on);
     if (result != DOMUS_PARKED)
         domt_count_one(DOMT_RECEIVE_UNMADE);
     return result;
 }
 
-static int do_nothing(void *argument)
+static int do_nothing_as_job(void *argument)
 {
     return 0;
 }
 
-static int begin_blocking(domus_stack *stack)
+static int begin_blocking_work(domus_stack *stack)
 {
     domt_count_one(DOMT_JOB_MADE);
-    int result = domus_blocking(stack, do_nothing, NULL, job_ended);
+    int result = domus_blocking(stack, do_nothing_as_job, NULL, count_ended_job_and_pass_on);
     if (result != DOMUS_PARKED)
         domt_count_one(DOMT_JOB_UNMADE);
     return result;
@@ -196,20 +199,21 @@ int domt_pass_by_ask(domus_stack *stack, domt_node *self)
     int result;
 
     if (chance < 16)
-        result = ask_oracle(stack, self);
+        result = ask_oracle_in_barrier(stack, self);
     else if (chance < 32)
-        result = ask_any(stack, self, DOMT_MS, count_and_pass_on);
+        result = ask_any_neighbour(stack, self, DOMT_MS, count_answer_and_pass_on);
     else if (chance < 36)
-        result = fan_out(stack, self);
+        result = ask_four_neighbours(stack, self);
     else if (chance < 38)
-        result = begin_receive(stack, self);
+        result = begin_receive_of_token(stack, self);
     else if (chance == 38)
-        result = begin_blocking(stack);
+        result = begin_blocking_work(stack);
     else
-        result = ask_any(stack, self, 0, count_and_pass_on);
+        result = ask_any_neighbour(stack, self, 0, count_answer_and_pass_on);
     if (result == DOMUS_PARKED && chance < 32)
         (void)domus_conversation_of(stack, &self->conversation);
-    /* A conversation that was cancelled asks no more. */
+    /* Only a parked conversation has asked; one that was cancelled before passes the token on by a
+     * timer. */
     return result == DOMUS_PARKED ? result : domt_pass_later(stack, self);
 }
 
@@ -229,7 +233,7 @@ void domt_answer_kept(domus_stack *stack, domt_node *self)
         return;
     domt_count_one(DOMT_REPLY_MADE);
     if (domus_kept_reply(stack, self->kept, &domt_answer_type, &token) != 0)
-        /* the reply failed, because the conversation was cancelled */
+        /* the reply fails if the conversation of the kept ask was cancelled */
         domt_count_one(DOMT_REPLY_UNMADE);
     self->kept.stack = NULL;
 }
@@ -237,7 +241,7 @@ void domt_answer_kept(domus_stack *stack, domt_node *self)
 static int forward_question(domus_stack *stack, domt_node *self, const void *payload)
 {
     domt_token *token = (domt_token *)(uintptr_t)payload;
-    domus_address to = domt_any(self);
+    domus_address to = domt_any_neighbour(self);
 
     token->to = to.lease;
     domt_count_one(DOMT_ASK_FORWARDED);
@@ -251,7 +255,8 @@ static int forward_question(domus_stack *stack, domt_node *self, const void *pay
     return -EDOM;
 }
 
-/* Handle an ask: answer it, ask another actor first, keep it, pass it on, fail, or forget it. */
+/* Handle an ask in a random way: forward it, fail, forget it, ask another actor first, keep it, or
+ * answer it. */
 static int respond_to_ask(domus_stack *stack, domt_node *self, const void *payload)
 {
     const domt_token token = {.somebody = domus_self(stack)};
@@ -265,7 +270,7 @@ static int respond_to_ask(domus_stack *stack, domt_node *self, const void *paylo
     if (chance == 1)
         return 0;
     if (chance == 2 && domt_budget_spend()) {
-        int result = ask_any(stack, self, 0, answer_later);
+        int result = ask_any_neighbour(stack, self, 0, reply_after_answer);
         return result == DOMUS_PARKED ? result : -EDOM;
     }
     if (chance == 3 && self->kept.stack == NULL && self->timers != 0 &&
@@ -273,10 +278,11 @@ static int respond_to_ask(domus_stack *stack, domt_node *self, const void *paylo
         domt_count_one(DOMT_KEPT);
         return 0;
     }
-    return send_reply(stack, &token);
+    return send_counted_reply(stack, &token);
 }
 
-static int handle_ask(domus_stack *stack, void *self, const void *payload, bool may_forward)
+static int count_and_respond_to_ask(domus_stack *stack, void *self, const void *payload,
+                                    bool may_forward)
 {
     const domt_token *token = payload;
 
@@ -289,38 +295,38 @@ static int handle_ask(domus_stack *stack, void *self, const void *payload, bool 
 int domt_take_question(domus_stack *stack, void *self, const void *payload)
 {
     domt_count_one(DOMT_ASK_TAKEN);
-    return handle_ask(stack, self, payload, true);
+    return count_and_respond_to_ask(stack, self, payload, true);
 }
 
 int domt_take_query(domus_stack *stack, void *self, const void *payload)
 {
     domt_count_one(DOMT_QUERY_TAKEN);
-    return handle_ask(stack, self, payload, false);
+    return count_and_respond_to_ask(stack, self, payload, false);
 }
 
-static int answer_as_oracle(domus_stack *stack, void *self, const void *payload)
+static int on_question_answer_as_oracle(domus_stack *stack, void *self, const void *payload)
 {
     const domt_token *token = payload;
 
     domt_count_one(DOMT_ASK_TAKEN);
     domt_count_by(DOMT_ODD, domus_take(stack) != 0);
     domt_count_by(DOMT_ASTRAY, token->to != domus_self(stack).lease);
-    return send_reply(stack, token);
+    return send_counted_reply(stack, token);
 }
 
-static int mount_oracle(domus_stack *stack, void *self)
+static int on_mount_count_oracle(domus_stack *stack, void *self)
 {
     domt_count_one(DOMT_MOUNTED);
     return 0;
 }
 
-static void stop_oracle(domus_stack *stack, void *self)
+static void on_stop_count_oracle(domus_stack *stack, void *self)
 {
     domt_count_one(DOMT_STOPPED);
 }
 
 const domus_behaviour domt_oracle_behaviour = {
     .name = "oracle",
-    .on = (const domus_on[]){{&domt_question_type, answer_as_oracle, 0}, {0}},
-    .on_mount = mount_oracle,
-    .on_stop = stop_oracle};
+    .on = (const domus_on[]){{&domt_question_type, on_question_answer_as_oracle, 0}, {0}},
+    .on_mount = on_mount_count_oracle,
+    .on_stop = on_stop_count_oracle};

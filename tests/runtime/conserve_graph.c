@@ -10,23 +10,23 @@
 
 #include <errno.h>
 
-static void release_notice(void *payload)
+static void count_dropped_notice(void *payload)
 {
     domt_count_one(DOMT_NOTICE_DROPPED);
 }
 
-static void release_letter(void *payload)
+static void count_dropped_letter(void *payload)
 {
     domt_count_one(DOMT_LETTER_DROPPED);
 }
 
-const domus_type domt_token_type = {"token", sizeof(domt_token), release_notice};
-const domus_type domt_letter_type = {"letter", sizeof(domt_token), release_letter};
-/* the payload says whether the timer was armed on a loan */
+const domus_type domt_token_type = {"token", sizeof(domt_token), count_dropped_notice};
+const domus_type domt_letter_type = {"letter", sizeof(domt_token), count_dropped_letter};
+/* type of the event of a single timer; its payload says whether the timer was armed on a loan */
 static const domus_type bell_type = {"bell", sizeof(bool), NULL};
 static const domus_type tick_type = {"tick", 0, NULL};
 
-domus_address domt_any(domt_node *self)
+domus_address domt_any_neighbour(domt_node *self)
 {
     return self->neighbours[domi_random_below(&self->dice, DOMT_NEIGHBOURS)];
 }
@@ -49,9 +49,9 @@ static struct entry {
     _Atomic uint32_t lease;
 } board[DOMT_BOARD];
 
-/* release, acquire: a thread that reads the address sees the memory of its slot, which stays
- * readable for ever. */
-static void board_write(uint64_t place, domus_address address)
+/* release: pairs with the acquire in domt_board_read(), so a thread that reads the address sees the
+ * memory of its slot, which stays readable for ever. */
+static void write_address_on_board(uint64_t place, domus_address address)
 {
     struct entry *entry = &board[place % DOMT_BOARD];
 
@@ -70,7 +70,7 @@ domus_address domt_board_read(uint64_t place)
 void domt_board_clear(void)
 {
     for (uint32_t i = 0; i < DOMT_BOARD; i++)
-        board_write(i, (domus_address){NULL, 0});
+        write_address_on_board(i, (domus_address){NULL, 0});
 }
 
 /* --- passing on ------------------------------------------------------------------------------- */
@@ -103,22 +103,23 @@ int domt_pass_later(domus_stack *stack, domt_node *self)
 
 int domt_pass_by_notice(domus_stack *stack, domt_node *self)
 {
-    domus_address to = domt_any(self);
-    domt_token token = {.somebody = domt_any(self), .to = to.lease};
+    domus_address to = domt_any_neighbour(self);
+    domt_token token = {.somebody = domt_any_neighbour(self), .to = to.lease};
 
     domt_count_one(DOMT_NOTICE_MADE);
     domt_count_by(DOMT_LENT_SENT, domt_is_lent(stack));
     if (domt_count_put(domus_notice(stack, to, &domt_token_type, &token), false) == 0)
         return 0;
-    domt_meet(self, domus_self(stack)); /* may replace the address of a dead actor */
+    /* the node's own address may replace the address of a dead actor */
+    domt_meet(self, domus_self(stack));
     return domt_pass_later(stack, self);
 }
 
-/* Forward the same message: its envelope and its payload. */
-static int forward(domus_stack *stack, domt_node *self, const void *payload)
+/* Forward the token that is handled, in its own envelope. */
+static int forward_token(domus_stack *stack, domt_node *self, const void *payload)
 {
     domt_token *token = (domt_token *)(uintptr_t)payload;
-    domus_address to = domt_any(self);
+    domus_address to = domt_any_neighbour(self);
 
     token->to = to.lease;
     domt_count_one(DOMT_NOTICE_MADE);
@@ -130,14 +131,15 @@ static int forward(domus_stack *stack, domt_node *self, const void *payload)
     return 0;
 }
 
-static void count_birth(const domus_stack *stack, domus_address born)
+static void count_spawned_actor(const domus_stack *stack, domus_address born)
 {
     domt_count_by(DOMT_BORN_AGAIN, born.lease > 1);
     domt_count_by(DOMT_BORN_ELSEWHERE, born.house->home != domi_stack_house(stack)->home);
     domt_count_by(DOMT_LENT_BORN, domt_is_lent(stack));
 }
 
-/* Spawn a child that has the same neighbours. Returns whether the spawn succeeded. */
+/* Spawn a child that knows the same neighbours as this node. Returns whether the spawn
+ * succeeded. */
 static bool spawn_child(domus_stack *stack, domt_node *self)
 {
     domt_node state = {.oracle = self->oracle, .threads = self->threads};
@@ -158,20 +160,20 @@ static bool spawn_child(domus_stack *stack, domt_node *self)
     int result = domus_spawn_with(stack, behaviour, &state, &options, &born);
     if (result != 0) {
         domt_count_one(DOMT_UNBORN);
-        domt_count_by(DOMT_ODD, result != -ESHUTDOWN); /* -ESHUTDOWN: the node stops itself */
+        domt_count_by(DOMT_ODD, result != -ESHUTDOWN); /* -ESHUTDOWN: this node has been stopped */
         return false;
     }
-    count_birth(stack, born);
+    count_spawned_actor(stack, born);
     domt_meet(self, born);
     return true;
 }
 
-/* Spawn an actor, and stop one that this node knows, or the node itself. */
-static int replace_one(domus_stack *stack, domt_node *self)
+/* Spawn a child, and stop a neighbour or this node itself in its place. */
+static int spawn_child_and_stop_actor(domus_stack *stack, domt_node *self)
 {
     if (spawn_child(stack, self)) {
         bool own = domi_random_below(&self->dice, 4) == 0;
-        int result = domus_stop(stack, own ? domus_self(stack) : domt_any(self));
+        int result = domus_stop(stack, own ? domus_self(stack) : domt_any_neighbour(self));
         domt_count_by(DOMT_STOP_STALE, result == -ESTALE);
         domt_count_by(DOMT_ODD, result != 0 && result != -ESTALE);
         domt_count_by(DOMT_LENT_STOPPED, own && domt_is_lent(stack));
@@ -179,7 +181,7 @@ static int replace_one(domus_stack *stack, domt_node *self)
     return domt_pass_later(stack, self);
 }
 
-static void cancel_timer(domus_stack *stack, domt_node *self)
+static void cancel_bell_timer(domus_stack *stack, domt_node *self)
 {
     if (domus_timer_cancel(stack, self->bell) != 0)
         return;
@@ -188,7 +190,7 @@ static void cancel_timer(domus_stack *stack, domt_node *self)
     domt_count_by(DOMT_LENT_CANCELLED, domt_is_lent(stack));
 }
 
-static void begin_ticking(domus_stack *stack, domt_node *self)
+static void begin_periodic_timer(domus_stack *stack, domt_node *self)
 {
     bool delayed = domi_random_below(&self->dice, 2) == 0;
 
@@ -202,7 +204,7 @@ static void begin_ticking(domus_stack *stack, domt_node *self)
         domt_count_one(DOMT_TICKER_UNMADE);
 }
 
-static void end_ticking(domus_stack *stack, domt_node *self)
+static void cancel_periodic_timer(domus_stack *stack, domt_node *self)
 {
     if (!self->ticks)
         return;
@@ -211,17 +213,17 @@ static void end_ticking(domus_stack *stack, domt_node *self)
     domt_count_by(DOMT_ODD, domus_timer_cancel(stack, self->ticker) != 0);
 }
 
-static int pass_on_rarely(domus_stack *stack, domt_node *self, uint64_t chance)
+static int pass_on_in_rare_way(domus_stack *stack, domt_node *self, uint64_t chance)
 {
-    /* Loans are few, so replacements are likelier on one. */
+    /* Nodes are seldom run on a loan, so a node on a loan replaces an actor more often. */
     if (chance == 0 || (chance < 12 && domt_is_lent(stack)))
-        return replace_one(stack, self);
+        return spawn_child_and_stop_actor(stack, self);
     if (chance < 4)
-        begin_ticking(stack, self);
+        begin_periodic_timer(stack, self);
     else if (chance < 20)
         return domt_cancel_one(stack, self);
     else
-        cancel_timer(stack, self);
+        cancel_bell_timer(stack, self);
     return domt_pass_later(stack, self);
 }
 
@@ -231,7 +233,7 @@ int domt_pass_on(domus_stack *stack, domt_node *self)
         return 0;
     uint64_t chance = domi_random_below(&self->dice, 2048);
     if (chance < 30)
-        return pass_on_rarely(stack, self, chance);
+        return pass_on_in_rare_way(stack, self, chance);
     if (chance < 360)
         return domt_pass_by_ask(stack, self);
     if (chance < 420)
@@ -241,8 +243,9 @@ int domt_pass_on(domus_stack *stack, domt_node *self)
 
 /* --- handlers --------------------------------------------------------------------------------- */
 
-/* Count where the node runs, and check that the token was meant for this node. */
-static void look_around(domus_stack *stack, const domt_node *self, const domt_token *token)
+/* Count how the node is run (pinned, on a loan), and check that the token was meant for this
+ * node. */
+static void count_run_of_node(domus_stack *stack, const domt_node *self, const domt_token *token)
 {
     bool lent = domt_is_lent(stack);
 
@@ -258,14 +261,15 @@ static void look_around(domus_stack *stack, const domt_node *self, const domt_to
     domt_count_by(DOMT_STRAYED, self->pinned);
 }
 
-static int handle_token(domus_stack *stack, void *self_, const void *payload)
+static int on_token_pass_on(domus_stack *stack, void *self_, const void *payload)
 {
     const domt_token *token = payload;
     domt_node *self = self_;
     uint64_t chance = domi_random_below(&self->dice, 256);
 
-    look_around(stack, self, token);
-    /* A token is stashed only if a timer of the node will unstash it. */
+    count_run_of_node(stack, self, token);
+    /* A token is stashed only if the node has a timer, because the handler of a timer unstashes
+     * it. */
     if (chance == 0 && self->timers != 0 && domus_stash(stack) == 0) {
         domt_count_one(DOMT_STASHED);
         return 0;
@@ -273,21 +277,21 @@ static int handle_token(domus_stack *stack, void *self_, const void *payload)
     domt_count_one(DOMT_NOTICE_TAKEN);
     domt_meet(self, token->somebody);
     if (chance < 8 && domt_budget_spend())
-        return forward(stack, self, payload);
+        return forward_token(stack, self, payload);
     domt_count_by(DOMT_ODD, domus_take(stack) != 0);
     return domt_pass_on(stack, self);
 }
 
-static int handle_letter(domus_stack *stack, void *self, const void *payload)
+static int on_letter_pass_on(domus_stack *stack, void *self, const void *payload)
 {
-    look_around(stack, self, payload);
+    count_run_of_node(stack, self, payload);
     domt_count_one(DOMT_LETTER_TAKEN);
     domt_count_by(DOMT_ODD, domus_take(stack) != 0);
     domt_meet(self, ((const domt_token *)payload)->somebody);
     return domt_pass_on(stack, self);
 }
 
-static int handle_bell(domus_stack *stack, void *self_, const void *armed_lent)
+static int on_bell_pass_on(domus_stack *stack, void *self_, const void *armed_lent)
 {
     domt_node *self = self_;
 
@@ -299,31 +303,31 @@ static int handle_bell(domus_stack *stack, void *self_, const void *armed_lent)
     return domt_pass_on(stack, self);
 }
 
-static int handle_tick(domus_stack *stack, void *self_, const void *payload)
+static int on_tick_pass_on(domus_stack *stack, void *self_, const void *payload)
 {
     domt_node *self = self_;
 
     domt_count_one(DOMT_TICKER_RUNG);
     if (domt_budget_left() <= 0 || domi_random_below(&self->dice, 16) == 0)
-        end_ticking(stack, self);
+        cancel_periodic_timer(stack, self);
     return domt_pass_on(stack, self);
 }
 
-static int mount_node(domus_stack *stack, void *self_)
+static int on_mount_begin_node(domus_stack *stack, void *self_)
 {
     domt_node *self = self_;
 
     domt_count_one(DOMT_MOUNTED);
     self->neighbours[0] = domus_self(stack);
-    board_write(domi_random_next(&self->dice), domus_self(stack));
-    /* new messages in place of the tokens that were lost with other actors */
+    write_address_on_board(domi_random_next(&self->dice), domus_self(stack));
+    /* tokens that start from timers, in place of tokens that got lost when other actors ended */
     for (int i = 0; i < 8; i++)
         (void)domt_pass_later(stack, self);
     return 0;
 }
 
-/* Count the timers that the node still had as ended: they do not fire any more. */
-static void count_stop(domus_stack *stack, void *self_)
+/* Count the timers that the node still has as taken back, because its stop cancels them. */
+static void on_stop_count_timers(domus_stack *stack, void *self_)
 {
     const domt_node *self = self_;
 
@@ -333,24 +337,24 @@ static void count_stop(domus_stack *stack, void *self_)
 }
 
 static const domus_on rows[] = {
-    {&domt_token_type, handle_token, 0},
+    {&domt_token_type, on_token_pass_on, 0},
     {&domt_question_type, domt_take_question, 0},
-    {&bell_type, handle_bell, 0},
-    {&domt_letter_type, handle_letter, 0},
+    {&bell_type, on_bell_pass_on, 0},
+    {&domt_letter_type, on_letter_pass_on, 0},
     {&domt_query_type, domt_take_query, 0},
-    {&tick_type, handle_tick, 0},
+    {&tick_type, on_tick_pass_on, 0},
     {0},
 };
 
 const domus_behaviour domt_node_behaviour = {.name = "node",
                                              .state_size = sizeof(domt_node),
                                              .on = rows,
-                                             .on_mount = mount_node,
-                                             .on_stop = count_stop};
+                                             .on_mount = on_mount_begin_node,
+                                             .on_stop = on_stop_count_timers};
 
 const domus_behaviour domt_gate_behaviour = {.name = "gate",
                                              .kind = DOMUS_CHANNELS,
                                              .state_size = sizeof(domt_node),
                                              .on = rows,
-                                             .on_mount = mount_node,
-                                             .on_stop = count_stop};
+                                             .on_mount = on_mount_begin_node,
+                                             .on_stop = on_stop_count_timers};

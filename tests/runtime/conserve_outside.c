@@ -1,21 +1,21 @@
-/* The outsiders of the conservation stress, and its alarm. Outsiders are foreign threads that send,
- * spawn, stop and ask. The alarm is an actor that is told of a silence and ends it by a timer, when
- * all threads sleep, by feeding the graph. */
+/* The outsiders of the conservation stress, and its alarm actor. Outsiders are foreign threads that
+ * send, spawn, stop and ask. The alarm actor is told of a silence, arms a timer, and when the timer
+ * rings while all threads sleep, it sends new tokens to the graph. */
 #include "tests/runtime/conserve.h"
 
 #include "house/message/house.h"
 
 #include <errno.h>
 
-static void release_alarm(void *payload)
+static void count_dropped_alarm(void *payload)
 {
     domt_count_one(DOMT_LETTER_DROPPED);
 }
 
-const domus_type domt_alarm_type = {"alarm", sizeof(domt_alarm), release_alarm};
+const domus_type domt_alarm_type = {"alarm", sizeof(domt_alarm), count_dropped_alarm};
 static const domus_type ring_type = {"ring", 0, NULL};
 
-static int handle_alarm(domus_stack *stack, void *self_, const void *payload)
+static int on_alarm_arm_timer(domus_stack *stack, void *self_, const void *payload)
 {
     domt_alarm *self = self_;
 
@@ -28,9 +28,9 @@ static int handle_alarm(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-/* Feed the graph, which has fallen silent, while all threads sleep. The ring is counted after the
- * feeding: until then there is no silence. */
-static int handle_ring(domus_stack *stack, void *self_, const void *payload)
+/* Send new tokens to the silent graph, while all threads sleep. The ring of the timer is counted
+ * only after that, so in between nobody can take the graph for silent. */
+static int on_ring_feed_graph(domus_stack *stack, void *self_, const void *payload)
 {
     const domt_alarm *self = self_;
 
@@ -46,13 +46,13 @@ static int handle_ring(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static int mount_alarm(domus_stack *stack, void *self)
+static int on_mount_count_alarm(domus_stack *stack, void *self)
 {
     domt_count_one(DOMT_MOUNTED);
     return 0;
 }
 
-static void stop_alarm(domus_stack *stack, void *self)
+static void on_stop_count_alarm(domus_stack *stack, void *self)
 {
     domt_count_one(DOMT_STOPPED);
 }
@@ -60,32 +60,33 @@ static void stop_alarm(domus_stack *stack, void *self)
 const domus_behaviour domt_alarm_behaviour = {
     .name = "alarm",
     .state_size = sizeof(domt_alarm),
-    .on =
-        (const domus_on[]){{&domt_alarm_type, handle_alarm, 0}, {&ring_type, handle_ring, 0}, {0}},
-    .on_mount = mount_alarm,
-    .on_stop = stop_alarm,
+    .on = (const domus_on[]){{&domt_alarm_type, on_alarm_arm_timer, 0},
+                             {&ring_type, on_ring_feed_graph, 0},
+                             {0}},
+    .on_mount = on_mount_count_alarm,
+    .on_stop = on_stop_count_alarm,
 };
 
-#define SPAWNS   8 /* spawns in a turn */
+#define SPAWNS   8 /* actors that an outsider spawns at most in a turn */
 #define PAUSE_NS UINT64_C(500000)
 
-/* Longer than all times of the graph: this time-out never passes, so that each answer is a
- * message. */
+/* time-out of an outsider's ask: longer than anything in the graph takes, so each ask ends by an
+ * answer */
 #define QUERY_NS (600000 * DOMT_MS)
 
-static bool seems_alive(domus_address address)
+static bool is_seemingly_alive(domus_address address)
 {
     return address.house != NULL &&
            DOMI_LIFE_LEASE(domi_house_life(address.house)) == address.lease;
 }
 
-/* Mostly returns an actor that seems to be alive. */
+/* Return an address from the board, which in 15 of 16 cases seems to be alive. */
 domus_address domt_board_any(domi_random *dice)
 {
     uint64_t bits = domi_random_next(dice);
     domus_address address = domt_board_read(bits);
 
-    for (uint64_t i = 1; i < DOMT_BOARD && bits % 16 != 0 && !seems_alive(address); i++)
+    for (uint64_t i = 1; i < DOMT_BOARD && bits % 16 != 0 && !is_seemingly_alive(address); i++)
         address = domt_board_read(bits + i);
     return address;
 }
@@ -114,21 +115,21 @@ void domt_outsider_spawn(domt_outsider *outsider)
     domt_count_by(DOMT_BORN_AGAIN, born.lease > 1);
 }
 
-static void keep_up_population(domt_outsider *outsider)
+static void spawn_up_to_population(domt_outsider *outsider)
 {
     domt_sums sums;
 
     domt_sums_read(&sums);
     uint64_t alive = sums.of[DOMT_MOUNTED] - sums.of[DOMT_STOPPED];
-    /* Spawns go on when all actors on the board are gone, because otherwise nothing would reach
-     * those that are not on it. */
+    /* Spawn also if all actors on the board have ended, because otherwise the outsiders would reach
+     * none of the living actors. */
     for (int i = 0; i < SPAWNS; i++, alive++) {
-        if (alive < outsider->population || !seems_alive(domt_board_any(&outsider->dice)))
+        if (alive < outsider->population || !is_seemingly_alive(domt_board_any(&outsider->dice)))
             domt_outsider_spawn(outsider);
     }
 }
 
-static void send_tokens(domt_outsider *outsider)
+static void send_letters(domt_outsider *outsider)
 {
     for (uint32_t i = 0; i < outsider->letters; i++) {
         domus_address to = domt_board_any(&outsider->dice);
@@ -145,7 +146,7 @@ static void send_tokens(domt_outsider *outsider)
     }
 }
 
-static void ask_node(domt_outsider *outsider)
+static void ask_any_node(domt_outsider *outsider)
 {
     domus_address to = domt_board_any(&outsider->dice);
     domt_token token = {.somebody = domt_board_any(&outsider->dice), .to = to.lease};
@@ -163,15 +164,15 @@ static void ask_node(domt_outsider *outsider)
     domt_count_one(DOMT_QUERY_ENDED);
 }
 
-static void take_turn(domt_outsider *outsider)
+static void take_turn_of_outsider(domt_outsider *outsider)
 {
     pthread_mutex_lock(&outsider->turn);
     if (domt_budget_left() > 0 && outsider->asks) {
         if (outsider->letters != 0)
-            ask_node(outsider);
+            ask_any_node(outsider);
     } else if (domt_budget_left() > 0) {
-        keep_up_population(outsider);
-        send_tokens(outsider);
+        spawn_up_to_population(outsider);
+        send_letters(outsider);
     }
     pthread_mutex_unlock(&outsider->turn);
 }
@@ -181,7 +182,7 @@ static void *run_outsider(void *outsider_)
     domt_outsider *outsider = outsider_;
 
     while (!atomic_load_explicit(&outsider->done, memory_order_relaxed)) {
-        take_turn(outsider);
+        take_turn_of_outsider(outsider);
         domt_pause_ns(PAUSE_NS);
     }
     atomic_store_explicit(&outsider->ended, true, memory_order_relaxed);
@@ -196,7 +197,7 @@ void domt_outsider_start(domt_outsider *outsider)
 
 bool domt_outsider_end(domt_outsider *outsider)
 {
-    /* Relaxed, both: the join orders the accesses. */
+    /* Relaxed for both flags: pthread_join() orders the accesses. */
     atomic_store_explicit(&outsider->done, true, memory_order_relaxed);
     if (!atomic_load_explicit(&outsider->ended, memory_order_relaxed))
         return false;

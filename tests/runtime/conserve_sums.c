@@ -23,17 +23,18 @@
 
 typedef struct line {
     alignas(128) _Atomic uint64_t of[DOMT_COUNTS_MAX];
-    int64_t left; /* messages of the block that are left; used by this thread only */
+    int64_t left; /* messages that this thread may still send of its block of the budget */
 } line;
 
 static line lines[LINES];
-static int64_t block; /* messages that a thread takes from the budget at once; constant in a run */
+/* messages that a thread takes from the budget at once; it does not change during a run */
+static int64_t block;
 static _Atomic uint32_t claimed;
 static _Thread_local line *mine;
 alignas(128) static _Atomic int64_t budget;
 
-/* The counts that begin something of a kind, and those that end it. A 0 ends a list, except as its
- * first element, because 0 is also the number of a count. */
+/* The kinds of things, each with the counts of its beginnings and the counts of its ends. A 0 ends
+ * a list of counts, except as first element, because 0 is also the number of a count. */
 static const struct kind {
     const char *name;
     uint8_t begun[2];
@@ -64,7 +65,7 @@ static const struct kind {
 
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
-static line *own_line(void)
+static line *row_of_this_thread(void)
 {
     if (mine == NULL) {
         uint32_t place = atomic_fetch_add_explicit(&claimed, 1, memory_order_relaxed);
@@ -76,25 +77,26 @@ static line *own_line(void)
 
 void domt_count_by(enum domt_count what, uint64_t by)
 {
-    _Atomic uint64_t *counter = &own_line()->of[what];
+    _Atomic uint64_t *counter = &row_of_this_thread()->of[what];
 
-    /* release: pairs with read_one(). A thread that sees an end also sees the beginning that came
-     * before it. */
+    /* release: pairs with sum_count_over_threads(). A thread that sees the count of an end also
+     * sees the count of the beginning before it. */
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + by,
                           memory_order_release);
 }
 
 uint64_t domt_counted_here(enum domt_count what)
 {
-    return atomic_load_explicit(&own_line()->of[what], memory_order_relaxed);
+    return atomic_load_explicit(&row_of_this_thread()->of[what], memory_order_relaxed);
 }
 
 void domt_sums_reset(int64_t budget_block)
 {
     uint32_t count = atomic_load_explicit(&claimed, memory_order_relaxed);
 
-    /* only the test's own thread resets; the other lines' threads have ended */
-    DOMI_CHECK(own_line() == &lines[0]);
+    /* only the main thread of the test resets counts, after the threads of all other rows have
+     * ended */
+    DOMI_CHECK(row_of_this_thread() == &lines[0]);
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t what = 0; what < DOMT_COUNTS_MAX; what++)
             atomic_store_explicit(&lines[i].of[what], 0, memory_order_relaxed);
@@ -105,19 +107,19 @@ void domt_sums_reset(int64_t budget_block)
     atomic_store_explicit(&budget, 0, memory_order_relaxed);
 }
 
-static uint64_t read_one(uint32_t what)
+static uint64_t sum_count_over_threads(uint32_t what)
 {
     uint32_t count = atomic_load_explicit(&claimed, memory_order_relaxed);
     uint64_t sum = 0;
 
-    /* acquire: pairs with domt_count_by(); the values that are read after this are at least as
+    /* acquire: pairs with domt_count_by(), so counts that are read after this one are at least as
      * new. */
     for (uint32_t i = 0; i < count; i++)
         sum += atomic_load_explicit(&lines[i].of[what], memory_order_acquire);
     return sum;
 }
 
-static bool is_beginning(uint32_t what)
+static bool is_count_of_beginning(uint32_t what)
 {
     for (size_t i = 0; i < KINDS; i++) {
         if (kinds[i].begun[0] == what || (kinds[i].begun[1] == what && what != 0))
@@ -129,16 +131,16 @@ static bool is_beginning(uint32_t what)
 void domt_sums_read(domt_sums *sums)
 {
     for (uint32_t what = 0; what < DOMT_COUNTS_MAX; what++) {
-        if (!is_beginning(what))
-            sums->of[what] = read_one(what);
+        if (!is_count_of_beginning(what))
+            sums->of[what] = sum_count_over_threads(what);
     }
     for (uint32_t what = 0; what < DOMT_COUNTS_MAX; what++) {
-        if (is_beginning(what))
-            sums->of[what] = read_one(what);
+        if (is_count_of_beginning(what))
+            sums->of[what] = sum_count_over_threads(what);
     }
 }
 
-static uint64_t sum_of(const domt_sums *sums, const uint8_t *places, size_t count)
+static uint64_t sum_of_counts(const domt_sums *sums, const uint8_t *places, size_t count)
 {
     uint64_t sum = sums->of[places[0]];
 
@@ -150,7 +152,7 @@ static uint64_t sum_of(const domt_sums *sums, const uint8_t *places, size_t coun
 bool domt_sums_balance(const domt_sums *sums, const char **ret_kind)
 {
     for (size_t i = 0; i < KINDS; i++) {
-        if (sum_of(sums, kinds[i].begun, 2) == sum_of(sums, kinds[i].ended, 4))
+        if (sum_of_counts(sums, kinds[i].begun, 2) == sum_of_counts(sums, kinds[i].ended, 4))
             continue;
         if (ret_kind != NULL)
             *ret_kind = kinds[i].name;
@@ -162,7 +164,7 @@ bool domt_sums_balance(const domt_sums *sums, const char **ret_kind)
 const char *domt_sums_twice(const domt_sums *sums)
 {
     for (size_t i = 0; i < KINDS; i++) {
-        if (sum_of(sums, kinds[i].begun, 2) < sum_of(sums, kinds[i].ended, 4))
+        if (sum_of_counts(sums, kinds[i].begun, 2) < sum_of_counts(sums, kinds[i].ended, 4))
             return kinds[i].name;
     }
     return NULL;
@@ -177,7 +179,8 @@ uint64_t domt_sums_moved(const domt_sums *sums)
            of[DOMT_RECEIVE_FAILED];
 }
 
-/* Each ask that was put has one reply or exception, or none if its time was over. */
+/* Messages are counted as sent and as answered: each ask that was put has one reply or exception,
+ * or none if its time was over. */
 uint64_t domt_sums_messages(const domt_sums *sums)
 {
     return sums->of[DOMT_NOTICE_MADE] + sums->of[DOMT_LETTER_MADE] + sums->of[DOMT_ASK_MADE] +
@@ -200,8 +203,8 @@ void domt_sums_print(const domt_sums *sums)
     for (uint32_t what = 0; what < DOMT_COUNTS_MAX; what++)
         fprintf(stderr, "%-36s %14" PRIu64 "\n", domt_count_text(what), sums->of[what]);
     for (size_t i = 0; i < KINDS; i++) {
-        uint64_t begun = sum_of(sums, kinds[i].begun, 2);
-        uint64_t ended = sum_of(sums, kinds[i].ended, 4);
+        uint64_t begun = sum_of_counts(sums, kinds[i].begun, 2);
+        uint64_t ended = sum_of_counts(sums, kinds[i].ended, 4);
         if (begun != ended)
             fprintf(stderr, "%s: %" PRIu64 " begun, %" PRIu64 " ended\n", kinds[i].name, begun,
                     ended);
@@ -214,7 +217,8 @@ void domt_sums_print(const domt_sums *sums)
 
 void domt_budget_give(int64_t messages)
 {
-    /* Relaxed, all: only a number; a thread that spends it was sent a message. */
+    /* Relaxed in all functions of the budget: it is only a number, and a thread that takes of it
+     * was sent a message before. */
     atomic_fetch_add_explicit(&budget, messages, memory_order_relaxed);
 }
 
@@ -225,7 +229,7 @@ int64_t domt_budget_left(void)
 
 bool domt_budget_spend(void)
 {
-    line *own = own_line();
+    line *own = row_of_this_thread();
 
     if (own->left == 0) {
         if (domt_budget_left() <= 0)
@@ -252,7 +256,7 @@ void domt_profile_add(domus_profile *sums, const domus_profile *more)
         sum[field] += value[field];
 }
 
-/* Print all sums before the test fails. */
+/* If the two counts differ, print all sums, and fail the test. */
 void domt_hold(const char *name, const domt_sums *sums, const char *what, uint64_t ours,
                uint64_t theirs)
 {
@@ -273,7 +277,7 @@ void domt_hold_begun(const char *name, const domt_sums *sums)
     ck_abort_msg("%s: %s: more have ended than begun", name, kind);
 }
 
-/* The counters of the system must equal the test's sums. */
+/* Check that the counters of the stopped system agree with the counts of the test. */
 void domt_hold_profile(const char *name, domus_system *system, const domt_sums *sums)
 {
     const uint64_t *of = sums->of;
@@ -286,7 +290,7 @@ void domt_hold_profile(const char *name, domus_system *system, const domt_sums *
     domt_profile_add(&all, &outside);
     domt_hold(name, sums, "notices handled",
               of[DOMT_NOTICE_TAKEN] + of[DOMT_LETTER_TAKEN] + of[DOMT_STASHED], all.notices);
-    /* Expired asks count as handled, except those that a receive found. */
+    /* The system counts expired asks as handled, except expired asks that a receive has found. */
     uint64_t asks_taken = of[DOMT_ASK_TAKEN] + of[DOMT_QUERY_TAKEN];
     ck_assert_uint_ge(all.asks, asks_taken);
     ck_assert_uint_le(all.asks, asks_taken + all.asks_expired);
@@ -319,7 +323,8 @@ void domt_hold_profile(const char *name, domus_system *system, const domt_sums *
     ck_assert_uint_ge(all.timers_fired, of[DOMT_TIMER_RUNG] + of[DOMT_TICKER_RUNG]);
 }
 
-/* In a silence no timer is armed, no house is lent, and no actor is in a barrier. */
+/* Check that in a silence no timer is armed, no house is ready or shown to thieves, and as many
+ * actors live as were mounted and not stopped. */
 void domt_hold_silence(const char *name, const domus_system *system, const domt_sums *sums)
 {
     uint32_t timers = 0, lent = 0, ready = 0;
@@ -345,7 +350,7 @@ void domt_hold_silence(const char *name, const domus_system *system, const domt_
 }
 
 #define STUCK_NS   (UINT64_C(1000) * DOMT_MS * (DOMT_SANITIZED ? 60 : 10))
-#define HOUSES_MAX 24u /* houses that are described of each thread */
+#define HOUSES_MAX 24u /* most houses of a thread that the watchdog prints */
 
 void domt_watchdog_init(domt_watchdog *dog, const domus_system *system, const char *name)
 {
@@ -355,8 +360,8 @@ void domt_watchdog_init(domt_watchdog *dog, const domus_system *system, const ch
 bool domt_all_sleep(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
-        /* acquire: pairs with the exchange by which a thread falls asleep, so all its counts are
-         * seen. */
+        /* acquire: pairs with the exchange by which a thread falls asleep, so this thread sees all
+         * counts of the sleeping one. */
         if (!domi_park_is_at_rest(
                 atomic_load_explicit(&system->threads[i].manager.park, memory_order_acquire)))
             return false;
@@ -364,8 +369,8 @@ bool domt_all_sleep(const domus_system *system)
     return true;
 }
 
-/* Print a house that has messages or is not in the queue where it should rest. */
-static void report_house(void *house_, void *left_)
+/* Print a house that has messages, or waits for something, or is not at rest. */
+static void print_house(void *house_, void *left_)
 {
     const domi_house *house = house_;
     uint32_t *left = left_;
@@ -393,7 +398,7 @@ static void report_house(void *house_, void *left_)
         house->tails[DOMI_EVENT] != NULL, house->asks, domi_house_count_parked(house));
 }
 
-static void report_thread(domi_thread *thread)
+static void print_thread(domi_thread *thread)
 {
     static const char *const parks[] = {
         [DOMI_PARK_RUNNING] = "running",   [DOMI_PARK_SPINNING] = "spinning",
@@ -427,7 +432,7 @@ static void report_thread(domi_thread *thread)
             manager->loans.lendable,
             stealing->victim == DOMI_NO_VICTIM ? -1 : (int)stealing->victim, stealing->patience,
             stealing->loan != NULL, thread->system->orders, thread->orders);
-    domi_slots_walk(manager, report_house, &left);
+    domi_slots_walk(manager, print_house, &left);
 }
 
 void domt_watchdog_report(const domt_watchdog *dog, const domt_sums *sums, const char *waits_for)
@@ -438,7 +443,7 @@ void domt_watchdog_report(const domt_watchdog *dog, const domt_sums *sums, const
     fprintf(stderr, "\n%s: nothing has moved for %" PRIu64 " s, and this is waited for: %s\n%s",
             dog->name, (domt_now_ns() - dog->since_ns) / 1000 / DOMT_MS, waits_for, text);
     for (uint32_t i = 0; i < dog->system->count; i++)
-        report_thread(&dog->system->threads[i]);
+        print_thread(&dog->system->threads[i]);
     fprintf(stderr, "outside: arrivals %p, park %u; waking %u (0: nobody)\n",
             (void *)dog->system->outside.mail.arrivals, dog->system->outside.park,
             dog->system->waking);

@@ -1,4 +1,4 @@
-/* The actors that use the CPU; see the header. */
+/* The two actors that keep the CPU busy; tests/runtime/cpu.h has the contract. */
 #include "tests/runtime/cpu.h"
 
 #include <string.h>
@@ -34,8 +34,8 @@ __attribute__((noinline)) void domt_cpu_burn(uint64_t ns)
     } while (now_ns < until_ns);
 }
 
-/* The empty assembly keeps the call from becoming a jump, which would take this function off the
- * stack. */
+/* The empty assembly keeps the compiler from making a jump of the call, which would take this
+ * function off the stack of calls. */
 __attribute__((noinline)) static void burn_much(void)
 {
     domt_cpu_burn(9 * DOMT_MS / 10);
@@ -51,25 +51,25 @@ __attribute__((noinline)) static void burn_little(void)
 const domus_type domt_cpu_go = {.name = "go"};
 domus_address domt_cpu_much, domt_cpu_little;
 
-static int on_much(domus_stack *stack, void *self, const void *payload)
+static int on_go_burn_much(domus_stack *stack, void *self, const void *payload)
 {
     burn_much();
-    /* the other actor may have stopped */
+    /* the result is ignored, because the other actor may have stopped */
     (void)domus_notice(stack, domt_cpu_little, &domt_cpu_go, NULL);
     return 0;
 }
 
-static int on_little(domus_stack *stack, void *self, const void *payload)
+static int on_go_burn_little(domus_stack *stack, void *self, const void *payload)
 {
     burn_little();
     (void)domus_notice(stack, domt_cpu_much, &domt_cpu_go, NULL);
     return 0;
 }
 
-const domus_behaviour domt_cpu_busy = {.name = "busy",
-                                       .on = (const domus_on[]){{&domt_cpu_go, on_much, 0}, {0}}};
+const domus_behaviour domt_cpu_busy = {
+    .name = "busy", .on = (const domus_on[]){{&domt_cpu_go, on_go_burn_much, 0}, {0}}};
 const domus_behaviour domt_cpu_less_busy = {
-    .name = "less;busy", .on = (const domus_on[]){{&domt_cpu_go, on_little, 0}, {0}}};
+    .name = "less;busy", .on = (const domus_on[]){{&domt_cpu_go, on_go_burn_little, 0}, {0}}};
 
 domus_system *domt_cpu_start_busy(void)
 {

@@ -1,5 +1,5 @@
-/* Helpers for tests of CPU profiles: two actors that use CPU time at 3 to 1, and the text of a
- * profile that shows them. */
+/* Helpers for tests of CPU profiles: two actors that use CPU time in the ratio 3 to 1, and the text
+ * of a profile that shows them. */
 #ifndef DOMT_CPU_H
 #define DOMT_CPU_H
 
@@ -7,34 +7,37 @@
 
 #include <domus/cpu_profile.h>
 
-extern char domt_cpu_text[];   /* the text of a profile, NUL-terminated */
+extern char domt_cpu_text[];   /* the text of the last CPU profile, with a zero byte at the end */
 extern size_t domt_cpu_length; /* length of domt_cpu_text in bytes */
 
-/* Append a piece to domt_cpu_text; for domus_cpu_profile_write(). */
+/* Append a piece of a CPU profile to domt_cpu_text; a function for domus_cpu_profile_write(). */
 int domt_cpu_keep(void *context, const char *piece, size_t size);
 
-/* Use the CPU on this thread for `ns`. */
+/* Keep the CPU busy on the calling thread for `ns` nanoseconds. */
 void domt_cpu_burn(uint64_t ns);
 
-/* The notice that the actors send each other after they have used the CPU for 0.9 and 0.3 ms, in
- * the functions burn_much() and burn_little(). The test sets the addresses of both actors
- * before. */
+/* The notice that the two actors send each other. At each notice the first actor keeps the CPU busy
+ * for 0.9 ms in burn_much(), the second one for 0.3 ms in burn_little(). A test sets the addresses
+ * of both actors first. */
 extern const domus_type domt_cpu_go;
-extern const domus_behaviour domt_cpu_busy;      /* named "busy" */
-extern const domus_behaviour domt_cpu_less_busy; /* named "less;busy" */
+/* the actor that uses more CPU time, named "busy" */
+extern const domus_behaviour domt_cpu_busy;
+/* the actor that uses less CPU time, named "less;busy" */
+extern const domus_behaviour domt_cpu_less_busy;
 extern domus_address domt_cpu_much, domt_cpu_little;
 
-/* Start a system with one thread, on which both actors work. */
+/* Start a system with one thread, on which both busy actors work. */
 domus_system *domt_cpu_start_busy(void);
 
 domus_cpu_profile *domt_cpu_take(domus_system *system, uint64_t duration_ms, uint32_t frequency);
 domus_cpu_profile_summary domt_cpu_sum_of(const domus_cpu_profile *profile);
 
-/* Write the folded stacks to domt_cpu_text, and check their form: a name, further names behind
- * semicolons, a blank and a number. The numbers must sum to that of all samples. */
+/* Write the folded stacks of a CPU profile to domt_cpu_text, and check the form of each line: names
+ * divided by semicolons, a blank and a number. The numbers must add up to the number of all
+ * samples. */
 void domt_cpu_fold(const domus_cpu_profile *profile);
 
-/* Returns the samples of the lines in the text that begin with `begin`. */
+/* Returns the sum of the samples in the lines of domt_cpu_text that begin with `begin`. */
 uint64_t domt_cpu_samples_of(const char *begin);
 
 #endif

@@ -13,8 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Returns the CPU time of this process; its other threads use little. */
-static uint64_t cpu_ns(void)
+/* Returns the CPU time that this process has used; its threads outside of the system use little of
+ * it. */
+static uint64_t cpu_time_of_process_ns(void)
 {
     struct timespec now;
 
@@ -22,17 +23,17 @@ static uint64_t cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000 * DOMT_MS + (uint64_t)now.tv_nsec;
 }
 
-/* A busy machine gives few samples, so the test goes on until there are enough. */
-DOMT_TEST(two_behaviours_have_their_shares)
+/* On a busy machine a profile has few samples, so the test repeats it until there are enough. */
+DOMT_TEST(samples_show_share_of_each_behaviour)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     domus_system *system = domt_cpu_start_busy();
     uint64_t all = 0, first = 0, second = 0, functions = 0, used_ns = 0;
 
     for (int i = 0; i < 60 && all < 500; i++) {
-        uint64_t before_ns = cpu_ns();
+        uint64_t before_ns = cpu_time_of_process_ns();
         domus_cpu_profile *profile = domt_cpu_take(system, 500, 997);
-        used_ns += cpu_ns() - before_ns;
+        used_ns += cpu_time_of_process_ns() - before_ns;
         domt_cpu_fold(profile);
         all += domt_cpu_sum_of(profile).samples;
         ck_assert_uint_eq(domt_cpu_sum_of(profile).dropped, 0);
@@ -50,8 +51,9 @@ DOMT_TEST(two_behaviours_have_their_shares)
                   (unsigned long long)first, (unsigned long long)second, (unsigned long long)all,
                   domt_cpu_text);
     ck_assert_uint_ge(first + second, all * 9 / 10);
-    /* The bound holds also where the kernel's ticks are fewer than 997 a second. ThreadSanitizer
-     * delivers signals late, and only the last one of them. */
+    /* The lower bound holds also where the kernel has fewer than 997 ticks a second.
+     * ThreadSanitizer delivers signals late, and only the last one of them, so it gets no lower
+     * bound. */
     ck_assert_uint_le(all, used_ns * 997 / 1000 / DOMT_MS * 3 / 2);
     if (!DOMT_TSAN)
         ck_assert_uint_ge(all, used_ns * 997 / 1000 / DOMT_MS / 2);
@@ -61,8 +63,8 @@ DOMT_TEST(two_behaviours_have_their_shares)
     domt_end(system);
 }
 
-/* Returns the number of timers of this process that the kernel lists; 0 where it lists none. */
-static uint32_t count_timers(void)
+/* Returns the number of timers that the kernel lists for this process; 0 where it lists none. */
+static uint32_t count_timers_of_process(void)
 {
     FILE *list = fopen("/proc/self/timers", "re");
     char line[256];
@@ -75,25 +77,25 @@ static uint32_t count_timers(void)
     return count;
 }
 
-DOMT_TEST(no_timer_is_left)
+DOMT_TEST(profile_leaves_no_timer_in_the_kernel)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     domus_system *system = domt_start_threads(2);
 
-    ck_assert_uint_eq(count_timers(), 0);
+    ck_assert_uint_eq(count_timers_of_process(), 0);
     for (int i = 0; i < 3; i++)
         domus_cpu_profile_free(domt_cpu_take(system, 20, 100));
-    ck_assert_uint_eq(count_timers(), 0);
+    ck_assert_uint_eq(count_timers_of_process(), 0);
     domt_end(system);
 }
 
-DOMT_TEST(graph_is_xml_and_names_both)
+DOMT_TEST(graph_is_xml_and_names_both_behaviours)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     domus_system *system = domt_cpu_start_busy();
     domus_cpu_profile *profile = domt_cpu_take(system, 1000, 0);
 
-    domt_end(system); /* the profile can be written without the system */
+    domt_end(system); /* a profile can still be written after its system has ended */
     domt_cpu_length = 0;
     ck_assert_int_eq(domus_cpu_profile_write_svg(profile, domt_cpu_keep, NULL), 0);
     ck_assert_ptr_nonnull(strstr(domt_cpu_text, "<title>busy: "));
@@ -134,25 +136,26 @@ DOMT_TEST(runners_of_pools_are_sampled)
 
 static atomic_bool holds;
 
-static int on_block(domus_stack *stack, void *self, const void *payload)
+static int block_thread_while_held(domus_stack *stack, void *self, const void *payload)
 {
     while (atomic_load(&holds))
         domt_pause_ns(DOMT_MS);
     return 0;
 }
 
-static const domus_behaviour blocker = {.name = "blocker",
-                                        .on = (const domus_on[]){{&domt_cpu_go, on_block, 0}, {0}}};
+static const domus_behaviour blocker = {
+    .name = "blocker", .on = (const domus_on[]){{&domt_cpu_go, block_thread_while_held, 0}, {0}}};
 
 static domus_cpu_profile *beside;
 
-static void *take_beside(void *system)
+static void *take_second_profile_beside(void *system)
 {
     beside = domt_cpu_take(system, 1500, 500);
     return NULL;
 }
 
-/* The only runner blocks, so a spare, which begins during the profile, runs the other actors. */
+/* The only runner of the pool blocks, so a spare begins during the profile and runs the other
+ * actors. */
 DOMT_TEST(runner_that_begins_meanwhile_is_sampled)
 {
     const domus_pool_config work = {.name = "work", .runners = 1, .policy = "sharing", .spares = 1};
@@ -168,7 +171,8 @@ DOMT_TEST(runner_that_begins_meanwhile_is_sampled)
     domt_cpu_little = domt_pooled_spawn(domt_pooled.pool, &domt_cpu_less_busy, NULL);
     domus_address blocking = domt_pooled_spawn(domt_pooled.pool, &blocker, NULL);
     atomic_store(&holds, true);
-    ck_assert_int_eq(pthread_create(&thread, NULL, take_beside, domt_pooled.system), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, take_second_profile_beside, domt_pooled.system),
+                     0);
     domt_pause_ns(100 * DOMT_MS);
     domt_notice(domt_pooled.system, blocking, &domt_cpu_go, NULL);
     domt_notice(domt_pooled.system, domt_cpu_much, &domt_cpu_go, NULL);
@@ -181,22 +185,23 @@ DOMT_TEST(runner_that_begins_meanwhile_is_sampled)
     domt_end(domt_pooled.system);
 }
 
-static int on_mount(domus_stack *stack, void *self)
+static int burn_cpu_in_mount(domus_stack *stack, void *self)
 {
     domt_cpu_burn(400 * DOMT_MS);
     return 0;
 }
 
-static const domus_behaviour slow_to_mount = {.name = "slow", .on_mount = on_mount};
+static const domus_behaviour slow_to_mount = {.name = "slow", .on_mount = burn_cpu_in_mount};
 
-/* The library calls on_mount and handlers from different functions. */
+/* The library calls on_mount and handlers from different functions, so stacks must be cut at the
+ * function of the behaviour. */
 DOMT_TEST(stack_begins_with_a_function_of_the_behaviour)
 {
     pthread_t thread;
 
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     domus_system *system = domt_start_threads(1);
-    ck_assert_int_eq(pthread_create(&thread, NULL, take_beside, system), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, take_second_profile_beside, system), 0);
     domt_pause_ns(100 * DOMT_MS);
     domt_spawn(system, 0, &slow_to_mount, NULL);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
@@ -223,26 +228,26 @@ DOMT_TEST(threads_that_sleep_have_no_samples)
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-__attribute__((noinline)) static uint64_t go_down(uint32_t levels)
+__attribute__((noinline)) static uint64_t recurse_and_burn_cpu(uint32_t levels)
 {
     if (levels == 0) {
         domt_cpu_burn(DOMT_MS);
         return 1;
     }
-    uint64_t sum = go_down(levels - 1);
+    uint64_t sum = recurse_and_burn_cpu(levels - 1);
     __asm__ volatile("" : "+r"(sum));
     return sum + 1;
 }
 
-static int on_dive(domus_stack *stack, void *self, const void *payload)
+static int recurse_deep_and_repeat(domus_stack *stack, void *self, const void *payload)
 {
-    ck_assert_uint_eq(go_down(200), 201);
+    ck_assert_uint_eq(recurse_and_burn_cpu(200), 201);
     (void)domus_notice(stack, domus_self(stack), &domt_cpu_go, NULL);
     return 0;
 }
 
-static const domus_behaviour diver = {.name = "diver",
-                                      .on = (const domus_on[]){{&domt_cpu_go, on_dive, 0}, {0}}};
+static const domus_behaviour diver = {
+    .name = "diver", .on = (const domus_on[]){{&domt_cpu_go, recurse_deep_and_repeat, 0}, {0}}};
 
 DOMT_TEST(deep_stacks_are_cut_and_samples_without_room_are_counted)
 {
@@ -263,7 +268,7 @@ DOMT_TEST(deep_stacks_are_cut_and_samples_without_room_are_counted)
         domt_cpu_fold(profile);
         domus_cpu_profile_free(profile);
     }
-    /* A sample takes 66 words of 8 bytes. */
+    /* a sample takes 66 words of 8 bytes, so at least this many have room */
     ck_assert_uint_ge(summary.samples, (64 << 10) / (66 * 8));
     ck_assert_uint_ge(domt_cpu_samples_of("diver;(cut);go_down;go_down;"), summary.samples / 2);
     domt_end(system);
@@ -300,7 +305,7 @@ DOMT_TEST(options_out_of_range_are_refused)
 
 /* --- who may take one ------------------------------------------------------------------------- */
 
-static int take_short(void *system)
+static int take_profile_of_20_ms(void *system)
 {
     const domus_cpu_profile_options options = {.duration_ns = 20 * DOMT_MS};
     domus_cpu_profile *profile;
@@ -311,50 +316,50 @@ static int take_short(void *system)
     return result;
 }
 
-DOMT_TEST(without_the_handler_there_is_none)
+DOMT_TEST(profile_without_signal_handler_is_refused)
 {
     const struct sigaction none = {.sa_handler = SIG_DFL};
     domus_system *system = domt_start_threads(1);
 
-    ck_assert_int_eq(take_short(system), -ENOENT);
+    ck_assert_int_eq(take_profile_of_20_ms(system), -ENOENT);
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
-    ck_assert_int_eq(take_short(system), -EACCES);
+    ck_assert_int_eq(take_profile_of_20_ms(system), -EACCES);
     domt_end(system);
-    ck_assert_int_eq(take_short(system = domt_start_threads(1)), 0);
+    ck_assert_int_eq(take_profile_of_20_ms(system = domt_start_threads(1)), 0);
     ck_assert_int_eq(sigaction(SIGPROF, &none, NULL), 0);
-    ck_assert_int_eq(take_short(system), -ENOENT);
+    ck_assert_int_eq(take_profile_of_20_ms(system), -ENOENT);
     domt_end(system);
 }
 
-static void handle_own(int number)
+static void handle_sigprof_of_program(int number)
 {
 }
 
-DOMT_TEST(handler_of_the_program_stays)
+DOMT_TEST(sigprof_handler_of_the_program_stays)
 {
-    struct sigaction own = {.sa_handler = handle_own};
+    struct sigaction own = {.sa_handler = handle_sigprof_of_program};
     struct sigaction after;
 
     sigemptyset(&own.sa_mask);
     ck_assert_int_eq(sigaction(SIGPROF, &own, NULL), 0);
     ck_assert_int_eq(domus_cpu_profile_signal(), -EBUSY);
     ck_assert_int_eq(sigaction(SIGPROF, NULL, &after), 0);
-    ck_assert(after.sa_handler == handle_own);
+    ck_assert(after.sa_handler == handle_sigprof_of_program);
     own.sa_handler = SIG_IGN;
     ck_assert_int_eq(sigaction(SIGPROF, &own, NULL), 0);
     ck_assert_int_eq(domus_cpu_profile_signal(), -EBUSY);
 }
 
-static int profile_and_quit(domus_system *system, void *argument)
+static int take_profile_and_quit(domus_system *system, void *argument)
 {
-    domus_main_quit(take_short(system) == 0 ? 7 : 8);
+    domus_main_quit(take_profile_of_20_ms(system) == 0 ? 7 : 8);
     return 0;
 }
 
 DOMT_TEST(programs_of_domus_main_have_the_handler)
 {
-    const domus_program program = {.name = "profiled", .start = profile_and_quit};
+    const domus_program program = {.name = "profiled", .start = take_profile_and_quit};
     domt_program own;
 
     domt_program_exits(&own, &program, 7, NULL);
@@ -362,24 +367,26 @@ DOMT_TEST(programs_of_domus_main_have_the_handler)
 
 static _Atomic int handler_result, worker_result;
 
-static int on_finished(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_result_of_profile(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&worker_result,
                  answer->error != 0 ? answer->error : *(const int *)answer->payload);
     return 0;
 }
 
-static int on_take(domus_stack *stack, void *self, const void *system)
+static int take_profile_in_handler_and_beside(domus_stack *stack, void *self, const void *system)
 {
-    atomic_store(&handler_result, take_short(*(domus_system *const *)system));
-    return domus_blocking(stack, take_short, *(domus_system *const *)system, on_finished);
+    atomic_store(&handler_result, take_profile_of_20_ms(*(domus_system *const *)system));
+    return domus_blocking(stack, take_profile_of_20_ms, *(domus_system *const *)system,
+                          record_result_of_profile);
 }
 
 static const domus_type take_type = {.name = "take", .size = sizeof(domus_system *)};
-static const domus_behaviour taker = {.name = "taker",
-                                      .on = (const domus_on[]){{&take_type, on_take, 0}, {0}}};
+static const domus_behaviour taker = {
+    .name = "taker",
+    .on = (const domus_on[]){{&take_type, take_profile_in_handler_and_beside, 0}, {0}}};
 
-DOMT_TEST(handler_takes_one_by_blocking_work)
+DOMT_TEST(actor_takes_profile_only_by_blocking_work)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     domus_system *system = domt_start_threads(1);
@@ -395,13 +402,13 @@ DOMT_TEST(handler_takes_one_by_blocking_work)
 
 static domus_cpu_profile *long_profile;
 
-static void *take_long(void *system)
+static void *take_profile_of_one_hour(void *system)
 {
     const domus_cpu_profile_options options = {.duration_ns = 3600 * 1000 * DOMT_MS};
 
     int result;
 
-    do /* repeat until the thread has begun */
+    do /* repeat until the other thread has begun its profile */
         result = domus_cpu_profile_take(system, &options, &long_profile);
     while (result == -EBUSY);
     ck_assert_int_eq(result, 0);
@@ -415,9 +422,9 @@ DOMT_TEST(one_profile_is_taken_at_a_time_and_a_stop_ends_it)
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     domus_system *system = domt_cpu_start_busy();
     domus_system *other = domt_start_threads(1);
-    ck_assert_int_eq(pthread_create(&thread, NULL, take_long, system), 0);
-    DOMT_WAIT_FOR(30, take_short(other) == -EBUSY);
-    ck_assert_int_eq(take_short(system), -EBUSY);
+    ck_assert_int_eq(pthread_create(&thread, NULL, take_profile_of_one_hour, system), 0);
+    DOMT_WAIT_FOR(30, take_profile_of_20_ms(other) == -EBUSY);
+    ck_assert_int_eq(take_profile_of_20_ms(system), -EBUSY);
     domt_pause_ns(200 * DOMT_MS);
     ck_assert_int_eq(domus_system_stop(system), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
@@ -425,13 +432,13 @@ DOMT_TEST(one_profile_is_taken_at_a_time_and_a_stop_ends_it)
     domt_cpu_fold(long_profile);
     ck_assert_uint_ge(domt_cpu_samples_of("busy;"), 1);
     domus_cpu_profile_free(long_profile);
-    ck_assert_int_eq(take_short(system), -ESHUTDOWN);
-    ck_assert_int_eq(take_short(other), 0);
+    ck_assert_int_eq(take_profile_of_20_ms(system), -ESHUTDOWN);
+    ck_assert_int_eq(take_profile_of_20_ms(other), 0);
     domus_system_free(system);
     domt_end(other);
 }
 
-static bool is_over_at_three(void *looks)
+static bool is_over_at_third_look(void *looks)
 {
     return ++*(int *)looks == 3;
 }
@@ -440,7 +447,7 @@ DOMT_TEST(any_thread_may_end_a_profile)
 {
     int looks = 0;
     const domus_cpu_profile_options options = {
-        .duration_ns = 60 * 1000 * DOMT_MS, .is_over = is_over_at_three, .context = &looks};
+        .duration_ns = 60 * 1000 * DOMT_MS, .is_over = is_over_at_third_look, .context = &looks};
     domus_cpu_profile *profile;
 
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
@@ -452,9 +459,9 @@ DOMT_TEST(any_thread_may_end_a_profile)
     domt_end(system);
 }
 
-/* The handler ignores signals that others send, also during a profile. This thread blocks the
- * signal, so the kernel delivers it to threads of the system. */
-DOMT_TEST(signals_of_others_are_no_samples)
+/* The handler for the profile's signal ignores signals that others send, also during a profile.
+ * This thread blocks the signal, so the kernel delivers it to threads of the system. */
+DOMT_TEST(sigprof_from_elsewhere_is_no_sample)
 {
     pthread_t thread;
     uint64_t until_ns;
@@ -467,15 +474,16 @@ DOMT_TEST(signals_of_others_are_no_samples)
     domus_system *system = domt_start_threads(2);
     domus_system *other = domt_start_threads(1);
     domt_pause_ns(50 * DOMT_MS);
-    ck_assert_int_eq(pthread_create(&thread, NULL, take_long, system), 0);
-    DOMT_WAIT_FOR(30, take_short(other) == -EBUSY);
+    ck_assert_int_eq(pthread_create(&thread, NULL, take_profile_of_one_hour, system), 0);
+    DOMT_WAIT_FOR(30, take_profile_of_20_ms(other) == -EBUSY);
     until_ns = domt_now_ns() + 200 * DOMT_MS;
     while (domt_now_ns() < until_ns) {
         ck_assert_int_eq(kill(getpid(), SIGPROF), 0);
         domt_pause_ns(100000);
     }
     ck_assert_int_eq(domus_system_stop(system), 0);
-    ck_assert_int_eq(pthread_join(thread, NULL), 0); /* the thread uses the system until it ends */
+    /* wait for the thread, which uses the system until it ends */
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
     domt_end(system);
     ck_assert_uint_le(domt_cpu_sum_of(long_profile).samples, 100);
     domus_cpu_profile_free(long_profile);

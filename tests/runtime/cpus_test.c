@@ -20,7 +20,7 @@
 
 #define NO_QUOTA "/nowhere"
 
-static domus_config make_config(const char *cpus, uint32_t threads, uint32_t percent)
+static domus_config config_for_cpus(const char *cpus, uint32_t threads, uint32_t percent)
 {
     domus_config config = {0};
 
@@ -30,7 +30,7 @@ static domus_config make_config(const char *cpus, uint32_t threads, uint32_t per
     return config;
 }
 
-static domi_cpus choose_cpus(domus_config config, const char *root)
+static domi_cpus cpus_chosen_for_config(domus_config config, const char *root)
 {
     domi_cpus cpus;
     char error[256] = "";
@@ -40,11 +40,10 @@ static domi_cpus choose_cpus(domus_config config, const char *root)
     return cpus;
 }
 
-/* Check that `list` is refused with a line that contains `word`, and that no other line is
- * written. */
-static void expect_refused(const char *list, const char *word)
+/* Check that the list of CPUs `list` is refused with one line in the log, which contains `word`. */
+static void expect_list_is_refused(const char *list, const char *word)
 {
-    domus_config config = make_config(list, 0, 0);
+    domus_config config = config_for_cpus(list, 0, 0);
     domi_cpus cpus = {.threads = 77};
     char error[256] = "";
 
@@ -55,7 +54,7 @@ static void expect_refused(const char *list, const char *word)
     ck_assert_int_eq(domi_cpus_choose(&config, NO_QUOTA, &cpus, NULL, 0), -EINVAL);
 }
 
-static cpu_set_t usable_cpus(void)
+static cpu_set_t cpus_that_process_may_use(void)
 {
     cpu_set_t usable;
 
@@ -63,22 +62,22 @@ static cpu_set_t usable_cpus(void)
     return usable;
 }
 
-static domi_cpus choose_with_quota(domus_config config, const char *cpu_max)
+static domi_cpus cpus_chosen_with_quota(domus_config config, const char *cpu_max)
 {
     domt_tree tree;
 
     domt_tree_make(&tree);
     domt_tree_write(&tree, "proc/self/cgroup", "0::/a\n");
     domt_tree_write(&tree, "sys/fs/cgroup/a/cpu.max", cpu_max);
-    domi_cpus cpus = choose_cpus(config, tree.root);
+    domi_cpus cpus = cpus_chosen_for_config(config, tree.root);
     domt_tree_remove(&tree);
     return cpus;
 }
 
 DOMT_TEST(cpus_auto_is_one_thread_per_usable_cpu)
 {
-    cpu_set_t usable = usable_cpus();
-    domi_cpus cpus = choose_cpus(make_config("auto", 0, 0), NO_QUOTA);
+    cpu_set_t usable = cpus_that_process_may_use();
+    domi_cpus cpus = cpus_chosen_for_config(config_for_cpus("auto", 0, 0), NO_QUOTA);
 
     ck_assert_int_eq((int)cpus.count, CPU_COUNT(&usable));
     ck_assert_uint_eq(cpus.threads, cpus.count);
@@ -93,7 +92,7 @@ DOMT_TEST(cpus_auto_is_one_thread_per_usable_cpu)
 
 DOMT_TEST(cpus_auto_is_bounded_by_the_quota)
 {
-    domi_cpus cpus = choose_with_quota(make_config("auto", 0, 0), "50000 100000\n");
+    domi_cpus cpus = cpus_chosen_with_quota(config_for_cpus("auto", 0, 0), "50000 100000\n");
 
     ck_assert_uint_eq(cpus.quota, 1);
     ck_assert_uint_eq(cpus.threads, 1);
@@ -101,14 +100,14 @@ DOMT_TEST(cpus_auto_is_bounded_by_the_quota)
     ck_assert_uint_ge(cpus.count, 1);
     ck_assert_str_eq(cpus.warning, "");
 
-    cpus = choose_with_quota(make_config("auto", 0, 0), "102400000 100000\n");
+    cpus = cpus_chosen_with_quota(config_for_cpus("auto", 0, 0), "102400000 100000\n");
     ck_assert_uint_eq(cpus.quota, 1024);
     ck_assert_uint_eq(cpus.threads, cpus.count);
 }
 
 DOMT_TEST(cpus_takes_the_number_of_threads_as_it_is)
 {
-    domi_cpus cpus = choose_cpus(make_config("auto", 1, 0), NO_QUOTA);
+    domi_cpus cpus = cpus_chosen_for_config(config_for_cpus("auto", 1, 0), NO_QUOTA);
 
     ck_assert_uint_eq(cpus.threads, 1);
     ck_assert_str_eq(cpus.warning, "");
@@ -116,9 +115,9 @@ DOMT_TEST(cpus_takes_the_number_of_threads_as_it_is)
 
 DOMT_TEST(cpus_warns_of_more_threads_than_cpus_and_allows_them)
 {
-    cpu_set_t usable = usable_cpus();
+    cpu_set_t usable = cpus_that_process_may_use();
     uint32_t many = (uint32_t)CPU_COUNT(&usable) + 1;
-    domi_cpus cpus = choose_cpus(make_config("auto", many, 0), NO_QUOTA);
+    domi_cpus cpus = cpus_chosen_for_config(config_for_cpus("auto", many, 0), NO_QUOTA);
     char number[32];
 
     snprintf(number, sizeof number, "system.threads is %u", many);
@@ -128,15 +127,15 @@ DOMT_TEST(cpus_warns_of_more_threads_than_cpus_and_allows_them)
     ck_assert_ptr_nonnull(strstr(cpus.warning, number));
     ck_assert_ptr_null(strchr(cpus.warning, '\n'));
 
-    cpus = choose_cpus(make_config("none", many, 0), NO_QUOTA);
+    cpus = cpus_chosen_for_config(config_for_cpus("none", many, 0), NO_QUOTA);
     ck_assert_uint_eq(cpus.threads, many);
     ck_assert_ptr_nonnull(strstr(cpus.warning, number));
 }
 
 DOMT_TEST(cpus_warns_of_more_threads_than_the_quota)
 {
-    cpu_set_t usable = usable_cpus();
-    domi_cpus cpus = choose_with_quota(make_config("auto", 2, 0), "100000 100000\n");
+    cpu_set_t usable = cpus_that_process_may_use();
+    domi_cpus cpus = cpus_chosen_with_quota(config_for_cpus("auto", 2, 0), "100000 100000\n");
 
     ck_assert_uint_eq(cpus.threads, 2);
     ck_assert_ptr_nonnull(strstr(cpus.warning, CPU_COUNT(&usable) >= 2 ? "quota" : "more threads"));
@@ -144,25 +143,28 @@ DOMT_TEST(cpus_warns_of_more_threads_than_the_quota)
 
 DOMT_TEST(cpus_rounds_a_percentage_and_keeps_one_thread)
 {
-    cpu_set_t usable = usable_cpus();
+    cpu_set_t usable = cpus_that_process_may_use();
     int count = CPU_COUNT(&usable);
 
     for (uint32_t percent = 1; percent <= 100; percent++) {
-        int threads = (int)choose_cpus(make_config("auto", 0, percent), NO_QUOTA).threads;
+        int threads =
+            (int)cpus_chosen_for_config(config_for_cpus("auto", 0, percent), NO_QUOTA).threads;
         int off = threads * 100 - count * (int)percent;
 
         ck_assert_int_ge(threads, 1);
         ck_assert_int_le(off, threads == 1 ? 99 : 50);
         ck_assert_int_ge(off, -49);
     }
-    ck_assert_int_eq((int)choose_cpus(make_config("auto", 0, 100), NO_QUOTA).threads, count);
-    ck_assert_uint_eq(choose_with_quota(make_config("auto", 0, 100), "90000 100000\n").threads, 1);
+    ck_assert_int_eq((int)cpus_chosen_for_config(config_for_cpus("auto", 0, 100), NO_QUOTA).threads,
+                     count);
+    ck_assert_uint_eq(
+        cpus_chosen_with_quota(config_for_cpus("auto", 0, 100), "90000 100000\n").threads, 1);
 }
 
 DOMT_TEST(cpus_none_pins_nothing)
 {
-    cpu_set_t usable = usable_cpus();
-    domi_cpus cpus = choose_cpus(make_config("none", 0, 0), NO_QUOTA);
+    cpu_set_t usable = cpus_that_process_may_use();
+    domi_cpus cpus = cpus_chosen_for_config(config_for_cpus("none", 0, 0), NO_QUOTA);
 
     ck_assert_uint_eq(cpus.count, 0);
     ck_assert_int_eq((int)cpus.threads, CPU_COUNT(&usable));
@@ -170,34 +172,34 @@ DOMT_TEST(cpus_none_pins_nothing)
 
 DOMT_TEST(cpus_takes_a_list_of_usable_cpus)
 {
-    domi_cpus usable = choose_cpus(make_config("auto", 0, 0), NO_QUOTA);
+    domi_cpus usable = cpus_chosen_for_config(config_for_cpus("auto", 0, 0), NO_QUOTA);
     uint16_t last = usable.cpu[usable.count - 1];
     char list[32];
 
     snprintf(list, sizeof list, "%d,%d", last, last);
-    domi_cpus cpus = choose_cpus(make_config(list, 0, 0), NO_QUOTA);
+    domi_cpus cpus = cpus_chosen_for_config(config_for_cpus(list, 0, 0), NO_QUOTA);
     ck_assert_uint_eq(cpus.count, 1);
     ck_assert_uint_eq(cpus.cpu[0], last);
     ck_assert_uint_eq(cpus.threads, 1);
 
-    cpus = choose_cpus(make_config(list, 3, 0), NO_QUOTA);
+    cpus = cpus_chosen_for_config(config_for_cpus(list, 3, 0), NO_QUOTA);
     ck_assert_uint_eq(cpus.threads, 3);
     ck_assert_ptr_nonnull(strstr(cpus.warning, "more threads than CPUs"));
 }
 
 DOMT_TEST(cpus_refuses_a_list_it_cannot_use)
 {
-    expect_refused("8191", "8191 is not usable");
-    expect_refused("0-2000", "list");
-    expect_refused("", "list");
-    expect_refused("all", "list");
-    expect_refused("0,", "list");
+    expect_list_is_refused("8191", "8191 is not usable");
+    expect_list_is_refused("0-2000", "list");
+    expect_list_is_refused("", "list");
+    expect_list_is_refused("all", "list");
+    expect_list_is_refused("0,", "list");
 }
 
-/* Choose CPUs in a process that may use one CPU only, with the real files of this machine. */
-static void choose_on_one_cpu(void *context)
+/* Choose CPUs by the real files of this machine, in a process that may use one CPU only. */
+static void check_choice_on_one_cpu(void *context)
 {
-    cpu_set_t usable = usable_cpus(), one;
+    cpu_set_t usable = cpus_that_process_may_use(), one;
     unsigned last = 0;
     char list[32];
 
@@ -208,40 +210,40 @@ static void choose_on_one_cpu(void *context)
     CPU_SET(last, &one);
     ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
 
-    domi_cpus cpus = choose_cpus(make_config("auto", 0, 0), "");
+    domi_cpus cpus = cpus_chosen_for_config(config_for_cpus("auto", 0, 0), "");
     ck_assert_uint_eq(cpus.threads, 1);
     ck_assert_uint_eq(cpus.count, 1);
     ck_assert_uint_eq(cpus.cpu[0], last);
     ck_assert_str_eq(cpus.warning, "");
 
-    /* Most machines have other CPUs, but this process may not use them. */
+    /* The list names a CPU that most machines have, but that this process may not use. */
     snprintf(list, sizeof list, "%d", last == 0);
-    expect_refused(list, "not usable");
+    expect_list_is_refused(list, "not usable");
     snprintf(list, sizeof list, "0-%u", last == 0 ? 1 : last);
-    expect_refused(list, "not usable");
+    expect_list_is_refused(list, "not usable");
 }
 
 DOMT_TEST(cpus_respects_the_affinity_of_the_process)
 {
     static char said[DOMT_SAID_MAX];
 
-    ck_assert_int_eq(domt_run_in_child(choose_on_one_cpu, NULL, said), 0);
+    ck_assert_int_eq(domt_run_in_child(check_choice_on_one_cpu, NULL, said), 0);
 }
 
-/* Choose CPUs where the call that reads the affinity is refused; the one line of the log says
- * both. */
-static void choose_without_affinity(void *context)
+/* Choose CPUs while the system call that reads the affinity is refused; the only line of the log
+ * says what is missing and what is done instead. */
+static void check_choice_without_affinity(void *context)
 {
     ck_assert_int_eq(domt_deny_call(SYS_sched_getaffinity, EPERM), 0);
-    domi_cpus cpus = choose_with_quota(make_config("auto", 1024, 0), "100000 100000\n");
+    domi_cpus cpus = cpus_chosen_with_quota(config_for_cpus("auto", 1024, 0), "100000 100000\n");
     ck_assert_uint_eq(cpus.threads, 1024);
     ck_assert_ptr_nonnull(strstr(cpus.warning, "sched_getaffinity is refused"));
     ck_assert_ptr_nonnull(
         strstr(cpus.warning, "; system.threads is 1024, but the CPU quota of the cgroup is 1"));
-    cpus = choose_with_quota(make_config("auto", 1, 0), "100000 100000\n");
+    cpus = cpus_chosen_with_quota(config_for_cpus("auto", 1, 0), "100000 100000\n");
     ck_assert_ptr_nonnull(strstr(cpus.warning, "sched_getaffinity is refused"));
     ck_assert_ptr_null(strstr(cpus.warning, "quota"));
-    cpus = choose_with_quota(make_config("auto", 1024, 0), "max 100000\n");
+    cpus = cpus_chosen_with_quota(config_for_cpus("auto", 1024, 0), "max 100000\n");
     ck_assert_ptr_null(strstr(cpus.warning, "quota"));
 }
 
@@ -249,10 +251,10 @@ DOMT_TEST(cpus_warns_of_the_quota_also_where_the_affinity_is_not_known)
 {
     static char said[DOMT_SAID_MAX];
 
-    ck_assert_msg(domt_run_in_child(choose_without_affinity, NULL, said) == 0, "%s", said);
+    ck_assert_msg(domt_run_in_child(check_choice_without_affinity, NULL, said) == 0, "%s", said);
 }
 
-static void expect_parsed(const char *list, const uint16_t *expected, int count)
+static void expect_list_is_parsed_as(const char *list, const uint16_t *expected, int count)
 {
     uint16_t cpu[8];
 
@@ -263,13 +265,13 @@ static void expect_parsed(const char *list, const uint16_t *expected, int count)
 
 DOMT_TEST(cpus_parse_reads_numbers_and_ranges)
 {
-    expect_parsed("0", (uint16_t[]){0}, 1);
-    expect_parsed("0-3,8", (uint16_t[]){0, 1, 2, 3, 8}, 5);
-    expect_parsed("8,2-3,0", (uint16_t[]){8, 2, 3, 0}, 4);
-    expect_parsed("5-5", (uint16_t[]){5}, 1);
-    expect_parsed("1,1,0-2,2-3", (uint16_t[]){1, 0, 2, 3}, 4);
-    expect_parsed("8191", (uint16_t[]){8191}, 1);
-    expect_parsed("0-7,0-7", (uint16_t[]){0, 1, 2, 3, 4, 5, 6, 7}, 8);
+    expect_list_is_parsed_as("0", (uint16_t[]){0}, 1);
+    expect_list_is_parsed_as("0-3,8", (uint16_t[]){0, 1, 2, 3, 8}, 5);
+    expect_list_is_parsed_as("8,2-3,0", (uint16_t[]){8, 2, 3, 0}, 4);
+    expect_list_is_parsed_as("5-5", (uint16_t[]){5}, 1);
+    expect_list_is_parsed_as("1,1,0-2,2-3", (uint16_t[]){1, 0, 2, 3}, 4);
+    expect_list_is_parsed_as("8191", (uint16_t[]){8191}, 1);
+    expect_list_is_parsed_as("0-7,0-7", (uint16_t[]){0, 1, 2, 3, 4, 5, 6, 7}, 8);
 }
 
 DOMT_TEST(cpus_parse_refuses_what_is_no_list)
@@ -296,8 +298,9 @@ DOMT_TEST(cpus_parse_refuses_what_is_no_list)
 
 static domt_tree tree;
 
-static domi_cgroup_cpu cpu_of(const char *cgroup, const char *path, const char *text,
-                              const char *other, const char *other_text)
+static domi_cgroup_cpu quota_and_shares_of_cgroup(const char *cgroup, const char *path,
+                                                  const char *text, const char *other,
+                                                  const char *other_text)
 {
     domi_cgroup_cpu cpu;
 
@@ -312,25 +315,27 @@ static domi_cgroup_cpu cpu_of(const char *cgroup, const char *path, const char *
 
 DOMT_TEST(quota_and_throttling_of_both_versions_are_read)
 {
-    domi_cgroup_cpu cpu =
-        cpu_of("0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max", "150000 100000\n",
-               "sys/fs/cgroup/a/b/cpu.stat", "nr_periods 8\nnr_throttled 3\nthrottled_usec 2000\n");
+    domi_cgroup_cpu cpu = quota_and_shares_of_cgroup(
+        "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max", "150000 100000\n", "sys/fs/cgroup/a/b/cpu.stat",
+        "nr_periods 8\nnr_throttled 3\nthrottled_usec 2000\n");
     ck_assert_uint_eq(cpu.quota, 1500);
     ck_assert_uint_eq(cpu.throttles, 3);
     ck_assert_uint_eq(cpu.periods, 8);
     ck_assert_uint_eq(cpu.throttled_ns, 2000000);
-    cpu = cpu_of("4:cpu:/a\n", "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "50000\n",
-                 "sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+    cpu =
+        quota_and_shares_of_cgroup("4:cpu:/a\n", "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "50000\n",
+                                   "sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
     ck_assert_uint_eq(cpu.quota, 500);
     ck_assert_uint_eq(cpu.throttles, 0);
-    cpu = cpu_of("4:cpu:/a\n", "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "-1\n",
-                 "sys/fs/cgroup/cpu/a/cpu.stat", "nr_throttled 2\nthrottled_time 7\n");
+    cpu = quota_and_shares_of_cgroup("4:cpu:/a\n", "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "-1\n",
+                                     "sys/fs/cgroup/cpu/a/cpu.stat",
+                                     "nr_throttled 2\nthrottled_time 7\n");
     ck_assert_uint_eq(cpu.quota, 0);
-    ck_assert_uint_eq(cpu.throttles, 0); /* no quota throttles the process now */
+    ck_assert_uint_eq(cpu.throttles, 0); /* at present no quota throttles the process */
 }
 
-/* The least quota is the one that throttles the process, and not the one that was throttled for
- * longest. */
+/* The figures of throttling are those of the least quota, which is the one that throttles the
+ * process, and not those of the quota with the longest throttling. */
 DOMT_TEST(throttling_is_that_of_the_least_quota)
 {
     domi_cgroup_cpu cpu;
@@ -356,9 +361,9 @@ DOMT_TEST(throttling_is_that_of_the_least_quota)
 DOMT_TEST(files_that_make_no_sense_count_as_nothing)
 {
     domi_machine_cpus cpus;
-    domi_cgroup_cpu cpu =
-        cpu_of("0::/a\n", "sys/fs/cgroup/a/cpu.max", "100 0\n", "sys/fs/cgroup/a/cpu.stat",
-               "throttled_usec 99999999999999999999999\nnr_throttled x\n");
+    domi_cgroup_cpu cpu = quota_and_shares_of_cgroup(
+        "0::/a\n", "sys/fs/cgroup/a/cpu.max", "100 0\n", "sys/fs/cgroup/a/cpu.stat",
+        "throttled_usec 99999999999999999999999\nnr_throttled x\n");
     ck_assert_uint_eq(cpu.quota, 0);
     ck_assert_uint_eq(cpu.throttled_ns, 0);
     domt_tree_make(&tree);

@@ -22,7 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The sanitizers would report the faults that this test wants in their own way. */
+/* The functions with faults are not instrumented, because the sanitizers would report these faults
+ * in their own way. */
 #define FAULTY __attribute__((no_sanitize("address", "undefined", "thread"), noinline))
 
 static domt_traced traced;
@@ -33,36 +34,36 @@ static uint8_t bytes[8 << 20];
 static const domus_type blow = {.name = "blow", .size = sizeof(int)};
 static const domus_type warm = {.name = "warm", .size = 0};
 
-FAULTY static void touch_nothing(void)
+FAULTY static void write_to_forbidden_page(void)
 {
     volatile char *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     page[8] = 1;
 }
 
-FAULTY static int overflow(volatile char *before, int depth)
+FAULTY static int recurse_until_stack_overflows(volatile char *before, int depth)
 {
     volatile char room[4096];
 
     room[0] = before != NULL ? before[0] : 1;
-    return depth == 1 << 30 ? room[0] : overflow(room, depth + 1) + room[0];
+    return depth == 1 << 30 ? room[0] : recurse_until_stack_overflows(room, depth + 1) + room[0];
 }
 
 enum deed { TOUCH, OVERFLOW, ABORT, RAISE_BUS, RAISE_FPE, RAISE_ILL, KILL_SEGV, OVERFLOW_HELPER };
 
-static int overflow_helper(void *none)
+static int overflow_stack_of_helper(void *none)
 {
-    return overflow(NULL, 0) & 1;
+    return recurse_until_stack_overflows(NULL, 0) & 1;
 }
 
-static int handle_blow(domus_stack *stack, void *self, const void *payload)
+static int crash_as_message_says(domus_stack *stack, void *self, const void *payload)
 {
     switch (*(const int *)payload) {
     case TOUCH:
-        touch_nothing();
+        write_to_forbidden_page();
         break;
     case OVERFLOW:
-        return overflow(NULL, 0) & 1;
+        return recurse_until_stack_overflows(NULL, 0) & 1;
     case ABORT:
         abort();
     case RAISE_BUS:
@@ -75,7 +76,7 @@ static int handle_blow(domus_stack *stack, void *self, const void *payload)
         raise(SIGILL);
         break;
     case OVERFLOW_HELPER:
-        return domus_blocking(stack, overflow_helper, NULL, domt_ignore_answer);
+        return domus_blocking(stack, overflow_stack_of_helper, NULL, domt_ignore_answer);
     case KILL_SEGV:
         kill(getpid(), SIGSEGV);
         pause();
@@ -86,12 +87,13 @@ static int handle_blow(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_on rows[] = {{.type = &blow, .handle = handle_blow},
+static const domus_on rows[] = {{.type = &blow, .handle = crash_as_message_says},
                                 {.type = &warm, .handle = domt_ignore_message},
                                 {.type = NULL}};
 static const domus_behaviour victim = {.name = "victim", .on = rows};
 
-static const char *pool_name; /* pool of the actor; NULL: it lives on a thread of the loop */
+/* pool of the actor that crashes; NULL: it lives on a thread of the loop */
+static const char *pool_name;
 
 static int spawn_crashing(domus_system *system, void *deed)
 {
@@ -102,13 +104,15 @@ static int spawn_crashing(domus_system *system, void *deed)
 
     for (int i = 0; i < 10 && result == 0; i++) {
         result = domus_outside_notice(system, address, &warm, NULL);
-        domt_pause_ns(2 * DOMT_MS); /* a thread follows the new level at its next tick */
+        /* wait for the next tick, at which the thread follows the new level */
+        domt_pause_ns(2 * DOMT_MS);
     }
     return result == 0 ? domus_outside_notice(system, address, &blow, deed) : result;
 }
 
-/* Remove the handlers of the sanitizers, which the library would leave in place. */
-static void restore_signals(void)
+/* Remove the handlers of signals that the sanitizers have set, because the library would leave them
+ * in place. */
+static void restore_default_signal_handlers(void)
 {
     static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
@@ -122,8 +126,8 @@ static void restore_signals(void)
 static char path[PATH_MAX];
 static domt_tree tree;
 
-/* Run the program until it ends. Returns its status. */
-static int run_program(int deed, const char *level, const char *more, void (*before)(void))
+/* Run the program that crashes, in a child process, until it ends. Returns its status. */
+static int run_crashing_program(int deed, const char *level, const char *more, void (*before)(void))
 {
     const domus_program program = {.name = "crashing", .start = spawn_crashing, .argument = &deed};
     char file[PATH_MAX + 32], set[64];
@@ -145,8 +149,8 @@ static int run_program(int deed, const char *level, const char *more, void (*bef
     return status;
 }
 
-/* Read the crash file, which must be there. */
-static void read_file(void)
+/* Read the crash file, which must exist. */
+static void read_crash_file(void)
 {
     struct stat about;
     FILE *file = fopen(path, "rb");
@@ -161,10 +165,11 @@ static void read_file(void)
         ck_assert_ptr_nonnull(strstr(domt_protoc_decode(bytes, length), "\"crash by SIG"));
 }
 
-/* The run must be the last thing that the thread began, and the signal must have come within it. */
-static void check_trace(const char *thread, const char *by)
+/* Check in the crash file that the last run of the thread has not ended, and that the signal `by`
+ * came within it. */
+static void check_trace_ends_in_crash(const char *thread, const char *by)
 {
-    read_file();
+    read_crash_file();
     const domt_traced_event *open = domt_traced_find(&traced, 'B', "run victim (blow)");
     const domt_traced_event *end = domt_traced_find(&traced, 'I', by);
 
@@ -180,7 +185,7 @@ static void check_trace(const char *thread, const char *by)
                   strcmp(at->thread, open->thread) != 0);
 }
 
-static const char *write_configuration(const char *text)
+static const char *write_configuration_file(const char *text)
 {
     static char file[PATH_MAX];
 
@@ -191,13 +196,13 @@ static const char *write_configuration(const char *text)
 
 #define NOTHING "{}\n"
 
-static void make_tree(void)
+static void make_directory_for_crash_file(void)
 {
     domt_tree_make(&tree);
     snprintf(path, sizeof path, "%s/crash.pftrace", tree.root);
 }
 
-static bool is_there(void)
+static bool is_file_at_path(void)
 {
     struct stat about;
 
@@ -210,13 +215,13 @@ DOMT_TEST(a_program_that_crashes_names_its_last_run_at_each_level)
 {
     static const char *const levels[] = {"off", "counters", "histograms", "spans"};
 
-    make_tree();
+    make_directory_for_crash_file();
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
-        ck_assert_int_eq(
-            run_program(TOUCH, levels[i], write_configuration(NOTHING), restore_signals),
-            128 + SIGSEGV);
-        check_trace(i == 3 ? "thread 0" : "domus-0", "crash by SIGSEGV");
-        if (i == 3) /* the recorder has what happened before */
+        ck_assert_int_eq(run_crashing_program(TOUCH, levels[i], write_configuration_file(NOTHING),
+                                              restore_default_signal_handlers),
+                         128 + SIGSEGV);
+        check_trace_ends_in_crash(i == 3 ? "thread 0" : "domus-0", "crash by SIGSEGV");
+        if (i == 3) /* at the level `spans`, the trace also has what happened before the crash */
             ck_assert_ptr_nonnull(domt_traced_find(&traced, 'E', "other"));
         else
             ck_assert_uint_eq(traced.threads, 1);
@@ -236,36 +241,38 @@ DOMT_TEST(each_signal_leaves_a_trace_and_ends_the_program_as_it_does)
         {RAISE_ILL, SIGILL, "crash by SIGILL"},
     };
 
-    make_tree();
+    make_directory_for_crash_file();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ck_assert_int_eq(run_program((int)cases[i].deed, "counters", write_configuration(NOTHING),
-                                     restore_signals),
+        ck_assert_int_eq(run_crashing_program((int)cases[i].deed, "counters",
+                                              write_configuration_file(NOTHING),
+                                              restore_default_signal_handlers),
                          128 + cases[i].signal);
-        check_trace("domus-0", cases[i].name);
+        check_trace_ends_in_crash("domus-0", cases[i].name);
     }
     domt_tree_remove(&tree);
 }
 
 DOMT_TEST(a_signal_that_is_sent_to_the_process_leaves_a_trace)
 {
-    make_tree();
-    ck_assert_int_eq(
-        run_program(KILL_SEGV, "counters", write_configuration(NOTHING), restore_signals),
-        128 + SIGSEGV);
-    read_file();
+    make_directory_for_crash_file();
+    ck_assert_int_eq(run_crashing_program(KILL_SEGV, "counters", write_configuration_file(NOTHING),
+                                          restore_default_signal_handlers),
+                     128 + SIGSEGV);
+    read_crash_file();
     ck_assert_ptr_nonnull(domt_traced_find(&traced, 'I', "crash by SIGSEGV"));
     domt_tree_remove(&tree);
 }
 
-/* Blocking work is code of the user, too, so a helper thread has an alternate stack, on which the
- * handler of crashes runs when the thread's own stack overflows. */
+/* Blocking work is code of the user, too. So each helper thread has an alternate stack, on which
+ * the handler of crashes runs when the thread's own stack overflows. */
 DOMT_TEST(a_helper_whose_stack_overflows_leaves_a_trace)
 {
-    make_tree();
-    ck_assert_int_eq(
-        run_program(OVERFLOW_HELPER, "counters", write_configuration(NOTHING), restore_signals),
-        128 + SIGSEGV);
-    read_file();
+    make_directory_for_crash_file();
+    ck_assert_int_eq(run_crashing_program(OVERFLOW_HELPER, "counters",
+                                          write_configuration_file(NOTHING),
+                                          restore_default_signal_handlers),
+                     128 + SIGSEGV);
+    read_crash_file();
     const domt_traced_event *end = domt_traced_find(&traced, 'I', "crash by SIGSEGV");
     ck_assert_ptr_nonnull(end);
     ck_assert_int_eq(strncmp(end->thread, "domus-blocking", strlen("domus-blocking")), 0);
@@ -274,73 +281,82 @@ DOMT_TEST(a_helper_whose_stack_overflows_leaves_a_trace)
 
 DOMT_TEST(a_runner_that_crashes_names_its_last_run)
 {
-    make_tree();
+    make_directory_for_crash_file();
     pool_name = "work";
-    ck_assert_int_eq(run_program(TOUCH, "counters",
-                                 write_configuration("pools:\n  - name: work\n    runners: 1\n"),
-                                 restore_signals),
-                     128 + SIGSEGV);
-    check_trace("domus-r0.", "crash by SIGSEGV"); /* the spare has another number */
+    ck_assert_int_eq(
+        run_crashing_program(TOUCH, "counters",
+                             write_configuration_file("pools:\n  - name: work\n    runners: 1\n"),
+                             restore_default_signal_handlers),
+        128 + SIGSEGV);
+    /* the name of the pool's only runner; a spare would have another number */
+    check_trace_ends_in_crash("domus-r0.", "crash by SIGSEGV");
     domt_tree_remove(&tree);
 }
 
-static void end_itself(int signal)
+static void end_process_by_own_handler(int signal)
 {
     _exit(signal == SIGSEGV ? 7 : 8);
 }
 
-static void prepare_own(void)
+static void set_own_crash_handler(void)
 {
-    restore_signals();
-    sigaction(SIGSEGV, &(const struct sigaction){.sa_handler = end_itself}, NULL);
+    restore_default_signal_handlers();
+    sigaction(SIGSEGV, &(const struct sigaction){.sa_handler = end_process_by_own_handler}, NULL);
 }
 
-DOMT_TEST(a_handler_of_the_program_stays)
+DOMT_TEST(signal_handler_of_the_program_stays)
 {
-    make_tree();
-    ck_assert_int_eq(run_program(TOUCH, "counters", write_configuration(NOTHING), prepare_own), 7);
-    ck_assert(!is_there());
+    make_directory_for_crash_file();
+    ck_assert_int_eq(run_crashing_program(TOUCH, "counters", write_configuration_file(NOTHING),
+                                          set_own_crash_handler),
+                     7);
+    ck_assert(!is_file_at_path());
     domt_tree_remove(&tree);
 }
 
-/* Each of these stands at the path of the crash file, and is left unchanged. */
+/* Each of these things stands at the path of the crash file, and the library must leave it
+ * unchanged. */
 DOMT_TEST(file_that_is_no_crash_file_is_left_alone)
 {
     struct stat about;
     char other[PATH_MAX];
 
-    make_tree();
+    make_directory_for_crash_file();
     snprintf(other, sizeof other, "%s/other", tree.root);
     domt_tree_write(&tree, "other", "kept");
     ck_assert_int_eq(symlink(other, path), 0);
-    ck_assert_int_eq(run_program(TOUCH, "counters", write_configuration(NOTHING), restore_signals),
+    ck_assert_int_eq(run_crashing_program(TOUCH, "counters", write_configuration_file(NOTHING),
+                                          restore_default_signal_handlers),
                      128 + SIGSEGV);
     ck_assert_int_eq(stat(other, &about), 0);
     ck_assert_int_eq(about.st_size, 4);
 
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(link(other, path), 0);
-    ck_assert_int_eq(run_program(TOUCH, "counters", write_configuration(NOTHING), restore_signals),
+    ck_assert_int_eq(run_crashing_program(TOUCH, "counters", write_configuration_file(NOTHING),
+                                          restore_default_signal_handlers),
                      128 + SIGSEGV);
     ck_assert_int_eq(stat(other, &about), 0);
     ck_assert_int_eq(about.st_size, 4);
 
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(mkfifo(path, 0600), 0);
-    ck_assert_int_eq(run_program(TOUCH, "counters", write_configuration(NOTHING), restore_signals),
+    ck_assert_int_eq(run_crashing_program(TOUCH, "counters", write_configuration_file(NOTHING),
+                                          restore_default_signal_handlers),
                      128 + SIGSEGV);
 
-    /* an earlier file is overwritten, and only its owner can read it */
+    /* a crash file of an earlier run is overwritten, and only its owner can read the new one */
     ck_assert_int_eq(unlink(path), 0);
     domt_tree_write(&tree, "crash.pftrace", "earlier");
     ck_assert_int_eq(chmod(path, 0644), 0);
-    ck_assert_int_eq(run_program(TOUCH, "counters", write_configuration(NOTHING), restore_signals),
+    ck_assert_int_eq(run_crashing_program(TOUCH, "counters", write_configuration_file(NOTHING),
+                                          restore_default_signal_handlers),
                      128 + SIGSEGV);
-    check_trace("domus-0", "crash by SIGSEGV");
+    check_trace_ends_in_crash("domus-0", "crash by SIGSEGV");
     domt_tree_remove(&tree);
 }
 
-DOMT_TEST(a_path_that_is_none_is_refused)
+DOMT_TEST(wrong_path_of_crash_file_is_refused)
 {
     static char text[1100];
 

@@ -14,7 +14,7 @@ static char sent[1000], got[65536];
 
 /* --- room ------------------------------------------------------------------------------------- */
 
-static int write_numbers(domus_stack *stack, void *count)
+static int write_numbered_datagrams(domus_stack *stack, void *count)
 {
     domus_channel *channel = domus_channel_running(stack);
 
@@ -26,10 +26,13 @@ static int write_numbers(domus_stack *stack, void *count)
     return 0;
 }
 
-static uint32_t many = 1500; /* more datagrams than net.unix.max_dgram_qlen */
+/* more datagrams than the queue of a Unix socket holds (net.unix.max_dgram_qlen) */
+static uint32_t many = 1500;
 
-/* Begin with a channel that is connected to a Unix socket of the test. Returns that socket. */
-static int begin_connected(domus_datagram_options *options, domus_address *ret_channel)
+/* Start the system, and open a channel that is connected to a Unix socket of the test. Returns that
+ * socket. */
+static int begin_channel_connected_to_peer(domus_datagram_options *options,
+                                           domus_address *ret_channel)
 {
     char place[64];
 
@@ -45,8 +48,8 @@ DOMT_TEST(connected_unix_channel_waits_for_room_and_keeps_the_order)
     domus_datagram_options options = {0};
     domus_address channel;
 
-    int peer = begin_connected(&options, &channel);
-    ck_assert_int_eq(domt_do(channel, write_numbers, &many), 0);
+    int peer = begin_channel_connected_to_peer(&options, &channel);
+    ck_assert_int_eq(domt_do(channel, write_numbered_datagrams, &many), 0);
     domt_pause_ns(20 * DOMT_MS);
     ck_assert_uint_lt(domt_counts(channel).sent, many);
     for (uint32_t i = 0; i < many; i++) {
@@ -61,17 +64,17 @@ DOMT_TEST(connected_unix_channel_waits_for_room_and_keeps_the_order)
 
 static _Atomic uint32_t flushed;
 
-static int on_flushed(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_flushed(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     atomic_fetch_add(&flushed, 1);
     return 0;
 }
 
-static int write_and_flush(domus_stack *stack, void *count)
+static int write_numbered_datagrams_and_flush(domus_stack *stack, void *count)
 {
-    (void)write_numbers(stack, count);
-    return domus_channel_flush(stack, domus_channel_running(stack), on_flushed);
+    (void)write_numbered_datagrams(stack, count);
+    return domus_channel_flush(stack, domus_channel_running(stack), count_flushed);
 }
 
 static char dump[4096];
@@ -81,8 +84,8 @@ DOMT_TEST(flush_waits_until_the_datagrams_have_left)
     domus_datagram_options options = {0};
     domus_address channel;
 
-    int peer = begin_connected(&options, &channel);
-    ck_assert_int_eq(domt_do(channel, write_and_flush, &many), DOMUS_PARKED);
+    int peer = begin_channel_connected_to_peer(&options, &channel);
+    ck_assert_int_eq(domt_do(channel, write_numbered_datagrams_and_flush, &many), DOMUS_PARKED);
     domt_pause_ns(20 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&flushed), 0);
     ck_assert_int_eq(domus_dump_actor(domt_datagram_system, channel, dump, sizeof dump), 0);
@@ -100,15 +103,15 @@ DOMT_TEST(datagrams_without_room_are_thrown_away_at_the_time_out)
     domus_datagram_options options = {.channel = &hasty};
     domus_address channel;
 
-    int peer = begin_connected(&options, &channel);
-    ck_assert_int_eq(domt_do(channel, write_numbers, &many), 0);
+    int peer = begin_channel_connected_to_peer(&options, &channel);
+    ck_assert_int_eq(domt_do(channel, write_numbered_datagrams, &many), 0);
     domus_datagram_counters counts = {0};
     DOMT_WAIT_FOR(10, (counts = domt_counts(channel)).unsent != 0);
     ck_assert_uint_eq(counts.sent + counts.unsent, many);
     ck_assert_int_eq(counts.last_error, -ETIMEDOUT);
     for (uint64_t i = 0; i < counts.sent; i++)
         (void)domt_get(peer, got, sizeof got);
-    /* after the pause the channel goes on */
+    /* after the failed sends the channel can still be used */
     ck_assert_int_eq(domt_do(channel, domt_write_text, "on"), 0);
     ck_assert_uint_eq(domt_get(peer, got, sizeof got), 2);
     (void)close(peer);
@@ -143,8 +146,8 @@ DOMT_TEST(deaf_stranger_does_not_hold_up_a_unix_service)
 
 /* --- buffers and copies ----------------------------------------------------------------------- */
 
-/* Returns an option of the system's socket that is bound to this port. */
-static int option_of(uint16_t port, int name)
+/* Returns the value of an option of the system's socket that is bound to this port. */
+static int socket_option_at_port(uint16_t port, int name)
 {
     for (int fd = 3; fd < 1024; fd++) {
         struct sockaddr_in address = {0};
@@ -160,7 +163,7 @@ static int option_of(uint16_t port, int name)
     ck_abort_msg("no socket has port %u", port);
 }
 
-/* The kernel doubles a size of a buffer when it is set. */
+/* The kernel doubles the size of a socket's buffer when it is set. */
 DOMT_TEST(sizes_of_buffers_are_those_of_the_options)
 {
     const domus_channel_options own = {.send_buffer_bytes = 20000, .receive_buffer_bytes = 30000};
@@ -177,15 +180,15 @@ DOMT_TEST(sizes_of_buffers_are_those_of_the_options)
     ck_assert_int_eq(domt_open("127.0.0.1:0", &refused, NULL, NULL), -EINVAL);
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), open_before);
     ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, NULL, &at), 0);
-    ck_assert_int_eq(option_of(at.port, SO_SNDBUF), 20000);
-    ck_assert_int_eq(option_of(at.port, SO_RCVBUF), 30000);
+    ck_assert_int_eq(socket_option_at_port(at.port, SO_SNDBUF), 20000);
+    ck_assert_int_eq(socket_option_at_port(at.port, SO_RCVBUF), 30000);
     ck_assert_int_eq(domt_open("127.0.0.1:0", &options, NULL, &at), 0);
-    ck_assert_int_eq(option_of(at.port, SO_SNDBUF), 40000);
-    ck_assert_int_eq(option_of(at.port, SO_RCVBUF), 60000);
+    ck_assert_int_eq(socket_option_at_port(at.port, SO_SNDBUF), 40000);
+    ck_assert_int_eq(socket_option_at_port(at.port, SO_RCVBUF), 60000);
     domt_end(domt_datagram_system);
 }
 
-static int append_three(domus_stack *stack, void *unused)
+static int append_two_too_long_and_one(domus_stack *stack, void *unused)
 {
     static const char most[1 << 20];
     domus_channel *channel = domus_channel_running(stack);
@@ -197,7 +200,7 @@ static int append_three(domus_stack *stack, void *unused)
     return domus_channel_append(stack, channel, "cde", 3);
 }
 
-static int append_one(domus_stack *stack, void *unused)
+static int append_two_bytes_to_datagram(domus_stack *stack, void *unused)
 {
     return domus_channel_append(stack, domus_channel_running(stack), "ab", 2);
 }
@@ -211,25 +214,25 @@ DOMT_TEST(each_append_is_a_datagram_of_a_connected_channel)
     domt_datagrams_begin(NULL);
     int peer = domt_socket("127.0.0.1:0", &options.connected);
     ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
-    ck_assert_int_eq(domt_do(channel, append_three, NULL), 0);
+    ck_assert_int_eq(domt_do(channel, append_two_too_long_and_one, NULL), 0);
     for (int i = 0; i < 3; i++)
         ck_assert_uint_eq(domt_get(peer, got, sizeof got), sizes[i]);
     ck_assert_int_eq(memcmp(got, "cde", 3), 0);
     DOMT_WAIT_FOR(10, domt_counts(channel).sent == 3);
     ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, NULL), 0);
-    ck_assert_int_eq(domt_do(channel, append_one, NULL), -EDESTADDRREQ);
+    ck_assert_int_eq(domt_do(channel, append_two_bytes_to_datagram, NULL), -EDESTADDRREQ);
     (void)close(peer);
     domt_end(domt_datagram_system);
 }
 
 /* --- floods ----------------------------------------------------------------------------------- */
 
-static int pause_it(domus_stack *stack, void *unused)
+static int pause_own_channel(domus_stack *stack, void *unused)
 {
     return domus_channel_pause(stack, domus_channel_running(stack));
 }
 
-static int resume_it(domus_stack *stack, void *unused)
+static int resume_own_channel(domus_stack *stack, void *unused)
 {
     return domus_channel_resume(stack, domus_channel_running(stack));
 }
@@ -245,14 +248,15 @@ DOMT_TEST(paused_channel_lets_the_kernel_drop_and_counts_it)
     ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, &at), 0);
     domt_post(fd, &at, "x", 1);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_read) == 1);
-    ck_assert_int_eq(domt_do(channel, pause_it, NULL), 0);
+    ck_assert_int_eq(domt_do(channel, pause_own_channel, NULL), 0);
     domt_pause_ns(20 * DOMT_MS);
     for (int i = 0; i < 5000; i++)
         domt_post(fd, &at, sent, 1000);
     domt_pause_ns(20 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&domt_datagrams_read), 1);
-    domt_pause_ns(1000 * DOMT_MS); /* the channel asks the kernel once a second */
-    ck_assert_int_eq(domt_do(channel, resume_it, NULL), 0);
+    /* a channel asks the kernel once a second how many datagrams were lost */
+    domt_pause_ns(1000 * DOMT_MS);
+    ck_assert_int_eq(domt_do(channel, resume_own_channel, NULL), 0);
     DOMT_WAIT_FOR(10, domt_counts(channel).lost != 0);
     domus_datagram_counters counts = {0};
     DOMT_WAIT_FOR(10, (counts = domt_counts(channel), counts.received + counts.lost == 5001));
@@ -289,7 +293,7 @@ DOMT_TEST(flood_at_one_channel_leaves_room_for_another)
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
-static int send_and_close(domus_stack *stack, void *to)
+static int send_200_datagrams_and_close(domus_stack *stack, void *to)
 {
     domus_channel *channel = domus_channel_running(stack);
 
@@ -306,12 +310,13 @@ DOMT_TEST(close_sends_first_what_is_queued)
     domus_address channel;
     domus_endpoint own;
 
-    config.channel.linger_ns = 3600000 * DOMT_MS; /* a stop does not wait for the linger time */
+    /* a stop of the actor must not wait for the linger time */
+    config.channel.linger_ns = 3600000 * DOMT_MS;
     domt_datagrams_begin(&config);
     uint32_t open_before = domt_entries("/proc/self/fd");
     int fd = domt_socket("127.0.0.1:0", &own);
     ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, NULL), 0);
-    ck_assert_int_eq(domt_do(channel, send_and_close, &own), 0);
+    ck_assert_int_eq(domt_do(channel, send_200_datagrams_and_close, &own), 0);
     for (int i = 0; i < 200; i++)
         ck_assert_uint_eq(domt_get(fd, got, sizeof got), 9);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
@@ -321,7 +326,7 @@ DOMT_TEST(close_sends_first_what_is_queued)
     domt_end(domt_datagram_system);
 }
 
-static int reset_it(domus_stack *stack, void *to)
+static int send_200_datagrams_and_reset(domus_stack *stack, void *to)
 {
     domus_channel *channel = domus_channel_running(stack);
 
@@ -330,7 +335,7 @@ static int reset_it(domus_stack *stack, void *to)
     return domus_channel_reset(stack, channel, -EPROTO);
 }
 
-static int stop_it(domus_stack *stack, void *address)
+static int stop_actor_at_address(domus_stack *stack, void *address)
 {
     return domus_stop(stack, *(domus_address *)address);
 }
@@ -343,11 +348,11 @@ DOMT_TEST(stop_and_reset_end_a_channel)
     domt_datagrams_begin(NULL);
     uint32_t open_before = domt_entries("/proc/self/fd");
     ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, &own), 0);
-    ck_assert_int_eq(domt_do(domt_opener, stop_it, &channel), 0);
+    ck_assert_int_eq(domt_do(domt_opener, stop_actor_at_address, &channel), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
     ck_assert_int_eq(atomic_load(&domt_last_close), 0);
     ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, &own), 0);
-    ck_assert_int_eq(domt_do(channel, reset_it, &own), 0);
+    ck_assert_int_eq(domt_do(channel, send_200_datagrams_and_reset, &own), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 2);
     ck_assert_int_eq(atomic_load(&domt_last_close), -EPROTO);
     DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open_before);
@@ -355,9 +360,9 @@ DOMT_TEST(stop_and_reset_end_a_channel)
     domt_end(domt_datagram_system);
 }
 
-static int write_and_reset(domus_stack *stack, void *count)
+static int write_numbered_datagrams_and_reset(domus_stack *stack, void *count)
 {
-    (void)write_numbers(stack, count);
+    (void)write_numbered_datagrams(stack, count);
     return domus_channel_reset(stack, domus_channel_running(stack), -EPROTO);
 }
 
@@ -367,11 +372,12 @@ DOMT_TEST(reset_ends_a_channel_that_waits_for_room)
     domus_datagram_options options = {0};
     domus_address channel;
 
-    int peer = begin_connected(&options, &channel);
-    uint32_t open_before = domt_entries("/proc/self/fd") - 2; /* both sockets were open before */
-    ck_assert_int_eq(domt_do(channel, write_numbers, &many), 0);
+    int peer = begin_channel_connected_to_peer(&options, &channel);
+    /* the number of descriptors before the two sockets of this test were opened */
+    uint32_t open_before = domt_entries("/proc/self/fd") - 2;
+    ck_assert_int_eq(domt_do(channel, write_numbered_datagrams, &many), 0);
     domt_pause_ns(20 * DOMT_MS);
-    ck_assert_int_eq(domt_do(channel, write_and_reset, &more), 0);
+    ck_assert_int_eq(domt_do(channel, write_numbered_datagrams_and_reset, &more), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
     ck_assert_int_eq(atomic_load(&domt_last_close), -EPROTO);
     ck_assert_uint_gt(domt_profile(domt_datagram_system, 0).datagrams_unsent, 1);
@@ -381,7 +387,8 @@ DOMT_TEST(reset_ends_a_channel_that_waits_for_room)
     domt_end(domt_datagram_system);
 }
 
-/* A drain answers what was read, and closes the channel although peers go on sending. */
+/* A drain answers the datagrams that were read, and closes the channel although its peers go on
+ * sending. */
 DOMT_TEST(drain_ends_a_channel_that_is_being_talked_to)
 {
     domus_endpoint at;
@@ -392,7 +399,7 @@ DOMT_TEST(drain_ends_a_channel_that_is_being_talked_to)
     for (int i = 0; i < 500; i++)
         domt_post(fd, &at, sent, 100);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_read) != 0);
-    domt_end(domt_datagram_system); /* the end checks that no channel was cut */
+    domt_end(domt_datagram_system); /* domt_end() checks that no channel was cut */
     ck_assert_uint_eq(atomic_load(&domt_datagrams_closed), 1);
     ck_assert_int_eq(atomic_load(&domt_last_close), 0);
     uint32_t answers = 0;
@@ -402,8 +409,8 @@ DOMT_TEST(drain_ends_a_channel_that_is_being_talked_to)
     (void)close(fd);
 }
 
-/* Read all numbers from a socket, after a pause. */
-static void *read_late(void *fd)
+/* Read numbers from a socket, after a pause in which the channel has to queue them. */
+static void *read_numbers_after_pause(void *fd)
 {
     domt_pause_ns(100 * DOMT_MS);
     for (uint32_t i = 0; i < 1500; i++) {
@@ -414,18 +421,19 @@ static void *read_late(void *fd)
     return NULL;
 }
 
-/* A drain waits until the peer of a connected channel has room for all queued datagrams. */
+/* A drain waits until the peer of a connected channel has taken all queued datagrams. */
 DOMT_TEST(drain_sends_what_a_connected_channel_has_queued)
 {
     domus_datagram_options options = {0};
     domus_address channel;
     pthread_t reader;
 
-    int peer = begin_connected(&options, NULL); /* this channel is idle */
+    /* one more channel, which is idle */
+    int peer = begin_channel_connected_to_peer(&options, NULL);
     ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
-    ck_assert_int_eq(domt_do(channel, write_numbers, &many), 0);
-    ck_assert_int_eq(pthread_create(&reader, NULL, read_late, &peer), 0);
-    domt_end(domt_datagram_system); /* the end checks that no channel was cut */
+    ck_assert_int_eq(domt_do(channel, write_numbered_datagrams, &many), 0);
+    ck_assert_int_eq(pthread_create(&reader, NULL, read_numbers_after_pause, &peer), 0);
+    domt_end(domt_datagram_system); /* domt_end() checks that no channel was cut */
     ck_assert_int_eq(pthread_join(reader, NULL), 0);
     ck_assert_uint_eq(atomic_load(&domt_datagrams_closed), 2);
     ck_assert_int_eq(atomic_load(&domt_last_close), 0);

@@ -1,6 +1,6 @@
 /* A small datagram service on three threads, with scripted peers and all faults of the network,
  * over many seeds: each answer goes to the peer that asked, and every datagram is counted.
- * DOMUS_SEED=n runs seed n alone, and prints its trace if a check fails. DOMT_LONG runs 50 times as
+ * DOMUS_SEED=n runs seed n alone, and prints its trace if a check fails. DOMT_LONG runs 20 times as
  * many. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/kits.h"
@@ -13,45 +13,47 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define SEEDS     DOMT_SCALE(2000, 120)
-#define DEEDS     80u
-#define CHANNELS  3u
-#define PEERS     5u
-#define SENT_MAX  256u /* datagrams that a peer sends */
-#define BYTES_MAX 200u /* bytes of a datagram; with small buffers some datagrams are too long */
+#define SEEDS    DOMT_SCALE(2000, 120)
+#define DEEDS    80u
+#define CHANNELS 3u
+#define PEERS    5u
+#define SENT_MAX 256u /* datagrams that a peer sends at most */
+/* most bytes of a datagram; where sockets have small buffers, some datagrams are too long */
+#define BYTES_MAX 200u
 
 static const domus_type wake_type = {.name = "wake"};
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-/* The counters of the channels of one seed. */
+/* Counters of the service's channels in the running seed. */
 static domus_datagram_counters counted[CHANNELS];
 static uint32_t opened, closed;
-static int way;         /* how the channels of this seed answer */
-static uint32_t failed; /* answers that could not be queued */
+static int way;         /* number that says how the channels answer in the running seed */
+static uint32_t failed; /* number of answers that could not be queued */
 
-/* The counters of all seeds: a fault that never happened must not look like one that was
- * survived. */
+/* Counters of all seeds together, by which the test checks that each kind of fault has happened in
+ * some seed. */
 static domus_net_datagrams met;
 static domus_datagram_counters met_by_channels;
 
-/* Record the counters of a channel at its end. */
-static int record_end(domus_stack *stack, void *self, const void *payload)
+/* Record the counters of a channel when it closes. */
+static int on_close_record_counters(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
     return domus_datagram_counts(event->channel, &counted[closed++]);
 }
 
-static int go_on(domus_stack *stack, void *self, const void *nothing)
+static int resume_channel_after_sleep(domus_stack *stack, void *self, const void *nothing)
 {
     domus_channel *channel = domus_channel_running(stack);
 
     return channel != NULL ? domus_channel_resume(stack, channel) : 0;
 }
 
-/* Answer with the received buffer, by the endpoint in a copy, or both ways after a pause. */
-static int answer_datagram(domus_stack *stack, void *self, const void *payload)
+/* Answer a datagram with the received buffer (way 0), or by a copy to the endpoint of its sender;
+ * with way 2 the channel also pauses for a moment. */
+static int answer_datagram_in_random_way(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     size_t size = domus_buffer_size(event->bytes);
@@ -74,13 +76,14 @@ static int answer_datagram(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour answering = {.name = "answering",
-                                          .kind = DOMUS_CHANNELS,
-                                          .on_read = {answer_datagram, 0},
-                                          .on_close = {record_end, 0},
-                                          .on = (const domus_on[]){{&wake_type, go_on, 0}, {0}}};
+static const domus_behaviour answering = {
+    .name = "answering",
+    .kind = DOMUS_CHANNELS,
+    .on_read = {answer_datagram_in_random_way, 0},
+    .on_close = {on_close_record_counters, 0},
+    .on = (const domus_on[]){{&wake_type, resume_channel_after_sleep, 0}, {0}}};
 
-static int open_it(domus_stack *stack, void *self)
+static int open_datagram_channel_in_mount(domus_stack *stack, void *self)
 {
     const domus_endpoint *at = self;
     const domus_datagram_options options = {.behaviour = &answering, .shares_port = true};
@@ -92,35 +95,36 @@ static int open_it(domus_stack *stack, void *self)
 static const domus_behaviour opener = {.name = "opener",
                                        .kind = DOMUS_CHANNELS,
                                        .state_size = sizeof(domus_endpoint),
-                                       .on_mount = open_it};
+                                       .on_mount = open_datagram_channel_in_mount};
 
 /* --- the peers -------------------------------------------------------------------------------- */
 
 typedef struct client {
     domus_datagram_peer *peer;
-    uint64_t key;                /* makes the datagrams of this peer differ from those of others */
-    uint32_t got;                /* datagrams that this peer has received */
-    uint32_t sent;               /* datagrams that its socket has accepted */
-    uint32_t sizes[SENT_MAX];    /* the size of each datagram */
-    uint32_t answered[SENT_MAX]; /* number of answers to each datagram */
+    /* number by which the datagrams of this peer differ from those of others */
+    uint64_t key;
+    uint32_t got;                /* number of datagrams that this peer has received */
+    uint32_t sent;               /* number of datagrams that the peer's socket has accepted */
+    uint32_t sizes[SENT_MAX];    /* size of each datagram that the peer has sent */
+    uint32_t answered[SENT_MAX]; /* number of answers to each datagram that the peer has sent */
     bool is_paused;
     bool is_closed;
 } client;
 
 static client clients[PEERS];
-static domus_endpoint places[CHANNELS]; /* endpoints of the service's channels */
+static domus_endpoint places[CHANNELS]; /* endpoints to which the service's channels are bound */
 static uint32_t place_count;
 
-/* Returns byte i of a datagram: the first 8 bytes are its number, and the others follow from the
- * number and the key. */
-static char byte_at(const client *one, uint64_t number, uint32_t i)
+/* Returns byte `i` of a peer's datagram: the first 8 bytes are the number of the datagram, and the
+ * others follow from this number and the peer's key. */
+static char byte_of_numbered_datagram(const client *one, uint64_t number, uint32_t i)
 {
     if (i < sizeof number)
         return (char)(number >> 8 * i);
     return (char)((one->key + number * 1000 + i) * UINT64_C(0x9E3779B97F4A7C15) >> 56);
 }
 
-static void send_one(domt_sweep *sweep, client *one)
+static void send_random_datagram_of_peer(domt_sweep *sweep, client *one)
 {
     char bytes[BYTES_MAX];
     uint32_t size = (uint32_t)sizeof(uint64_t) +
@@ -131,7 +135,7 @@ static void send_one(domt_sweep *sweep, client *one)
     if (one->sent == SENT_MAX)
         return;
     for (uint32_t i = 0; i < size; i++)
-        bytes[i] = byte_at(one, one->sent, i);
+        bytes[i] = byte_of_numbered_datagram(one, one->sent, i);
     int result = domus_datagram_peer_send(one->peer, to, bytes, is_empty ? 0 : size);
     if (result == 0)
         one->sizes[one->sent++] = is_empty ? 0 : size;
@@ -139,8 +143,9 @@ static void send_one(domt_sweep *sweep, client *one)
         DOMT_SWEEP_HOLD(sweep, result == -EAGAIN || result == -EMSGSIZE || result == -ECONNREFUSED);
 }
 
-/* Check that a datagram answers one that this client has sent. */
-static void check_answer(domt_sweep *sweep, client *one, const char *bytes, size_t size)
+/* Check that a received datagram is an answer to one that this peer has sent. */
+static void check_answer_belongs_to_peer(domt_sweep *sweep, client *one, const char *bytes,
+                                         size_t size)
 {
     uint64_t number = 0;
 
@@ -151,12 +156,12 @@ static void check_answer(domt_sweep *sweep, client *one, const char *bytes, size
         number |= (uint64_t)(unsigned char)bytes[i] << 8 * i;
     DOMT_SWEEP_HOLD(sweep, number < one->sent && one->sizes[number] == size);
     for (uint32_t i = 0; i < size && !sweep->has_failed; i++)
-        DOMT_SWEEP_HOLD(sweep, bytes[i] == byte_at(one, number, i));
+        DOMT_SWEEP_HOLD(sweep, bytes[i] == byte_of_numbered_datagram(one, number, i));
     if (!sweep->has_failed)
         one->answered[number]++;
 }
 
-static void check_answers(domt_sweep *sweep)
+static void check_answers_of_all_peers(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < PEERS; i++) {
         domus_endpoint from;
@@ -169,14 +174,14 @@ static void check_answers(domt_sweep *sweep)
             for (uint32_t k = 0; k < place_count; k++)
                 is_ours |= domus_endpoint_is_same(&from, &places[k]);
             DOMT_SWEEP_HOLD(sweep, is_ours);
-            check_answer(sweep, &clients[i], bytes, size);
+            check_answer_belongs_to_peer(sweep, &clients[i], bytes, size);
             domus_datagram_peer_take(clients[i].peer);
             clients[i].got++;
         }
     }
 }
 
-static void act_at_random(domt_sweep *sweep)
+static void do_random_action_of_sweep(domt_sweep *sweep)
 {
     client *one = &clients[domt_sweep_below(sweep, PEERS)];
 
@@ -196,7 +201,7 @@ static void act_at_random(domt_sweep *sweep)
         break;
     default:
         for (uint64_t left = 1 + domt_sweep_below(sweep, 8); left != 0 && !one->is_closed; left--)
-            send_one(sweep, one);
+            send_random_datagram_of_peer(sweep, one);
         break;
     }
 }
@@ -206,7 +211,7 @@ static void act_at_random(domt_sweep *sweep)
 static const char *const families[][2] = {
     {"127.0.0.1:53", "10.0.0.1:0"}, {"[::1]:53", "[::1]:0"}, {"unix:@service", "unix:@peer-%u"}};
 
-static void begin_seed(domt_sweep *sweep, uint32_t family)
+static void begin_sweep_of_seed(domt_sweep *sweep, uint32_t family)
 {
     domus_config config;
     char text[32];
@@ -224,8 +229,8 @@ static void begin_seed(domt_sweep *sweep, uint32_t family)
     }
 }
 
-/* Open channels, one on each of some threads. UDP channels may share one port. */
-static void open_channels(domt_sweep *sweep, uint32_t family)
+/* Open channels on some threads, one on each; UDP channels may share one port. */
+static void open_channels_on_some_threads(domt_sweep *sweep, uint32_t family)
 {
     bool shares = domt_sweep_below(sweep, 2) == 0;
     uint32_t count = 1 + (uint32_t)domt_sweep_below(sweep, CHANNELS);
@@ -243,21 +248,21 @@ static void open_channels(domt_sweep *sweep, uint32_t family)
     }
 }
 
-/* Let everything arrive. Without faults that drop datagrams, every datagram must then be
- * answered. */
-static void let_all_arrive(domt_sweep *sweep)
+/* Let time pass until all datagrams have arrived. Without faults that drop datagrams, every one
+ * must then be answered. */
+static void let_all_datagrams_arrive(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < PEERS; i++)
         domus_datagram_peer_resume(clients[i].peer);
     DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 5 * DOMT_SWEEP_SECOND) == 0);
-    check_answers(sweep);
+    check_answers_of_all_peers(sweep);
     domus_net_datagrams all = domus_testkit_net_datagrams(sweep->kit);
     DOMT_SWEEP_HOLD(sweep, all.in_flight == 0);
 }
 
-/* Check that no answer was made up: there are at most as many as the network can make by
+/* Check that no answer was made up: no peer gets more answers than the network can make by
  * duplicating. */
-static void hold_answers(domt_sweep *sweep)
+static void check_no_answer_was_made_up(domt_sweep *sweep)
 {
     domus_net_datagrams all = domus_testkit_net_datagrams(sweep->kit);
     uint64_t further = 0;
@@ -269,7 +274,8 @@ static void hold_answers(domt_sweep *sweep)
     DOMT_SWEEP_HOLD(sweep, further <= all.doubled);
 }
 
-static void add_counts(domus_datagram_counters *sum, const domus_datagram_counters *more)
+static void add_counters_of_channel(domus_datagram_counters *sum,
+                                    const domus_datagram_counters *more)
 {
     sum->received += more->received;
     sum->sent += more->sent;
@@ -280,15 +286,15 @@ static void add_counts(domus_datagram_counters *sum, const domus_datagram_counte
     sum->errors += more->errors;
 }
 
-/* Compare the counters of the channels with those of the network, after the end. */
-static void check_counts(domt_sweep *sweep, domus_net_datagrams all)
+/* After the end of the kit, compare the counters of the channels with those of the network. */
+static void compare_counters_with_network(domt_sweep *sweep, domus_net_datagrams all)
 {
     domus_datagram_counters sum = {0};
     uint64_t sent = 0, got = 0;
 
-    check_answers(sweep);
+    check_answers_of_all_peers(sweep);
     for (uint32_t i = 0; i < closed; i++)
-        add_counts(&sum, &counted[i]);
+        add_counters_of_channel(&sum, &counted[i]);
     for (uint32_t i = 0; i < PEERS; i++) {
         sent += clients[i].sent;
         got += clients[i].got;
@@ -297,12 +303,13 @@ static void check_counts(domt_sweep *sweep, domus_net_datagrams all)
     DOMT_SWEEP_HOLD(sweep, all.sent == sent + sum.sent);
     DOMT_SWEEP_HOLD(sweep, all.received >= sum.received + got);
     DOMT_SWEEP_HOLD(sweep, sum.lost <= all.overflowed);
-    DOMT_SWEEP_HOLD(sweep, sum.errors == 0); /* no channel is connected, so none gets an error */
+    /* no channel is connected, so no channel gets an error of the network */
+    DOMT_SWEEP_HOLD(sweep, sum.errors == 0);
     DOMT_SWEEP_HOLD(sweep,
                     sum.received == sum.sent + sum.unsent + sum.too_long + sum.dropped + failed);
     DOMT_SWEEP_HOLD(sweep, all.sent + all.doubled == all.received + all.lost + all.overflowed +
                                                          all.unclaimed + all.in_flight);
-    add_counts(&met_by_channels, &sum);
+    add_counters_of_channel(&met_by_channels, &sum);
     met.doubled += all.doubled;
     met.received += all.received;
     met.lost += all.lost;
@@ -310,33 +317,33 @@ static void check_counts(domt_sweep *sweep, domus_net_datagrams all)
     met.unclaimed += all.unclaimed;
 }
 
-static int run_seed(uint64_t seed, void *context)
+static int run_sweep_of_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed, .has_datagrams = true};
 
     domi_random_init(&sweep.random, seed);
     uint32_t family = (uint32_t)domt_sweep_below(&sweep, 3);
-    begin_seed(&sweep, family);
+    begin_sweep_of_seed(&sweep, family);
     domt_sweep_draw_faults(&sweep);
     domt_sweep_draw_datagram_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
-    open_channels(&sweep, family);
+    open_channels_on_some_threads(&sweep, family);
     for (uint64_t deeds = 1 + domt_sweep_below(&sweep, DEEDS); deeds != 0; deeds--) {
-        act_at_random(&sweep);
+        do_random_action_of_sweep(&sweep);
         domt_sweep_go_on(&sweep, 20, 3);
-        check_answers(&sweep);
+        check_answers_of_all_peers(&sweep);
     }
     if (domt_sweep_below(&sweep, 4) != 0)
-        let_all_arrive(&sweep);
-    hold_answers(&sweep);
+        let_all_datagrams_arrive(&sweep);
+    check_no_answer_was_made_up(&sweep);
     (void)domus_testkit_stop(sweep.kit);
-    check_counts(&sweep, domus_testkit_net_datagrams(sweep.kit));
+    compare_counters_with_network(&sweep, domus_testkit_net_datagrams(sweep.kit));
     return domt_sweep_end(&sweep);
 }
 
 DOMT_TEST(every_datagram_is_accounted_for)
 {
-    domt_sweep_seeds(SEEDS, run_seed);
+    domt_sweep_seeds(SEEDS, run_sweep_of_seed);
     if (getenv("DOMUS_SEED") != NULL)
         return;
     ck_assert(met.lost != 0 && met.doubled != 0 && met.overflowed != 0 && met.unclaimed != 0);

@@ -13,7 +13,7 @@
 
 static char sent[LONGEST + 1], got[LONGEST + 1];
 
-static void fill_sent(void)
+static void fill_bytes_to_send(void)
 {
     for (size_t i = 0; i < sizeof sent; i++)
         sent[i] = (char)(i * 31 + 7);
@@ -30,7 +30,7 @@ DOMT_TEST(datagrams_of_each_size_are_answered)
     config.io.buffers.size_bytes = LONGEST + 128;
     config.io.buffers.count = 64;
     domt_datagrams_begin(&config);
-    fill_sent();
+    fill_bytes_to_send();
     for (int p = 0; p < 2; p++) {
         domus_address channel;
         domus_endpoint at;
@@ -57,7 +57,7 @@ DOMT_TEST(datagram_that_no_buffer_holds_is_dropped_and_counted)
     domus_address channel;
     domus_endpoint at;
 
-    domt_datagrams_begin(NULL); /* the datagrams are larger than io.buffers.size, which is 4 KiB */
+    domt_datagrams_begin(NULL); /* io.buffers.size is 4 KiB, and the datagrams are larger */
     int fd = domt_socket("127.0.0.1:0", NULL);
     ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, &at), 0);
     domt_post(fd, &at, sent, 3969);
@@ -71,7 +71,8 @@ DOMT_TEST(datagram_that_no_buffer_holds_is_dropped_and_counted)
     domt_end(domt_datagram_system);
 }
 
-static void check_named(int fd, const domus_endpoint *own, const domus_endpoint *at)
+static void check_address_of_named_sender(int fd, const domus_endpoint *own,
+                                          const domus_endpoint *at)
 {
     char text[DOMUS_ENDPOINT_TEXT_MAX];
     size_t length = domus_endpoint_text(own, text, sizeof text);
@@ -96,15 +97,16 @@ DOMT_TEST(each_datagram_tells_its_sender)
         for (int i = 0; i < 3; i++)
             fds[i] = domt_socket(places[p], &own[i]);
         for (int i = 0; i < 9; i++)
-            check_named(fds[i % 3], &own[i % 3], &at);
+            check_address_of_named_sender(fds[i % 3], &own[i % 3], &at);
         for (int i = 0; i < 3; i++)
             (void)close(fds[i]);
     }
     domt_end(domt_datagram_system);
 }
 
-/* In a burst the channel holds more than its share of buffers, so datagrams are copied. */
-DOMT_TEST(copied_datagrams_tell_their_sender)
+/* In a burst the channel holds more than its share of buffers, so the library copies its
+ * datagrams. */
+DOMT_TEST(small_datagrams_tell_their_sender)
 {
     char text[DOMUS_ENDPOINT_TEXT_MAX];
     domus_endpoint at, own;
@@ -141,7 +143,7 @@ DOMT_TEST(unix_datagrams_come_by_path_name_and_from_the_unnamed)
         atomic_store(&domt_answers_now, DOMT_NAME);
         ck_assert_int_eq(domt_open(places[p], NULL, NULL, &at), 0);
         ck_assert_int_eq(domt_open(places[p], NULL, NULL, NULL), -EADDRINUSE);
-        check_named(fd, &own, &at);
+        check_address_of_named_sender(fd, &own, &at);
         ck_assert_int_eq(atomic_load(&domt_last_name), 0);
         atomic_store(&domt_answers_now, DOMT_ECHO);
         domt_post(unnamed, &at, "", 0);
@@ -155,7 +157,7 @@ DOMT_TEST(unix_datagrams_come_by_path_name_and_from_the_unnamed)
     ck_assert_int_eq(unlink(places[0] + strlen("unix:")), 0);
 }
 
-static int open_nameless(domus_stack *stack, void *ret_at)
+static int open_nameless_unix_socket(domus_stack *stack, void *ret_at)
 {
     const domus_endpoint nameless = {.family = AF_UNIX};
 
@@ -170,29 +172,31 @@ DOMT_TEST(kernel_chooses_the_name_of_a_unix_channel)
     (void)snprintf(place, sizeof place, "unix:@domus-peer-%d", (int)getpid());
     domt_datagrams_begin(NULL);
     atomic_store(&domt_answers_now, DOMT_NAME);
-    ck_assert_int_eq(domt_do(domt_opener, open_nameless, &at), 0);
+    ck_assert_int_eq(domt_do(domt_opener, open_nameless_unix_socket, &at), 0);
     ck_assert_uint_ge(at.size, 2);
     ck_assert_uint_eq(at.bytes[0], 0);
     int fd = domt_socket(place, &own);
-    check_named(fd, &own, &at);
+    check_address_of_named_sender(fd, &own, &at);
     (void)close(fd);
     domt_end(domt_datagram_system);
 }
 
-static int record_opened(domus_stack *stack, void *ret_opened)
+static int record_opened_count_and_reset(domus_stack *stack, void *ret_opened)
 {
     atomic_store((_Atomic uint32_t *)ret_opened, atomic_load(&domt_datagrams_opened));
     return domus_channel_reset(stack, domus_channel_running(stack), -EPROTO);
 }
 
-static int open_and_tell(domus_stack *stack, void *ret_opened)
+static int open_channel_and_tell_its_address(domus_stack *stack, void *ret_opened)
 {
     domus_endpoint at;
     domus_address channel;
 
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
     int error = domus_datagram_open(stack, &at, NULL, &channel, NULL);
-    return error != 0 ? error : domt_tell(stack, channel, record_opened, ret_opened);
+    return error != 0 ? error
+                      : domt_send_function_to_run(stack, channel, record_opened_count_and_reset,
+                                                  ret_opened);
 }
 
 DOMT_TEST(channel_opens_before_its_first_message)
@@ -200,7 +204,7 @@ DOMT_TEST(channel_opens_before_its_first_message)
     _Atomic uint32_t opened = 0;
 
     domt_datagrams_begin(NULL);
-    ck_assert_int_eq(domt_do(domt_opener, open_and_tell, &opened), 0);
+    ck_assert_int_eq(domt_do(domt_opener, open_channel_and_tell_its_address, &opened), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
     ck_assert_int_eq(atomic_load(&domt_last_close), -EPROTO);
     ck_assert_uint_eq(opened, 1);
@@ -257,7 +261,7 @@ DOMT_TEST(refusal_is_counted_or_ends_a_connected_channel)
 
 /* --- what is refused -------------------------------------------------------------------------- */
 
-static int refuse_all(domus_stack *stack, void *to)
+static int check_refused_calls_unconnected(domus_stack *stack, void *to)
 {
     domus_channel *channel = domus_channel_running(stack);
     const domus_endpoint nowhere = {0};
@@ -279,12 +283,12 @@ static int refuse_all(domus_stack *stack, void *to)
     return 0;
 }
 
-static int refuse_connected(domus_stack *stack, void *to)
+static int send_to_on_connected_channel(domus_stack *stack, void *to)
 {
     return domus_channel_send_to(stack, domus_channel_running(stack), to, domt_buffer_of(stack, 1));
 }
 
-static int queue_empty_ones(domus_stack *stack, void *to)
+static int queue_empty_datagrams_until_full(domus_stack *stack, void *to)
 {
     uint32_t taken = 0;
 
@@ -297,7 +301,7 @@ static int queue_empty_ones(domus_stack *stack, void *to)
     return (int)taken - 1;
 }
 
-DOMT_TEST(each_misuse_has_its_error)
+DOMT_TEST(each_misuse_of_datagrams_has_its_error)
 {
     const domus_channel_options small = {
         .send_low_bytes = 1, .send_high_bytes = 1, .send_max_bytes = 1280};
@@ -309,16 +313,16 @@ DOMT_TEST(each_misuse_has_its_error)
     domt_datagrams_begin(NULL);
     ck_assert_int_eq(domt_open(NULL, NULL, NULL, NULL), -EINVAL);
     ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, &at), 0);
-    ck_assert_int_eq(domt_do(channel, refuse_all, &at), 0);
+    ck_assert_int_eq(domt_do(channel, check_refused_calls_unconnected, &at), 0);
     options.connected = at;
     ck_assert_int_eq(domt_open("unix:@x", &options, NULL, NULL), -EAFNOSUPPORT);
     ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
-    ck_assert_int_eq(domt_do(channel, refuse_connected, &at), -EISCONN);
+    ck_assert_int_eq(domt_do(channel, send_to_on_connected_channel, &at), -EISCONN);
     ck_assert_int_eq(domt_open("127.0.0.1:0", &limited, &channel, NULL), 0);
     int peer = domt_socket("127.0.0.1:0", &at);
-    /* each datagram counts 128 B more, and no byte is counted when all are sent */
+    /* each empty datagram counts as 128 bytes, and when all are sent no byte is counted */
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(domt_do(channel, queue_empty_ones, &at), 10);
+        ck_assert_int_eq(domt_do(channel, queue_empty_datagrams_until_full, &at), 10);
         for (int k = 0; k < 10; k++)
             ck_assert_uint_eq(domt_get(peer, got, sizeof got), 0);
         DOMT_WAIT_FOR(10, domt_counts(channel).sent == (uint64_t)(i + 1) * 10);
@@ -345,12 +349,13 @@ DOMT_TEST(idle_channel_stays_unless_the_options_say_otherwise)
     domt_end(domt_datagram_system);
 }
 
-static int change_settings(domus_stack *stack, void *argument)
+static int set_options_of_own_channel(domus_stack *stack, void *argument)
 {
     return domus_channel_set_options(stack, domus_channel_running(stack), argument);
 }
 
-/* A change of settings that sets no time-outs does not bring those of the configuration. */
+/* A change of a channel's settings that sets no time-outs does not give it the time-outs of the
+ * configuration. */
 DOMT_TEST(idle_channel_stays_when_its_settings_change)
 {
     domus_channel_options more = {.send_max_bytes = 1 << 20},
@@ -362,11 +367,11 @@ DOMT_TEST(idle_channel_stays_when_its_settings_change)
     config.connection.first_byte_timeout_ns = 30 * DOMT_MS;
     domt_datagrams_begin(&config);
     ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, NULL), 0);
-    ck_assert_int_eq(domt_do(channel, change_settings, &more), 0);
-    ck_assert_int_eq(domt_do(channel, change_settings, NULL), 0);
+    ck_assert_int_eq(domt_do(channel, set_options_of_own_channel, &more), 0);
+    ck_assert_int_eq(domt_do(channel, set_options_of_own_channel, NULL), 0);
     domt_pause_ns(100 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&domt_datagrams_closed), 0);
-    ck_assert_int_eq(domt_do(channel, change_settings, &hasty), 0);
+    ck_assert_int_eq(domt_do(channel, set_options_of_own_channel, &hasty), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
     domt_end(domt_datagram_system);
 }
@@ -374,7 +379,7 @@ DOMT_TEST(idle_channel_stays_when_its_settings_change)
 static _Atomic int last_open = 1;
 static char path[64];
 
-static void open_at_the_end(domus_stack *stack, void *self)
+static void open_channel_in_stop_of_actor(domus_stack *stack, void *self)
 {
     char text[80];
     domus_endpoint at;
@@ -384,13 +389,14 @@ static void open_at_the_end(domus_stack *stack, void *self)
     atomic_store(&last_open, domus_datagram_open(stack, &at, NULL, NULL, NULL));
 }
 
-/* An actor that stops must not bind a Unix socket, whose path would stay in the file system. */
+/* An actor that is being stopped cannot bind a Unix socket, because the socket's path would stay in
+ * the file system. */
 DOMT_TEST(actor_that_stops_opens_nothing_and_leaves_no_path)
 {
     static const domus_behaviour late = {.name = "late",
                                          .kind = DOMUS_CHANNELS,
                                          .on_mount = domt_count_mount,
-                                         .on_stop = open_at_the_end};
+                                         .on_stop = open_channel_in_stop_of_actor};
 
     (void)snprintf(path, sizeof path, "/tmp/domus-late-%d", (int)getpid());
     (void)unlink(path);

@@ -1,4 +1,4 @@
-/* The actors of the tests of datagrams, and their peers. */
+/* The actors of the tests of datagrams, and the plain sockets that are their peers. */
 #include "tests/runtime/datagrams.h"
 
 #include <errno.h>
@@ -22,11 +22,11 @@ domus_address domt_opener;
 
 /* --- actors ----------------------------------------------------------------------------------- */
 
-/* An order to an actor: to run a function of the test. */
+/* An order to an actor to run a function of the test. */
 typedef struct order {
     domt_deed *function;
     void *argument;
-    bool is_told; /* another function sent the order, and nobody waits for it */
+    bool is_told; /* true: an actor has sent the order, and no thread waits for its result */
 } order;
 
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
@@ -34,7 +34,7 @@ static const domus_type order_type = {.name = "order", .size = sizeof(order)};
 static _Atomic uint32_t done;
 static _Atomic int result;
 
-static int on_order(domus_stack *stack, void *self, const void *payload)
+static int on_order_run_function(domus_stack *stack, void *self, const void *payload)
 {
     order now;
 
@@ -47,14 +47,14 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     return done_with == DOMUS_PARKED ? DOMUS_PARKED : 0;
 }
 
-static int on_open(domus_stack *stack, void *self, const void *payload)
+static int on_open_count(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&domt_datagrams_opened, 1);
     return 0;
 }
 
-/* Make a buffer with an endpoint as text. */
-static domus_buffer *text_of(domus_stack *stack, const domus_endpoint *endpoint)
+/* Make a buffer that contains the text of an endpoint. */
+static domus_buffer *new_buffer_of_endpoint(domus_stack *stack, const domus_endpoint *endpoint)
 {
     char text[DOMUS_ENDPOINT_TEXT_MAX];
     size_t length = domus_endpoint_text(endpoint, text, sizeof text);
@@ -64,7 +64,7 @@ static domus_buffer *text_of(domus_stack *stack, const domus_endpoint *endpoint)
     return buffer;
 }
 
-static int on_read(domus_stack *stack, void *self, const void *payload)
+static int on_read_answer(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     domus_endpoint peer;
@@ -79,7 +79,8 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     case DOMT_NAME:
         domus_buffer_free(event->bytes);
         atomic_store(&domt_last_answer,
-                     domus_channel_send_to(stack, event->channel, &peer, text_of(stack, &peer)));
+                     domus_channel_send_to(stack, event->channel, &peer,
+                                           new_buffer_of_endpoint(stack, &peer)));
         break;
     default:
         domus_buffer_free(event->bytes);
@@ -88,7 +89,7 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_close(domus_stack *stack, void *self, const void *payload)
+static int on_close_count(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -97,14 +98,14 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_on rows[] = {{&order_type, on_order, 0}, {0}};
+static const domus_on rows[] = {{&order_type, on_order_run_function, 0}, {0}};
 static const domus_behaviour answering = {.name = "answering",
                                           .kind = DOMUS_CHANNELS,
                                           .state_size = 8,
                                           .on = rows,
-                                          .on_open = {on_open, 0},
-                                          .on_read = {on_read, 0},
-                                          .on_close = {on_close, 0}};
+                                          .on_open = {on_open_count, 0},
+                                          .on_read = {on_read_answer, 0},
+                                          .on_close = {on_close_count, 0}};
 static const domus_behaviour opening = {
     .name = "opening", .kind = DOMUS_CHANNELS, .on = rows, .channel = &answering};
 
@@ -123,7 +124,7 @@ int domt_do(domus_address actor, domt_deed *function, void *argument)
     const order now = {function, argument, false};
     int error = 0;
 
-    /* A channel is full while more than sendHigh waits to be sent. */
+    /* A channel refuses the order with -ENOBUFS while more than sendHigh bytes wait to be sent. */
     DOMT_WAIT_FOR(10, (error = domus_outside_notice(domt_datagram_system, actor, &order_type,
                                                     &now)) != -ENOBUFS);
     ck_assert_int_eq(error, 0);
@@ -131,7 +132,8 @@ int domt_do(domus_address actor, domt_deed *function, void *argument)
     return atomic_load(&result);
 }
 
-int domt_tell(domus_stack *stack, domus_address actor, domt_deed *function, void *argument)
+int domt_send_function_to_run(domus_stack *stack, domus_address actor, domt_deed *function,
+                              void *argument)
 {
     return domus_notice(stack, actor, &order_type, &(order){function, argument, true});
 }
@@ -145,7 +147,7 @@ typedef struct opening_order {
     domus_endpoint *ret_at;
 } opening_order;
 
-static int open_one(domus_stack *stack, void *argument)
+static int open_channel_by_order(domus_stack *stack, void *argument)
 {
     const opening_order *now = argument;
     domus_endpoint at;
@@ -161,7 +163,7 @@ int domt_open(const char *at, const domus_datagram_options *options, domus_addre
 {
     opening_order now = {at, options, ret_channel, ret_at};
 
-    return domt_do(domt_opener, open_one, &now);
+    return domt_do(domt_opener, open_channel_by_order, &now);
 }
 
 domus_buffer *domt_buffer_of(domus_stack *stack, size_t size)
@@ -180,7 +182,7 @@ int domt_write_text(domus_stack *stack, void *text)
     return domus_channel_write(stack, domus_channel_running(stack), buffer);
 }
 
-static int count_one(domus_stack *stack, void *argument)
+static int read_counters_of_channel(domus_stack *stack, void *argument)
 {
     return domus_datagram_counts(domus_channel_running(stack), argument);
 }
@@ -189,13 +191,13 @@ domus_datagram_counters domt_counts(domus_address channel)
 {
     domus_datagram_counters counts;
 
-    ck_assert_int_eq(domt_do(channel, count_one, &counts), 0);
+    ck_assert_int_eq(domt_do(channel, read_counters_of_channel, &counts), 0);
     return counts;
 }
 
 /* --- peers ------------------------------------------------------------------------------------ */
 
-static socklen_t to_socket(const domus_endpoint *at, struct sockaddr_storage *ret_address)
+static socklen_t socket_address_of(const domus_endpoint *at, struct sockaddr_storage *ret_address)
 {
     struct sockaddr_in *v4 = (struct sockaddr_in *)ret_address;
     struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret_address;
@@ -229,12 +231,12 @@ int domt_socket(const char *text, domus_endpoint *ret_at)
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &most, sizeof most);
     if (text == NULL)
         return fd;
-    socklen_t size = to_socket(&at, &address);
+    socklen_t size = socket_address_of(&at, &address);
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, size), 0);
     if (at.family != AF_UNIX) {
         socklen_t room = sizeof address;
         ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &room), 0);
-        /* the port of an IPv6 address is at the same place */
+        /* in a sockaddr_in6 the port is at the same place as in a sockaddr_in */
         at.port = ntohs(((struct sockaddr_in *)&address)->sin_port);
     }
     if (ret_at != NULL)
@@ -245,7 +247,7 @@ int domt_socket(const char *text, domus_endpoint *ret_at)
 void domt_post(int fd, const domus_endpoint *to, const void *bytes, size_t size)
 {
     struct sockaddr_storage address;
-    socklen_t length = to_socket(to, &address);
+    socklen_t length = socket_address_of(to, &address);
 
     ck_assert_int_eq(sendto(fd, bytes, size, 0, (struct sockaddr *)&address, length),
                      (ssize_t)size);

@@ -1,6 +1,6 @@
-/* A queue of jobs whose workers wait for one, and go away while they wait: no job is handed to a
- * worker that is gone, however its request came to the queue, and the queue does not fill with
- * requests of such workers. */
+/* A queue of jobs, and workers who reserve a job over a connection and go away while they wait: no
+ * job is handed to a worker that is gone, whichever way its request took to the queue, and the
+ * queue does not fill with requests of workers that are gone. */
 #include "tests/runtime/network.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -17,7 +17,7 @@
 #define AT      "127.0.0.1:80"
 #define WORKERS 3u
 #define WAITERS 16u
-#define KEPT_NS (100 * MS) /* channel.halfCloseKept, its default */
+#define KEPT_NS (100 * MS) /* the default value of channel.halfCloseKept */
 
 /* --- the queue -------------------------------------------------------------------------------- */
 
@@ -26,7 +26,7 @@ typedef struct queue {
     uint32_t count;
 } queue;
 
-static int reply_text(domus_stack *stack, const char *text)
+static int reply_packet_with_text(domus_stack *stack, const char *text)
 {
     domus_packet answer;
     int error = domus_slice_copy(text, strlen(text), &answer.bytes);
@@ -34,8 +34,9 @@ static int reply_text(domus_stack *stack, const char *text)
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answer);
 }
 
-/* Hand the job to the oldest waiter that is still there, and report how many were gone. */
-static int hand_out(domus_stack *stack, queue *self)
+/* Hand the job to the oldest worker that still waits, and answer how many waiting workers were
+ * found to be gone. */
+static int hand_job_to_oldest_worker(domus_stack *stack, queue *self)
 {
     uint32_t gone = 0;
     bool handed = false;
@@ -57,27 +58,27 @@ static int hand_out(domus_stack *stack, queue *self)
     }
     self->count = 0;
     snprintf(text, sizeof text, "%s, %u gone", handed ? "handed out" : "stays", (unsigned)gone);
-    return reply_text(stack, text);
+    return reply_packet_with_text(stack, text);
 }
 
-/* how the last conversation that slept for a peer ended; 1: not ended yet */
+/* result of the sleep in the last conversation that worked for a peer; 1: it has not ended yet */
 static _Atomic int ended;
 
-static int handle_end_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_slept_or_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ended = answer->error;
-    return answer->error != 0 ? answer->error : reply_text(stack, "slept");
+    return answer->error != 0 ? answer->error : reply_packet_with_text(stack, "slept");
 }
 
-static int on_line(domus_stack *stack, void *self_, const void *payload)
+static int handle_line_of_queue(domus_stack *stack, void *self_, const void *payload)
 {
     queue *self = self_;
     domus_slice line = ((const domus_packet *)payload)->bytes;
 
     if (line.size > 3 && memcmp(domus_slice_data(line), "PUT", 3) == 0)
-        return hand_out(stack, self);
+        return hand_job_to_oldest_worker(stack, self);
     if (domus_slice_equals(line, "SLEEP", 5))
-        return domus_sleep(stack, SECOND, handle_end_of_sleep);
+        return domus_sleep(stack, SECOND, reply_slept_or_error);
     ck_assert_uint_lt(self->count, WAITERS);
     return (domus_slice_equals(line, "WORK", 4) ? domus_keep_working
                                                 : domus_keep)(stack, &self->waiters[self->count++]);
@@ -86,11 +87,11 @@ static int on_line(domus_stack *stack, void *self_, const void *payload)
 static const domus_behaviour queueing = {
     .name = "queueing",
     .state_size = sizeof(queue),
-    .on = (const domus_on[]){{&domus_packet_type, on_line, 0}, {0}}};
+    .on = (const domus_on[]){{&domus_packet_type, handle_line_of_queue, 0}, {0}}};
 
 /* --- the ways to it --------------------------------------------------------------------------- */
 
-/* address of the queue, or of the first actor that passes requests on to it */
+/* address of the queue, or of the first actor that passes requests on to the queue */
 static domus_address to_queue;
 
 typedef struct front {
@@ -102,13 +103,13 @@ static int forward_request(domus_stack *stack, void *self, const void *payload)
     return domus_forward(stack, ((const front *)self)->next);
 }
 
-/* An actor that passes requests on to another actor. */
+/* Behaviour of an actor that passes requests on to the next actor. */
 static const domus_behaviour passing = {
     .name = "passing",
     .state_size = sizeof(front),
     .on = (const domus_on[]){{&domus_packet_type, forward_request, 0}, {0}}};
 
-static int forward(domus_stack *stack, void *self, const void *payload)
+static int forward_to_queue(domus_stack *stack, void *self, const void *payload)
 {
     return domus_forward(stack, to_queue);
 }
@@ -123,7 +124,7 @@ static int reply_with_answer(domus_stack *stack, void *self, const domus_answer 
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answered);
 }
 
-static int ask_queue(domus_stack *stack, void *self, const void *payload)
+static int ask_queue_and_reply_its_answer(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet asked;
 
@@ -142,17 +143,18 @@ static const domus_pipeline lines = {
             {.type = &domus_packet_type, .handle = (how), .marks = (which)}, {0}},                 \
     }
 
-static const domus_behaviour forwarding = SERVING(forward, 0);
-static const domus_behaviour asking = SERVING(ask_queue, 0);
-static const domus_behaviour lasting = SERVING(forward, DOMUS_OUTLIVES);
-static const domus_behaviour lasting_asking = SERVING(ask_queue, DOMUS_OUTLIVES);
+static const domus_behaviour forwarding = SERVING(forward_to_queue, 0);
+static const domus_behaviour asking = SERVING(ask_queue_and_reply_its_answer, 0);
+static const domus_behaviour lasting = SERVING(forward_to_queue, DOMUS_OUTLIVES);
+static const domus_behaviour lasting_asking =
+    SERVING(ask_queue_and_reply_its_answer, DOMUS_OUTLIVES);
 
-/* How many actors pass a request on before it comes to the queue, and whether these are routers. */
+/* The way of a request to the queue: how many actors pass it on, and whether these are routers. */
 typedef struct way {
     const domus_behaviour *channel;
     uint32_t fronts;
     bool by_router;
-    uint32_t thread; /* thread of the queue; channels are on thread 0 */
+    uint32_t thread; /* number of the queue's thread; all channels are on thread 0 */
 } way;
 
 static const way ways[] = {
@@ -163,7 +165,7 @@ static const way ways[] = {
 };
 #define WAYS (sizeof ways / sizeof ways[0])
 
-static void make_way(domus_system *system, const way *chosen)
+static void make_way_to_queue(domus_system *system, const way *chosen)
 {
     const domus_routing near = {.route = DOMUS_ROUTE_NEAR};
 
@@ -180,7 +182,7 @@ static void make_way(domus_system *system, const way *chosen)
     }
 }
 
-static domus_testkit *open_kit(const way *chosen, uint64_t kept_ns)
+static domus_testkit *open_kit_with_queue(const way *chosen, uint64_t kept_ns)
 {
     domus_config config;
     domt_net_configure(&config);
@@ -188,19 +190,19 @@ static domus_testkit *open_kit(const way *chosen, uint64_t kept_ns)
     domus_testkit *kit = domt_kit_listening(&config, "queue", AT, 1);
     domus_system *system = domus_testkit_system(kit);
 
-    make_way(system, chosen);
+    make_way_to_queue(system, chosen);
     ck_assert_int_eq(domus_serve(system, "queue", chosen->channel, NULL, NULL), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     return kit;
 }
 
-static void pass_time(domus_testkit *kit, uint64_t ns)
+static void advance_kit(domus_testkit *kit, uint64_t ns)
 {
     ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
 }
 
-/* Returns the profile of thread 0, on which the channels are. */
-static domus_profile profile_of(domus_testkit *kit)
+/* Returns the profile of thread 0, on which all channels are. */
+static domus_profile profile_of_thread_0(domus_testkit *kit)
 {
     domus_profile profile;
 
@@ -208,8 +210,8 @@ static domus_profile profile_of(domus_testkit *kit)
     return profile;
 }
 
-/* Returns a peer that has sent this text, and has finished. */
-static domus_peer *half_closed_peer(domus_testkit *kit, const char *text)
+/* Returns a peer that has sent `text` and then FIN. */
+static domus_peer *make_half_closed_peer(domus_testkit *kit, const char *text)
 {
     domus_peer *peer = domt_kit_peer(kit, AT);
 
@@ -218,8 +220,8 @@ static domus_peer *half_closed_peer(domus_testkit *kit, const char *text)
     return peer;
 }
 
-/* Put a job, and check the answer of the queue. */
-static void put_job(domus_testkit *kit, const char *expected)
+/* Put a job into the queue, and check the answer of the queue. */
+static void put_job_and_check_answer(domus_testkit *kit, const char *expected)
 {
     domus_peer *peer = domt_kit_peer(kit, AT);
 
@@ -232,21 +234,22 @@ static void put_job(domus_testkit *kit, const char *expected)
 
 typedef void (*leave)(domus_peer *peer);
 
-/* Let workers reserve a job and leave after 100 ms; a job comes 200 ms later. */
-static void expect_gone(const way *chosen, leave how)
+/* Let workers reserve a job and leave after 100 ms; check that the job which comes 200 ms later is
+ * handed to nobody. */
+static void expect_workers_are_found_gone(const way *chosen, leave how)
 {
-    domus_testkit *kit = open_kit(chosen, KEPT_NS);
+    domus_testkit *kit = open_kit_with_queue(chosen, KEPT_NS);
     domus_peer *workers[WORKERS];
 
     for (uint32_t i = 0; i < WORKERS; i++) {
         workers[i] = domt_kit_peer(kit, AT);
         domt_kit_send(workers[i], "RESERVE q 60000\n");
     }
-    pass_time(kit, 100 * MS);
+    advance_kit(kit, 100 * MS);
     for (uint32_t i = 0; i < WORKERS; i++)
         how(workers[i]);
-    pass_time(kit, 200 * MS);
-    put_job(kit, "stays, 3 gone\n");
+    advance_kit(kit, 200 * MS);
+    put_job_and_check_answer(kit, "stays, 3 gone\n");
     domus_testkit_free(kit);
 }
 
@@ -255,35 +258,35 @@ DOMT_TEST(no_worker_that_has_left_is_handed_a_job)
     static const leave leaves[] = {domus_peer_close, domus_peer_reset};
 
     for (size_t i = 0; i < 2 * WAYS; i++)
-        expect_gone(&ways[i / 2], leaves[i % 2]);
+        expect_workers_are_found_gone(&ways[i / 2], leaves[i % 2]);
 }
 
 DOMT_TEST(waiter_that_is_there_is_handed_a_job)
 {
     for (size_t i = 0; i < WAYS; i++) {
-        domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
+        domus_testkit *kit = open_kit_with_queue(&ways[i], KEPT_NS);
         domus_peer *gone = domt_kit_peer(kit, AT);
         domus_peer *worker = domt_kit_peer(kit, AT);
         domt_kit_send(gone, "RESERVE q 60000\n");
-        pass_time(kit, MS);
+        advance_kit(kit, MS);
         domt_kit_send(worker, "RESERVE q 60000\n");
-        pass_time(kit, MS);
+        advance_kit(kit, MS);
         domus_peer_reset(gone);
-        pass_time(kit, SECOND);
-        put_job(kit, "handed out, 1 gone\n");
+        advance_kit(kit, SECOND);
+        put_job_and_check_answer(kit, "handed out, 1 gone\n");
         domt_kit_expect(kit, worker, "precious\n");
         domus_testkit_free(kit);
     }
 }
 
-/* A worker that has finished sending may still get a job that comes soon. */
+/* A worker that has only finished sending still gets a job that comes soon. */
 DOMT_TEST(half_closed_waiter_is_handed_what_comes_at_once)
 {
     for (size_t i = 0; i < WAYS; i++) {
-        domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
-        domus_peer *worker = half_closed_peer(kit, "RESERVE q 60000\n");
-        pass_time(kit, 50 * MS);
-        put_job(kit, "handed out, 0 gone\n");
+        domus_testkit *kit = open_kit_with_queue(&ways[i], KEPT_NS);
+        domus_peer *worker = make_half_closed_peer(kit, "RESERVE q 60000\n");
+        advance_kit(kit, 50 * MS);
+        put_job_and_check_answer(kit, "handed out, 0 gone\n");
         domt_kit_expect(kit, worker, "precious\n");
         ck_assert_int_eq(domus_peer_expect_end(worker, SECOND), 0);
         domus_testkit_free(kit);
@@ -293,10 +296,10 @@ DOMT_TEST(half_closed_waiter_is_handed_what_comes_at_once)
 DOMT_TEST(half_closed_waiter_waits_on_where_that_has_no_bound)
 {
     for (size_t i = 0; i < WAYS; i++) {
-        domus_testkit *kit = open_kit(&ways[i], 0);
-        domus_peer *worker = half_closed_peer(kit, "RESERVE q 60000\n");
-        pass_time(kit, 20 * SECOND);
-        put_job(kit, "handed out, 0 gone\n");
+        domus_testkit *kit = open_kit_with_queue(&ways[i], 0);
+        domus_peer *worker = make_half_closed_peer(kit, "RESERVE q 60000\n");
+        advance_kit(kit, 20 * SECOND);
+        put_job_and_check_answer(kit, "handed out, 0 gone\n");
         domt_kit_expect(kit, worker, "precious\n");
         domus_testkit_free(kit);
     }
@@ -305,29 +308,29 @@ DOMT_TEST(half_closed_waiter_waits_on_where_that_has_no_bound)
 DOMT_TEST(half_closed_peer_gets_what_an_actor_works_for)
 {
     for (size_t i = 0; i < WAYS; i++) {
-        domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
-        domus_peer *peer = half_closed_peer(kit, "WORK\n");
-        pass_time(kit, 20 * SECOND);
-        put_job(kit, "handed out, 0 gone\n");
+        domus_testkit *kit = open_kit_with_queue(&ways[i], KEPT_NS);
+        domus_peer *peer = make_half_closed_peer(kit, "WORK\n");
+        advance_kit(kit, 20 * SECOND);
+        put_job_and_check_answer(kit, "handed out, 0 gone\n");
         domt_kit_expect(kit, peer, "precious\n");
         domus_testkit_free(kit);
     }
 }
 
-/* Run a conversation that works for a peer which is reset after 100 ms. Returns how the
- * conversation ended. */
-static int end_of_work(const way *chosen)
+/* Let a conversation work for a peer that is reset after 100 ms. Returns the result with which the
+ * conversation's sleep ended. */
+static int result_of_sleep_for_reset_peer(const way *chosen)
 {
-    domus_testkit *kit = open_kit(chosen, KEPT_NS);
+    domus_testkit *kit = open_kit_with_queue(chosen, KEPT_NS);
     domus_peer *peer = domt_kit_peer(kit, AT);
 
     ended = 1;
     domt_kit_send(peer, "SLEEP\n");
-    pass_time(kit, 100 * MS);
+    advance_kit(kit, 100 * MS);
     domus_peer_reset(peer);
-    pass_time(kit, 10 * MS);
+    advance_kit(kit, 10 * MS);
     int early = ended;
-    pass_time(kit, 2 * SECOND);
+    advance_kit(kit, 2 * SECOND);
     ck_assert(early == 1 ? ended == 0 : early == ended);
     domus_testkit_free(kit);
     return ended;
@@ -336,7 +339,7 @@ static int end_of_work(const way *chosen)
 DOMT_TEST(work_for_a_connection_that_is_gone_is_cancelled)
 {
     for (size_t i = 0; i < WAYS; i++)
-        ck_assert_int_eq(end_of_work(&ways[i]), -ECANCELED);
+        ck_assert_int_eq(result_of_sleep_for_reset_peer(&ways[i]), -ECANCELED);
 }
 
 DOMT_TEST(work_that_outlives_its_connection_goes_on)
@@ -344,31 +347,32 @@ DOMT_TEST(work_that_outlives_its_connection_goes_on)
     for (size_t i = 0; i < WAYS; i++) {
         way chosen = ways[i];
         chosen.channel = chosen.channel == &forwarding ? &lasting : &lasting_asking;
-        ck_assert_int_eq(end_of_work(&chosen), 0);
+        ck_assert_int_eq(result_of_sleep_for_reset_peer(&chosen), 0);
     }
 }
 
-/* A peer that finishes sending, and waits for work that takes long, gets the answer. */
+/* A peer that has finished sending gets the answer, although the work for it takes long. */
 DOMT_TEST(half_closed_peer_gets_the_answer_to_its_request)
 {
     for (size_t i = 0; i < WAYS; i++) {
-        domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
-        domus_peer *peer = half_closed_peer(kit, "SLEEP\n");
+        domus_testkit *kit = open_kit_with_queue(&ways[i], KEPT_NS);
+        domus_peer *peer = make_half_closed_peer(kit, "SLEEP\n");
         domt_kit_expect(kit, peer, "slept\n");
         domus_testkit_free(kit);
     }
 }
 
-/* Each look at a half-closed peer wakes all conversations that work for it, so looks must be
- * few. */
+/* Each look at a half-closed peer wakes all conversations that work for it, so the library must
+ * look seldom. */
 DOMT_TEST(work_for_a_half_closed_peer_is_seldom_looked_at)
 {
     static const way here = {&asking, 0, false, 0};
-    domus_testkit *kit = open_kit(&here, MS);
-    domus_peer *peer = half_closed_peer(kit, "SLEEP\n"); /* sleeps for a second */
-    pass_time(kit, 900 * MS);
-    ck_assert_uint_ge(profile_of(kit).events, 5);
-    ck_assert_uint_le(profile_of(kit).events, 20);
+    domus_testkit *kit = open_kit_with_queue(&here, MS);
+    /* the request lets its conversation sleep for a second */
+    domus_peer *peer = make_half_closed_peer(kit, "SLEEP\n");
+    advance_kit(kit, 900 * MS);
+    ck_assert_uint_ge(profile_of_thread_0(kit).events, 5);
+    ck_assert_uint_le(profile_of_thread_0(kit).events, 20);
     domt_kit_expect(kit, peer, "slept\n");
     domus_testkit_free(kit);
 }
@@ -377,64 +381,65 @@ DOMT_TEST(work_for_a_half_closed_peer_is_seldom_looked_at)
 DOMT_TEST(reset_behind_the_end_of_a_peer_is_seen)
 {
     for (size_t i = 0; i < WAYS; i++) {
-        domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
-        domus_peer *peer = half_closed_peer(kit, "SLEEP\n"); /* sleeps for a second */
-        pass_time(kit, 150 * MS);
-        ck_assert_uint_eq(profile_of(kit).channels_closed, 0);
+        domus_testkit *kit = open_kit_with_queue(&ways[i], KEPT_NS);
+        /* the request lets its conversation sleep for a second */
+        domus_peer *peer = make_half_closed_peer(kit, "SLEEP\n");
+        advance_kit(kit, 150 * MS);
+        ck_assert_uint_eq(profile_of_thread_0(kit).channels_closed, 0);
         domus_peer_reset(peer);
-        pass_time(kit, 100 * MS);
-        ck_assert_uint_eq(profile_of(kit).channels_closed, 1);
-        ck_assert_uint_eq(profile_of(kit).channels_reset, 1);
-        /* the peer has ended the connection, so it was not cut */
-        ck_assert_uint_eq(profile_of(kit).channels_cut, 0);
+        advance_kit(kit, 100 * MS);
+        ck_assert_uint_eq(profile_of_thread_0(kit).channels_closed, 1);
+        ck_assert_uint_eq(profile_of_thread_0(kit).channels_reset, 1);
+        /* the channel does not count as cut, because the peer has ended the connection */
+        ck_assert_uint_eq(profile_of_thread_0(kit).channels_cut, 0);
         domus_testkit_free(kit);
     }
 }
 
-static int go_on_without_bound(domus_stack *stack, void *self, const domus_answer *answer)
+static int remove_bound_and_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_channel_options options = {.half_close_kept_ns = DOMUS_NONE};
 
     int error = domus_channel_set_options(stack, domus_channel_running(stack), &options);
-    return error != 0 ? error : domus_sleep(stack, SECOND, handle_end_of_sleep);
+    return error != 0 ? error : domus_sleep(stack, SECOND, reply_slept_or_error);
 }
 
-static int change_bound(domus_stack *stack, void *self, const void *payload)
+static int sleep_and_remove_bound(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_sleep(stack, 10 * MS, go_on_without_bound);
+    return domus_sleep(stack, 10 * MS, remove_bound_and_sleep);
 }
 
-static const domus_behaviour changing = SERVING(change_bound, 0);
+static const domus_behaviour changing = SERVING(sleep_and_remove_bound, 0);
 
 DOMT_TEST(bound_of_kept_asks_may_be_lifted_while_a_peer_is_half_closed)
 {
     static const way here = {&changing, 0, false, 0};
-    domus_testkit *kit = open_kit(&here, KEPT_NS);
-    domus_peer *peer = half_closed_peer(kit, "a\n");
+    domus_testkit *kit = open_kit_with_queue(&here, KEPT_NS);
+    domus_peer *peer = make_half_closed_peer(kit, "a\n");
     domt_kit_expect(kit, peer, "slept\n");
     domus_testkit_free(kit);
 }
 
 /* --- the channel's own actor keeps ------------------------------------------------------------ */
 
-static int keep_here(domus_stack *stack, void *self, const void *payload)
+static int keep_request_without_answer(domus_stack *stack, void *self, const void *payload)
 {
     domus_kept kept;
 
     return domus_keep(stack, &kept);
 }
 
-static const domus_behaviour keeping = SERVING(keep_here, 0);
+static const domus_behaviour keeping = SERVING(keep_request_without_answer, 0);
 
 DOMT_TEST(channel_that_keeps_for_a_half_closed_peer_ends)
 {
     static const way here = {&keeping, 0, false, 0};
-    domus_testkit *kit = open_kit(&here, KEPT_NS);
-    (void)half_closed_peer(kit, "RESERVE a\nRESERVE b\nRESERVE c\n");
-    pass_time(kit, 50 * MS);
-    ck_assert_uint_eq(profile_of(kit).channels_closed, 0);
-    pass_time(kit, 2 * SECOND);
-    ck_assert_uint_eq(profile_of(kit).channels_closed, 1);
+    domus_testkit *kit = open_kit_with_queue(&here, KEPT_NS);
+    (void)make_half_closed_peer(kit, "RESERVE a\nRESERVE b\nRESERVE c\n");
+    advance_kit(kit, 50 * MS);
+    ck_assert_uint_eq(profile_of_thread_0(kit).channels_closed, 0);
+    advance_kit(kit, 2 * SECOND);
+    ck_assert_uint_eq(profile_of_thread_0(kit).channels_closed, 1);
     domus_testkit_free(kit);
 }
 

@@ -1,8 +1,9 @@
-/* The deque of Chase and Lev alone: the order in which items come out, growth and its failure, and
- * an owner that pushes and takes while thieves steal: no item is lost or comes twice.
+/* The deque of Chase and Lev (runtime/policies/chase_lev.h) by itself: the order of its items,
+ * growth and its failure, and an owner that pushes and takes while thieves steal, so that no item
+ * gets lost or comes twice. Most of these races are about the last few items, so the deque is short
+ * most of the time.
  *
- * Most of these races are between the last few items, so the deque is short most of the time. An
- * item is a number, and has a counter of how often it was taken. */
+ * An item is a number, and has a count of how often it was taken. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "runtime/policies/chase_lev.h"
@@ -13,20 +14,20 @@
 #include <sched.h>
 #include <stdint.h>
 
-static void *make_item(uintptr_t number)
+static void *pointer_of_number(uintptr_t number)
 {
-    return (void *)(number + 1); /* item 0 must not be NULL, which means no item */
+    return (void *)(number + 1); /* number 0 must not become NULL, which stands for no item */
 }
 
-static void make_deque(domi_chase_lev *deque)
+static void make_empty_deque(domi_chase_lev *deque)
 {
     ck_assert_int_eq(domi_chase_lev_init(deque), 0);
 }
 
-static void push_numbers(domi_chase_lev *deque, uintptr_t first, uintptr_t end)
+static void push_numbers_to_deque(domi_chase_lev *deque, uintptr_t first, uintptr_t end)
 {
     for (uintptr_t i = first; i < end; i++)
-        ck_assert(domi_chase_lev_push(deque, make_item(i)));
+        ck_assert(domi_chase_lev_push(deque, pointer_of_number(i)));
 }
 
 /* --- Chase and Lev: one thread ---------------------------------------------------------------- */
@@ -35,20 +36,21 @@ DOMT_TEST(the_owner_takes_the_newest_and_a_thief_steals_the_oldest)
 {
     domi_chase_lev deque;
 
-    make_deque(&deque);
+    make_empty_deque(&deque);
     ck_assert(domi_chase_lev_is_empty(&deque));
     ck_assert_ptr_null(domi_chase_lev_take(&deque));
     ck_assert_ptr_null(domi_chase_lev_steal(&deque));
-    for (int round = 0; round < 1000; round++) { /* go round the buffer many times */
-        push_numbers(&deque, 0, 5);
-        ck_assert_ptr_eq(domi_chase_lev_take(&deque), make_item(4));
-        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), make_item(0));
-        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), make_item(1));
-        ck_assert_ptr_eq(domi_chase_lev_take(&deque), make_item(3));
+    /* push and take so often that the deque goes round its buffer many times */
+    for (int round = 0; round < 1000; round++) {
+        push_numbers_to_deque(&deque, 0, 5);
+        ck_assert_ptr_eq(domi_chase_lev_take(&deque), pointer_of_number(4));
+        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), pointer_of_number(0));
+        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), pointer_of_number(1));
+        ck_assert_ptr_eq(domi_chase_lev_take(&deque), pointer_of_number(3));
         ck_assert(!domi_chase_lev_is_empty(&deque));
         ck_assert_ptr_eq(round % 2 == 0 ? domi_chase_lev_take(&deque)
                                         : domi_chase_lev_steal(&deque),
-                         make_item(2));
+                         pointer_of_number(2));
         ck_assert(domi_chase_lev_is_empty(&deque));
         ck_assert_ptr_null(domi_chase_lev_take(&deque));
         ck_assert_ptr_null(domi_chase_lev_steal(&deque));
@@ -61,20 +63,20 @@ DOMT_TEST(a_thief_gets_the_older_half_in_its_order)
     domi_chase_lev deque;
     domi_chase_lev own;
 
-    make_deque(&deque);
-    make_deque(&own);
+    make_empty_deque(&deque);
+    make_empty_deque(&own);
     for (uint32_t items = 0; items <= 2 * DOMI_CHASE_LEV_START - 2; items++) {
         uint32_t half = (items + 1) / 2;
         uint32_t count = 0;
-        push_numbers(&deque, 0, items);
+        push_numbers_to_deque(&deque, 0, items);
         ck_assert_ptr_eq(domi_chase_lev_steal_half(&deque, &own, &count),
-                         items == 0 ? NULL : make_item(0));
+                         items == 0 ? NULL : pointer_of_number(0));
         ck_assert_uint_eq(count, half);
         for (uint32_t i = half; i-- > 1;)
-            ck_assert_ptr_eq(domi_chase_lev_take(&own), make_item(i));
+            ck_assert_ptr_eq(domi_chase_lev_take(&own), pointer_of_number(i));
         ck_assert_ptr_null(domi_chase_lev_take(&own));
         for (uint32_t i = items; i-- > half;)
-            ck_assert_ptr_eq(domi_chase_lev_take(&deque), make_item(i));
+            ck_assert_ptr_eq(domi_chase_lev_take(&deque), pointer_of_number(i));
         ck_assert_ptr_null(domi_chase_lev_take(&deque));
     }
     domi_chase_lev_fini(&deque);
@@ -87,18 +89,18 @@ DOMT_TEST(a_thief_steals_no_more_than_it_has_slots_for)
     domi_chase_lev own;
     uint32_t count = 0;
 
-    make_deque(&deque);
-    make_deque(&own);
-    push_numbers(&deque, 0, 10000);
-    ck_assert_ptr_eq(domi_chase_lev_steal_half(&deque, &own, &count), make_item(0));
+    make_empty_deque(&deque);
+    make_empty_deque(&own);
+    push_numbers_to_deque(&deque, 0, 10000);
+    ck_assert_ptr_eq(domi_chase_lev_steal_half(&deque, &own, &count), pointer_of_number(0));
     ck_assert_uint_eq(count, DOMI_CHASE_LEV_START + 1);
     ck_assert_ptr_eq(domi_chase_lev_steal_half(&deque, &own, &count),
-                     make_item(DOMI_CHASE_LEV_START + 1));
-    ck_assert_uint_eq(count, 1); /* the rounds have lost no slot */
+                     pointer_of_number(DOMI_CHASE_LEV_START + 1));
+    ck_assert_uint_eq(count, 1); /* the deque still has all its slots after these rounds */
     for (uintptr_t i = 1; i <= DOMI_CHASE_LEV_START; i++)
-        ck_assert_ptr_eq(domi_chase_lev_steal(&own), make_item(i));
+        ck_assert_ptr_eq(domi_chase_lev_steal(&own), pointer_of_number(i));
     ck_assert_ptr_null(domi_chase_lev_steal(&own));
-    ck_assert_ptr_eq(domi_chase_lev_steal(&deque), make_item(DOMI_CHASE_LEV_START + 2));
+    ck_assert_ptr_eq(domi_chase_lev_steal(&deque), pointer_of_number(DOMI_CHASE_LEV_START + 2));
     domi_chase_lev_fini(&deque);
     domi_chase_lev_fini(&own);
 }
@@ -107,19 +109,20 @@ DOMT_TEST(a_deque_grows_up_to_its_bound)
 {
     domi_chase_lev deque;
 
-    make_deque(&deque);
-    for (uintptr_t i = 0; i < 100; i++) { /* the items do not begin at the first slot */
-        push_numbers(&deque, i, i + 1);
-        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), make_item(i));
+    make_empty_deque(&deque);
+    /* the 100 items that the grown buffer has to hold do not begin at its first slot */
+    for (uintptr_t i = 0; i < 100; i++) {
+        push_numbers_to_deque(&deque, i, i + 1);
+        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), pointer_of_number(i));
     }
-    push_numbers(&deque, 0, DOMI_CHASE_LEV_MOST);
-    ck_assert(!domi_chase_lev_push(&deque, make_item(0)));
-    ck_assert_ptr_eq(domi_chase_lev_steal(&deque), make_item(0));
-    ck_assert(domi_chase_lev_push(&deque, make_item(DOMI_CHASE_LEV_MOST)));
+    push_numbers_to_deque(&deque, 0, DOMI_CHASE_LEV_MOST);
+    ck_assert(!domi_chase_lev_push(&deque, pointer_of_number(0)));
+    ck_assert_ptr_eq(domi_chase_lev_steal(&deque), pointer_of_number(0));
+    ck_assert(domi_chase_lev_push(&deque, pointer_of_number(DOMI_CHASE_LEV_MOST)));
     for (uintptr_t i = 1; i < DOMI_CHASE_LEV_MOST / 2; i++)
-        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), make_item(i));
+        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), pointer_of_number(i));
     for (uintptr_t i = DOMI_CHASE_LEV_MOST; i >= DOMI_CHASE_LEV_MOST / 2; i--)
-        ck_assert_ptr_eq(domi_chase_lev_take(&deque), make_item(i));
+        ck_assert_ptr_eq(domi_chase_lev_take(&deque), pointer_of_number(i));
     ck_assert(domi_chase_lev_is_empty(&deque));
     domi_chase_lev_fini(&deque);
 }
@@ -130,17 +133,17 @@ DOMT_TEST(a_deque_without_memory_to_grow_loses_nothing)
 
     domi_memory_fail_after(0, 0);
     ck_assert_int_lt(domi_chase_lev_init(&deque), 0);
-    make_deque(&deque);
-    push_numbers(&deque, 0, DOMI_CHASE_LEV_START);
+    make_empty_deque(&deque);
+    push_numbers_to_deque(&deque, 0, DOMI_CHASE_LEV_START);
     domi_memory_fail_after(0, 1);
-    ck_assert(!domi_chase_lev_push(&deque, make_item(DOMI_CHASE_LEV_START)));
-    ck_assert(!domi_chase_lev_push(&deque, make_item(DOMI_CHASE_LEV_START)));
+    ck_assert(!domi_chase_lev_push(&deque, pointer_of_number(DOMI_CHASE_LEV_START)));
+    ck_assert(!domi_chase_lev_push(&deque, pointer_of_number(DOMI_CHASE_LEV_START)));
     domi_memory_fail_after(-1, 0);
-    push_numbers(&deque, DOMI_CHASE_LEV_START, 1000);
+    push_numbers_to_deque(&deque, DOMI_CHASE_LEV_START, 1000);
     for (uintptr_t i = 0; i < 500; i++)
-        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), make_item(i));
+        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), pointer_of_number(i));
     for (uintptr_t i = 1000; i-- > 500;)
-        ck_assert_ptr_eq(domi_chase_lev_take(&deque), make_item(i));
+        ck_assert_ptr_eq(domi_chase_lev_take(&deque), pointer_of_number(i));
     ck_assert(domi_chase_lev_is_empty(&deque));
     domi_chase_lev_fini(&deque);
 }
@@ -150,17 +153,19 @@ DOMT_TEST(a_deque_without_memory_to_grow_loses_nothing)
 #define THIEVES_MOST 3
 
 struct raid {
-    domi_chase_lev deques[1 + THIEVES_MOST]; /* the deque of the owner, and one of each thief */
+    /* the deque of the owner, and one deque for each thief */
+    domi_chase_lev deques[1 + THIEVES_MOST];
     uint32_t thieves;
-    uint32_t burst; /* most items that the owner pushes at once */
-    bool halves;    /* thieves steal half of a deque, also from each other; false: one item */
+    uint32_t burst; /* most items that the owner pushes without taking one */
+    /* true: thieves steal half of a deque at once, also from each other; false: one item */
+    bool halves;
     uint32_t items;
-    _Atomic uint8_t *taken; /* how often each item was taken */
-    _Atomic uint32_t begun; /* number of thieves that have begun */
+    _Atomic uint8_t *taken; /* for each item, how many times it was taken */
+    _Atomic uint32_t begun; /* number of thieves that have begun to steal */
     _Atomic bool over;
 };
 
-static void *take_all(struct raid *raid, domi_chase_lev *deque, uint32_t most)
+static void *take_items_from_own_deque(struct raid *raid, domi_chase_lev *deque, uint32_t most)
 {
     void *taken = NULL;
 
@@ -169,7 +174,7 @@ static void *take_all(struct raid *raid, domi_chase_lev *deque, uint32_t most)
     return taken;
 }
 
-static void *steal_some(struct raid *raid, uint32_t number, uint32_t victim)
+static void *steal_items_from_victim(struct raid *raid, uint32_t number, uint32_t victim)
 {
     domi_chase_lev *own = &raid->deques[number];
     uint32_t count = 1;
@@ -187,7 +192,7 @@ typedef struct thief {
     pthread_t thread;
 } thief;
 
-static void *run_thief(void *context)
+static void *run_stealing_thread(void *context)
 {
     const thief *self = context;
     struct raid *raid = self->raid;
@@ -199,15 +204,16 @@ static void *run_thief(void *context)
         uint32_t victim =
             raid->halves ? (uint32_t)domi_random_below(&random, raid->thieves + 1) : 0;
         if (victim != self->number)
-            (void)steal_some(raid, self->number, victim);
-        /* The rest of the items is left to other thieves. */
-        take_all(raid, &raid->deques[self->number], (uint32_t)domi_random_below(&random, 3));
+            (void)steal_items_from_victim(raid, self->number, victim);
+        /* the thief takes only a few of its items, so that other thieves can steal the rest */
+        take_items_from_own_deque(raid, &raid->deques[self->number],
+                                  (uint32_t)domi_random_below(&random, 3));
     }
-    take_all(raid, &raid->deques[self->number], UINT32_MAX);
+    take_items_from_own_deque(raid, &raid->deques[self->number], UINT32_MAX);
     return NULL;
 }
 
-static void run_owner(struct raid *raid)
+static void run_owning_thread(struct raid *raid)
 {
     domi_chase_lev *own = &raid->deques[0];
     domi_random random;
@@ -217,18 +223,21 @@ static void run_owner(struct raid *raid)
     while (next < raid->items) {
         for (uint64_t n = domi_random_below(&random, raid->burst) + 1; n > 0; n--)
             if (next < raid->items)
-                next += domi_chase_lev_push(own, make_item(next));
-        take_all(raid, own, (uint32_t)domi_random_below(&random, raid->burst) + 1);
+                next += domi_chase_lev_push(own, pointer_of_number(next));
+        take_items_from_own_deque(raid, own, (uint32_t)domi_random_below(&random, raid->burst) + 1);
         if (next % 4096 == 0)
-            sched_yield(); /* with few CPUs, thieves must get a chance to run in between */
+            sched_yield(); /* on a machine with few CPUs, let thieves run in between */
     }
-    take_all(raid, own, UINT32_MAX);
+    take_items_from_own_deque(raid, own, UINT32_MAX);
 }
 
-static bool no_growth; /* allocations of the owner fail in the next raids */
+/* true: in the next raids, allocations of the owner fail, so its deque cannot grow */
+static bool no_growth;
 
-/* Let an owner push all items and take what it gets, while thieves steal. */
-static void check_raid_of(uint32_t items, uint32_t thieves, uint32_t burst, bool halves)
+/* A raid: an owner pushes all items and takes what is left, while thieves steal. Check that each
+ * item was taken once. */
+static void check_raid_on_so_many_items(uint32_t items, uint32_t thieves, uint32_t burst,
+                                        bool halves)
 {
     static struct raid raid;
     thief crew[THIEVES_MOST];
@@ -239,22 +248,22 @@ static void check_raid_of(uint32_t items, uint32_t thieves, uint32_t burst, bool
     raid.taken = calloc(raid.items, sizeof *raid.taken);
     ck_assert_ptr_nonnull(raid.taken);
     for (uint32_t i = 0; i <= thieves; i++)
-        make_deque(&raid.deques[i]);
+        make_empty_deque(&raid.deques[i]);
     for (uint32_t i = 0; i < thieves; i++) {
         crew[i] = (thief){.raid = &raid, .number = i + 1};
-        ck_assert_int_eq(pthread_create(&crew[i].thread, NULL, run_thief, &crew[i]), 0);
+        ck_assert_int_eq(pthread_create(&crew[i].thread, NULL, run_stealing_thread, &crew[i]), 0);
     }
     while (atomic_load(&raid.begun) < thieves)
         sched_yield();
     domi_memory_fail_after(no_growth ? 0 : -1, 1);
-    run_owner(&raid);
+    run_owning_thread(&raid);
     domi_memory_fail_after(-1, 0);
     atomic_store(&raid.over, true);
     for (uint32_t i = 0; i < thieves; i++)
         pthread_join(crew[i].thread, NULL);
     for (uint32_t i = 0; i <= thieves; i++) {
-        /* a thief may have stolen from another one that had ended */
-        take_all(&raid, &raid.deques[i], UINT32_MAX);
+        /* a thief that is still running may have stolen from a thief that had already ended */
+        take_items_from_own_deque(&raid, &raid.deques[i], UINT32_MAX);
         ck_assert(domi_chase_lev_is_empty(&raid.deques[i]));
         domi_chase_lev_fini(&raid.deques[i]);
     }
@@ -264,57 +273,59 @@ static void check_raid_of(uint32_t items, uint32_t thieves, uint32_t burst, bool
     free(raid.taken);
 }
 
-static void check_raid(uint32_t thieves, uint32_t burst, bool halves)
+static void check_each_item_is_taken_once(uint32_t thieves, uint32_t burst, bool halves)
 {
-    check_raid_of(domt_more_if_long(DOMT_SCALE(200000, 15000)), thieves, burst, halves);
+    check_raid_on_so_many_items(domt_more_if_long(DOMT_SCALE(200000, 15000)), thieves, burst,
+                                halves);
 }
 
 DOMT_TEST(an_item_is_taken_once_by_the_owner_or_a_thief)
 {
     for (uint32_t thieves = 1; thieves <= THIEVES_MOST; thieves++)
         for (uint32_t burst = 1; burst <= 3; burst++)
-            check_raid(thieves, burst, false);
+            check_each_item_is_taken_once(thieves, burst, false);
 }
 
 DOMT_TEST(an_item_is_taken_once_though_thieves_take_half)
 {
     for (uint32_t thieves = 1; thieves <= THIEVES_MOST; thieves++)
         for (uint32_t burst = 2; burst <= 8; burst += 3)
-            check_raid(thieves, burst, true);
+            check_each_item_is_taken_once(thieves, burst, true);
 }
 
 DOMT_TEST(an_item_is_taken_once_while_the_deque_grows)
 {
     for (uint32_t thieves = 1; thieves <= THIEVES_MOST; thieves++) {
-        check_raid(thieves, 5000, false);
-        check_raid(thieves, 5000, true);
+        check_each_item_is_taken_once(thieves, 5000, false);
+        check_each_item_is_taken_once(thieves, 5000, true);
     }
 }
 
-/* Each raid begins with the smallest buffer, so that thieves read many buffers that are
+/* Each raid begins with the smallest buffer, so thieves often read a buffer that is being
  * replaced. */
 DOMT_TEST(an_item_is_taken_once_from_a_buffer_that_is_replaced)
 {
     uint32_t raids = domt_more_if_long(DOMT_SCALE(100, 20));
 
     for (uint32_t i = 0; i < raids; i++)
-        check_raid_of(10000, 1 + i % 2, 5000, i % 4 < 2);
+        check_raid_on_so_many_items(10000, 1 + i % 2, 5000, i % 4 < 2);
 }
 
-/* The slot of each item that is stolen is used again at once. */
+/* The deque is full, so the slot of a stolen item is used again at once. */
 DOMT_TEST(an_item_is_taken_once_from_a_full_deque_that_cannot_grow)
 {
     for (uint32_t thieves = 1; thieves <= 2; thieves++) {
         no_growth = true;
-        check_raid(thieves, 1000, false);
-        check_raid(thieves, 1000, true);
+        check_each_item_is_taken_once(thieves, 1000, false);
+        check_each_item_is_taken_once(thieves, 1000, true);
         no_growth = false;
     }
 }
 
 /* --- a push and a look before sleep ----------------------------------------------------------- */
 
-/* Deques of a round, used one after another, because the threads drift apart meanwhile. */
+/* Number of deques that the rounds use by turns, because the two threads may be some rounds
+ * apart. */
 #define CELLS 32u
 
 struct duel {
@@ -322,11 +333,11 @@ struct duel {
     _Atomic uint32_t sleepers[CELLS];
     bool pusher_saw[CELLS];
     bool sleeper_saw[CELLS];
-    _Atomic uint32_t arrived; /* how many times a thread has come to the barrier */
+    _Atomic uint32_t arrived; /* number of times that either thread has come to the barrier */
     uint32_t rounds;
 };
 
-/* Wait at the barrier for the other thread, for the `time`-th time. */
+/* Wait at the barrier until both threads have come there `time` times. */
 static void meet_at_barrier(struct duel *duel, uint32_t time)
 {
     uint32_t looks = 0;
@@ -337,8 +348,8 @@ static void meet_at_barrier(struct duel *duel, uint32_t time)
             sched_yield();
 }
 
-/* Do what a runner does that is about to sleep. */
-static void *run_sleeper(void *context)
+/* Do as a runner that is about to sleep: tell that it sleeps, and then look for a job. */
+static void *run_runner_that_falls_asleep(void *context)
 {
     struct duel *duel = context;
 
@@ -353,9 +364,9 @@ static void *run_sleeper(void *context)
     return NULL;
 }
 
-/* Do what a runner does that puts a job and looks for a sleeping runner. Returns how often both
- * missed each other. */
-static uint32_t run_pusher(struct duel *duel)
+/* Do as a runner that puts a job: push it, and then look for a sleeping runner. Returns how often
+ * both runners have missed each other. */
+static uint32_t run_runner_that_pushes_job(struct duel *duel)
 {
     uint32_t missed = 0;
 
@@ -366,7 +377,7 @@ static uint32_t run_pusher(struct duel *duel)
         }
         meet_at_barrier(duel, 2 * round + 1);
         for (uint32_t i = 0; i < CELLS; i++) {
-            (void)domi_chase_lev_push(&duel->deques[i], make_item(i));
+            (void)domi_chase_lev_push(&duel->deques[i], pointer_of_number(i));
             duel->pusher_saw[i] =
                 atomic_load_explicit(&duel->sleepers[i], memory_order_seq_cst) != 0;
         }
@@ -377,16 +388,17 @@ static uint32_t run_pusher(struct duel *duel)
     return missed;
 }
 
-/* A weaker store in a push is seen here only when two CPUs are free (tests/house/litmus_test.c). */
+/* If the store in a push were weaker, this test would see it only on a machine with two free CPUs
+ * (tests/house/litmus_test.c). */
 DOMT_TEST(a_push_and_a_look_before_sleep_never_both_miss)
 {
     static struct duel duel = {.rounds = DOMT_SCALE(30000, 3000)};
     pthread_t sleeper;
 
     for (uint32_t i = 0; i < CELLS; i++)
-        make_deque(&duel.deques[i]);
-    ck_assert_int_eq(pthread_create(&sleeper, NULL, run_sleeper, &duel), 0);
-    uint32_t missed = run_pusher(&duel);
+        make_empty_deque(&duel.deques[i]);
+    ck_assert_int_eq(pthread_create(&sleeper, NULL, run_runner_that_falls_asleep, &duel), 0);
+    uint32_t missed = run_runner_that_pushes_job(&duel);
     pthread_join(sleeper, NULL);
     for (uint32_t i = 0; i < CELLS; i++)
         domi_chase_lev_fini(&duel.deques[i]);

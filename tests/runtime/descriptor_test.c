@@ -1,5 +1,5 @@
-/* io/completions/descriptor.c: the readiness of a watched descriptor comes as events, until the
- * watch is taken back. */
+/* io/completions/descriptor.c: an actor that watches a descriptor gets events while the descriptor
+ * is ready, until it takes the watch back. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>
@@ -15,21 +15,22 @@ static const domus_type stop_type = {.name = "stop"};
 static _Atomic uint32_t readies, bytes_read, stopped, taken_back;
 static _Atomic int last_error;
 static _Atomic uint32_t last_events;
-static _Atomic bool leave_it; /* true: the handler reads nothing */
+/* true: the actor's handler does not read the descriptor, so it stays ready */
+static _Atomic bool leave_it;
 static _Atomic bool changed;
 
 struct reader {
     domus_fd_watch watch;
 };
 
-static int on_watch(domus_stack *stack, void *self, const void *fd)
+static int on_watch_begin_to_watch(domus_stack *stack, void *self, const void *fd)
 {
     struct reader *reader = self;
 
     return domus_watch_fd(stack, *(const int *)fd, POLLIN, &reader->watch);
 }
 
-static int on_ready(domus_stack *stack, void *self, const void *ready_)
+static int record_event_and_read_byte(domus_stack *stack, void *self, const void *ready_)
 {
     const domus_ready *ready = ready_;
     char byte;
@@ -43,7 +44,7 @@ static int on_ready(domus_stack *stack, void *self, const void *ready_)
     return 0;
 }
 
-static int on_change(domus_stack *stack, void *self, const void *events)
+static int on_change_set_watched_events(domus_stack *stack, void *self, const void *events)
 {
     int result = domus_fd_change(stack, ((struct reader *)self)->watch, *(const uint32_t *)events);
 
@@ -51,7 +52,7 @@ static int on_change(domus_stack *stack, void *self, const void *events)
     return result;
 }
 
-static int on_unwatch(domus_stack *stack, void *self, const void *nothing)
+static int on_unwatch_end_watch_twice(domus_stack *stack, void *self, const void *nothing)
 {
     struct reader *reader = self;
 
@@ -62,12 +63,12 @@ static int on_unwatch(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static int on_stop_oneself(domus_stack *stack, void *self, const void *nothing)
+static int stop_own_actor(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_stop(stack, domus_self(stack));
 }
 
-static void on_stop(domus_stack *stack, void *self)
+static void count_stopped_actor(domus_stack *stack, void *self)
 {
     atomic_fetch_add(&stopped, 1);
 }
@@ -75,20 +76,20 @@ static void on_stop(domus_stack *stack, void *self)
 static const domus_behaviour reader_behaviour = {
     .name = "reader",
     .state_size = sizeof(struct reader),
-    .on = (const domus_on[]){{&watch_type, on_watch, 0},
-                             {&domus_ready_type, on_ready, 0},
-                             {&change_type, on_change, 0},
-                             {&unwatch_type, on_unwatch, 0},
-                             {&stop_type, on_stop_oneself, 0},
+    .on = (const domus_on[]){{&watch_type, on_watch_begin_to_watch, 0},
+                             {&domus_ready_type, record_event_and_read_byte, 0},
+                             {&change_type, on_change_set_watched_events, 0},
+                             {&unwatch_type, on_unwatch_end_watch_twice, 0},
+                             {&stop_type, stop_own_actor, 0},
                              {0}},
-    .on_stop = on_stop,
+    .on_stop = count_stopped_actor,
 };
 
 static domus_system *system_;
 static domus_address reader;
 static int ends[2];
 
-static void start_test(void)
+static void start_system_with_reader(void)
 {
     atomic_store(&readies, 0);
     atomic_store(&bytes_read, 0);
@@ -102,7 +103,7 @@ static void start_test(void)
     domt_notice(system_, reader, &watch_type, &ends[0]);
 }
 
-static void end_test(void)
+static void end_system_with_reader(void)
 {
     domt_end(system_);
     close(ends[0]);
@@ -111,7 +112,7 @@ static void end_test(void)
 
 DOMT_TEST(readiness_comes_once_for_each_byte)
 {
-    start_test();
+    start_system_with_reader();
     for (uint32_t i = 1; i <= 200; i++) {
         ck_assert_int_eq(write(ends[1], "x", 1), 1);
         DOMT_WAIT_FOR(10, atomic_load(&bytes_read) == i);
@@ -119,32 +120,33 @@ DOMT_TEST(readiness_comes_once_for_each_byte)
     domt_pause_ns(2 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&readies), 200);
     ck_assert_int_eq(atomic_load(&last_error), 0);
-    end_test();
+    end_system_with_reader();
 }
 
 DOMT_TEST(readiness_comes_again_while_bytes_are_unread)
 {
-    start_test();
+    start_system_with_reader();
     ck_assert_int_eq(write(ends[1], "three", 3), 3);
     DOMT_WAIT_FOR(10, atomic_load(&bytes_read) == 3);
-    end_test();
+    end_system_with_reader();
 }
 
-DOMT_TEST(nothing_comes_after_it_was_taken_back)
+DOMT_TEST(no_event_comes_after_unwatch)
 {
-    start_test();
+    start_system_with_reader();
     atomic_store(&leave_it, true);
     ck_assert_int_eq(write(ends[1], "x", 1), 1);
-    /* the event comes again and again, because nobody reads */
+    /* the event of a ready descriptor comes again and again, because nobody reads */
     DOMT_WAIT_FOR(10, atomic_load(&readies) > 3);
     domt_notice(system_, reader, &unwatch_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&taken_back) == 1);
     uint32_t readies_then = atomic_load(&readies);
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&readies), readies_then);
-    domt_notice(system_, reader, &watch_type, &ends[0]); /* a new watch of the same descriptor */
+    /* the actor watches the same descriptor anew */
+    domt_notice(system_, reader, &watch_type, &ends[0]);
     DOMT_WAIT_FOR(10, atomic_load(&readies) > readies_then);
-    end_test();
+    end_system_with_reader();
 }
 
 DOMT_TEST(events_can_be_changed_while_it_waits)
@@ -152,50 +154,51 @@ DOMT_TEST(events_can_be_changed_while_it_waits)
     uint32_t nothing = 0;
     uint32_t reading = POLLIN;
 
-    start_test();
+    start_system_with_reader();
     atomic_store(&changed, false);
     domt_notice(system_, reader, &change_type, &nothing);
     DOMT_WAIT_FOR(10, atomic_load(&changed));
-    domt_pause_ns(2 * DOMT_MS); /* the backend learns of it after the handler */
+    /* wait, because the backend learns of the changed events only after the handler */
+    domt_pause_ns(2 * DOMT_MS);
     ck_assert_int_eq(write(ends[1], "x", 1), 1);
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&readies), 0);
     domt_notice(system_, reader, &change_type, &reading);
     DOMT_WAIT_FOR(10, atomic_load(&bytes_read) == 1);
-    end_test();
+    end_system_with_reader();
 }
 
-DOMT_TEST(hang_up_is_told)
+DOMT_TEST(watch_tells_hang_up_of_other_end)
 {
-    start_test();
+    start_system_with_reader();
     close(ends[1]);
     DOMT_WAIT_FOR(10, (atomic_load(&last_events) & POLLHUP) != 0);
     ends[1] = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    end_test();
+    end_system_with_reader();
 }
 
-DOMT_TEST(descriptor_that_is_none_is_an_error_once)
+DOMT_TEST(bad_descriptor_gives_one_error_event)
 {
     int none = 1000000;
 
-    start_test();
+    start_system_with_reader();
     domt_notice(system_, reader, &watch_type, &none);
     DOMT_WAIT_FOR(10, atomic_load(&readies) == 1);
     ck_assert_int_eq(atomic_load(&last_error), -EBADF);
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&readies), 1);
-    end_test();
+    end_system_with_reader();
 }
 
 DOMT_TEST(actor_that_stops_takes_its_watches_back)
 {
-    start_test();
+    start_system_with_reader();
     domt_notice(system_, reader, &stop_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&stopped) == 1);
     ck_assert_int_eq(write(ends[1], "x", 1), 1);
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&readies), 0);
-    end_test();
+    end_system_with_reader();
 }
 
 DOMT_SUITE(60)

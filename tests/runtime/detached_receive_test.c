@@ -1,5 +1,5 @@
-/* Receives that return, in the handlers and conversations of a detached actor: which message they
- * return, how long it stays readable, and which functions may answer it. */
+/* Receives of detached actors that return within the handler (domus_receive_now()): which message
+ * they return, how long it stays readable, and which functions may answer it. */
 #include "tests/runtime/running.h"
 
 #include <domus/detached.h>
@@ -10,14 +10,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define MAILBOX 32768u /* the default of mailboxes */
+#define MAILBOX 32768u /* default of the limit for mailboxes */
 
 static const domus_type note_type = {.name = "note"};
 static const domus_type go_type = {.name = "go"};
 static _Atomic uint32_t taken;
 static _Atomic bool hold;
 
-static int on_run(domus_stack *stack, void *self, const void *nothing)
+static int receive_until_stopped(domus_stack *stack, void *self, const void *nothing)
 {
     static const domus_pattern any = {.types = NULL};
     domus_received got;
@@ -33,12 +33,12 @@ static int on_run(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static const domus_behaviour receiver = {.name = "receiver",
-                                         .on = (const domus_on[]){{&go_type, on_run, 0}, {0}}};
+static const domus_behaviour receiver = {
+    .name = "receiver", .on = (const domus_on[]){{&go_type, receive_until_stopped, 0}, {0}}};
 
 static domus_address made;
 
-/* Start a system of one thread with one detached actor, which has this behaviour. */
+/* Start a system of one thread, and spawn a detached actor with this behaviour. */
 static domus_system *start_system(const domus_behaviour *behaviour, uint32_t mailbox_max)
 {
     domus_config config = domt_config(1);
@@ -58,7 +58,7 @@ DOMT_TEST(mailbox_that_was_full_takes_again_while_the_handler_receives)
     domt_notice(system, made, &go_type, NULL);
     domt_notice(system, made, &note_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&taken) == 1);
-    /* After its next receive, the actor does not look at its mailboxes for a while. */
+    /* With `hold` set, the actor receives once more and then waits, so its mailbox becomes full. */
     atomic_store(&hold, true);
     domt_pause_ns(40 * DOMT_MS);
     while (domus_outside_notice(system, made, &note_type, NULL) == 0)
@@ -75,41 +75,42 @@ static const domus_type question_type = {.name = "question"};
 static domus_address echo;
 static _Atomic bool heard, relays;
 
-static int on_relay(domus_stack *stack, void *self, const void *nothing)
+static int receive_asks_and_answer_by_ask(domus_stack *stack, void *self, const void *nothing)
 {
     static const domus_pattern any = {.types = NULL};
     domus_received got;
 
-    /* From here on the actor handles an ask only by a receive, and not by a row. */
+    /* from here on the actor gets an ask only by a receive, and not by a row of its behaviour */
     atomic_store(&relays, true);
     int result = domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got);
     return result == 0 ? domus_forward(stack, echo) : 0;
 }
 
-static int on_question(domus_stack *stack, void *self, const void *nothing)
+static int reply_without_payload(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_reply(stack, &question_type, NULL);
 }
 
-static int record_success(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_whether_answer_is_good(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&heard, answer->error == 0);
     return 0;
 }
 
-static int on_ask(domus_stack *stack, void *self, const void *nothing)
+static int on_ask_put_question_to_detached(domus_stack *stack, void *self, const void *nothing)
 {
-    return domus_ask(stack, made, &question_type, NULL, record_success);
+    return domus_ask(stack, made, &question_type, NULL, record_whether_answer_is_good);
 }
 
-static const domus_behaviour relay = {.name = "relay",
-                                      .on = (const domus_on[]){{&go_type, on_relay, 0}, {0}}};
+static const domus_behaviour relay = {
+    .name = "relay", .on = (const domus_on[]){{&go_type, receive_asks_and_answer_by_ask, 0}, {0}}};
 
 static const domus_behaviour answers = {
-    .name = "answers", .on = (const domus_on[]){{&question_type, on_question, 0}, {0}}};
+    .name = "answers", .on = (const domus_on[]){{&question_type, reply_without_payload, 0}, {0}}};
 
-static const domus_behaviour asker = {.name = "asker",
-                                      .on = (const domus_on[]){{&note_type, on_ask, 0}, {0}}};
+static const domus_behaviour asker = {
+    .name = "asker",
+    .on = (const domus_on[]){{&note_type, on_ask_put_question_to_detached, 0}, {0}}};
 
 DOMT_TEST(ask_that_a_receive_that_returns_brought_is_what_is_forwarded)
 {
@@ -127,72 +128,77 @@ DOMT_TEST(ask_that_a_receive_that_returns_brought_is_what_is_forwarded)
 
 static _Atomic uint32_t releases, wrong, step;
 
-static void release(void *payload)
+static void free_memory_of_message(void *payload)
 {
     free(*(void **)payload);
     atomic_fetch_add(&releases, 1);
 }
 
-static const domus_type owned_type = {.name = "owned", .size = sizeof(void *), .release = release};
+static const domus_type owned_type = {
+    .name = "owned", .size = sizeof(void *), .release = free_memory_of_message};
 
-static void expect_true(bool holds)
+static void count_wrong_unless(bool holds)
 {
     atomic_fetch_add(&wrong, !holds);
 }
 
-/* Receive four notices, of which one is taken, and an ask; the handler's own message comes
- * first. */
-static int on_owned(domus_stack *stack, void *self, const void *payload)
+/* Receive four notices, one of which is taken, and an ask, whose message comes behind the handler's
+ * own one. */
+static int receive_notices_and_an_ask(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_pattern any = {.types = NULL};
     domus_received got;
 
     atomic_store(&step, 1);
     for (uint32_t i = 0; i < 4; i++) {
-        expect_true(domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got) == 0);
-        expect_true(atomic_load(&releases) ==
-                    (i < 3 ? i : 2)); /* released by the receive after it */
+        count_wrong_unless(domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got) == 0);
+        count_wrong_unless(
+            atomic_load(&releases) ==
+            (i < 3 ? i : 2)); /* a message of a receive is released by the next receive */
         atomic_fetch_add(&step, 1);
         if (i == 2) {
-            expect_true(domus_take(stack) == 0);
-            expect_true(domus_take(stack) == -EALREADY);
+            count_wrong_unless(domus_take(stack) == 0);
+            count_wrong_unless(domus_take(stack) == -EALREADY);
             free(*(void *const *)got.payload);
         }
     }
-    expect_true(domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got) == 0 && got.is_ask);
-    expect_true(atomic_load(&releases) == 3);
-    expect_true(domus_take(stack) == 0);
-    expect_true(domus_reply(stack, &owned_type, got.payload) == 0);
-    expect_true(domus_take(stack) == 0); /* the handler's own message is current again */
+    count_wrong_unless(domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got) == 0 && got.is_ask);
+    count_wrong_unless(atomic_load(&releases) == 3);
+    count_wrong_unless(domus_take(stack) == 0);
+    count_wrong_unless(domus_reply(stack, &owned_type, got.payload) == 0);
+    /* now the handler's own message is the current one again, and can be taken */
+    count_wrong_unless(domus_take(stack) == 0);
     free(*(void *const *)payload);
     atomic_store(&step, 6);
     return 0;
 }
 
-static int on_once(domus_stack *stack, void *self, const void *nothing)
+static int receive_one_owned_message(domus_stack *stack, void *self, const void *nothing)
 {
     static const domus_type *const types[] = {&owned_type, NULL};
     static const domus_pattern owned = {.types = types};
     domus_received got;
 
     atomic_store(&step, 10);
-    expect_true(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
+    count_wrong_unless(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
     return 0;
 }
 
-/* This handler runs in the same run as on_once(), if its message already waits when on_once()
- * returns. */
-static int on_next(domus_stack *stack, void *self, const void *payload)
+/* This handler runs in the same run as receive_one_owned_message(), if its message was there when
+ * receive_one_owned_message() returned. */
+static int check_message_was_released(domus_stack *stack, void *self, const void *payload)
 {
-    expect_true(atomic_load(&releases) == 1); /* the message that on_once() received */
-    expect_true(domus_take(stack) == 0);
+    /* the message that receive_one_owned_message() received has been released */
+    count_wrong_unless(atomic_load(&releases) == 1);
+    count_wrong_unless(domus_take(stack) == 0);
     free(*(void *const *)payload);
     atomic_store(&step, 11);
     return 0;
 }
 
-/* Answer an ask while a notice was received, which is the message that is taken. */
-static int on_asked(domus_stack *stack, void *self, const void *payload)
+/* Answer an ask while the last received message is a notice, which is the message that domus_take()
+ * takes. */
+static int reply_behind_received_notice(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_type *const types[] = {&owned_type, NULL};
     static const domus_pattern owned = {.types = types};
@@ -200,33 +206,39 @@ static int on_asked(domus_stack *stack, void *self, const void *payload)
     domus_received got;
 
     atomic_store(&step, 20);
-    expect_true(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
-    expect_true(domus_message_take(stack, &message) == 0);
-    expect_true(domus_message_payload(message) == got.payload);
-    expect_true(domus_message_take(stack, &message) == -EINVAL); /* the ask is left */
+    count_wrong_unless(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
+    count_wrong_unless(domus_message_take(stack, &message) == 0);
+    count_wrong_unless(domus_message_payload(message) == got.payload);
+    /* only the ask of the handler is left, and it cannot be taken as a message object */
+    count_wrong_unless(domus_message_take(stack, &message) == -EINVAL);
     domus_message_free(stack, message);
-    expect_true(atomic_load(&releases) == 1);
-    expect_true(domus_take(stack) == 0); /* takes the ask */
-    expect_true(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
-    expect_true(domus_reply(stack, &owned_type, payload) == 0);
-    expect_true(domus_take(stack) ==
-                0); /* takes the notice, which the reply has left in its place */
+    count_wrong_unless(atomic_load(&releases) == 1);
+    count_wrong_unless(domus_take(stack) == 0); /* domus_take() takes the payload of the ask */
+    count_wrong_unless(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
+    count_wrong_unless(domus_reply(stack, &owned_type, payload) == 0);
+    count_wrong_unless(
+        domus_take(stack) ==
+        /* domus_take() takes the payload of the notice, which the reply has not changed */
+        0);
     free(*(void *const *)got.payload);
     atomic_store(&step, 21);
     return 0;
 }
 
-static const domus_type asked_type = {.name = "asked", .size = sizeof(void *), .release = release};
-static const domus_type next_type = {.name = "next", .size = sizeof(void *), .release = release};
+static const domus_type asked_type = {
+    .name = "asked", .size = sizeof(void *), .release = free_memory_of_message};
+static const domus_type next_type = {
+    .name = "next", .size = sizeof(void *), .release = free_memory_of_message};
 
-static const domus_behaviour owner = {.name = "owner",
-                                      .on = (const domus_on[]){{&owned_type, on_owned, 0},
-                                                               {&go_type, on_once, 0},
-                                                               {&next_type, on_next, 0},
-                                                               {&asked_type, on_asked, 0},
-                                                               {0}}};
+static const domus_behaviour owner = {
+    .name = "owner",
+    .on = (const domus_on[]){{&owned_type, receive_notices_and_an_ask, 0},
+                             {&go_type, receive_one_owned_message, 0},
+                             {&next_type, check_message_was_released, 0},
+                             {&asked_type, reply_behind_received_notice, 0},
+                             {0}}};
 
-static void end_system(domus_system *system, uint32_t expected)
+static void end_system_and_check_releases(domus_system *system, uint32_t expected)
 {
     domt_end(system);
     ck_assert_uint_eq(atomic_load(&wrong), 0);
@@ -244,13 +256,13 @@ DOMT_TEST(message_of_a_receive_that_returns_is_released_by_the_next_unless_taken
         domt_notice(system, made, &owned_type, &memory);
         DOMT_WAIT_FOR(10, atomic_load(&step) != 0);
     }
-    /* an ask would be handled before a waiting notice */
+    /* wait for the last notice, because an ask that comes now would be received before it */
     DOMT_WAIT_FOR(10, atomic_load(&step) == 5);
     memory = malloc(100);
     ck_assert_int_eq(domus_outside_ask(system, made, &owned_type, &memory, 0, &reply), 0);
     free(memory);
     DOMT_WAIT_FOR(10, atomic_load(&step) == 6);
-    end_system(system, 3);
+    end_system_and_check_releases(system, 3);
 }
 
 DOMT_TEST(received_message_ends_with_its_handler_and_not_with_the_run)
@@ -263,10 +275,10 @@ DOMT_TEST(received_message_ends_with_its_handler_and_not_with_the_run)
     domt_notice(system, made, &next_type, &memory[0]);
     domt_notice(system, made, &owned_type, &memory[1]);
     DOMT_WAIT_FOR(10, atomic_load(&step) == 11);
-    end_system(system, 1);
+    end_system_and_check_releases(system, 1);
 }
 
-static void *send_two(void *system)
+static void *send_two_owned_messages(void *system)
 {
     DOMT_WAIT_FOR(10, atomic_load(&step) == 20);
     for (uint32_t i = 0; i < 2; i++) {
@@ -284,16 +296,16 @@ DOMT_TEST(ask_is_answered_while_a_notice_that_was_received_is_at_hand)
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
     pthread_t sender;
 
-    ck_assert_int_eq(pthread_create(&sender, NULL, send_two, system), 0);
+    ck_assert_int_eq(pthread_create(&sender, NULL, send_two_owned_messages, system), 0);
     ck_assert_int_eq(domus_outside_ask(system, made, &asked_type, &memory, 0, &reply), 0);
     ck_assert_ptr_eq(answer, memory);
     free(answer);
     pthread_join(sender, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&step) == 21);
-    end_system(system, 1);
+    end_system_and_check_releases(system, 1);
 }
 
-static int on_fall(domus_stack *stack, void *self, const void *nothing)
+static int escalate_and_receive(domus_stack *stack, void *self, const void *nothing)
 {
     static const domus_pattern any = {.types = NULL};
     domus_received got;
@@ -304,11 +316,12 @@ static int on_fall(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static const domus_behaviour falls = {.name = "falls",
-                                      .on_mount = domt_count_mount,
-                                      .on = (const domus_on[]){{&go_type, on_fall, 0}, {0}}};
+static const domus_behaviour falls = {
+    .name = "falls",
+    .on_mount = domt_count_mount,
+    .on = (const domus_on[]){{&go_type, escalate_and_receive, 0}, {0}}};
 
-static int on_spawn_falls(domus_stack *stack, void *self, const void *nothing)
+static int spawn_falling_actor_and_notify(domus_stack *stack, void *self, const void *nothing)
 {
     const domus_spawn_options options = {.detached = true};
 
@@ -317,10 +330,10 @@ static int on_spawn_falls(domus_stack *stack, void *self, const void *nothing)
 }
 
 static const domus_supervision restarting = {.otherwise = DOMUS_RESTART};
-static const domus_behaviour parent = {.name = "parent",
-                                       .supervision = &restarting,
-                                       .on =
-                                           (const domus_on[]){{&go_type, on_spawn_falls, 0}, {0}}};
+static const domus_behaviour parent = {
+    .name = "parent",
+    .supervision = &restarting,
+    .on = (const domus_on[]){{&go_type, spawn_falling_actor_and_notify, 0}, {0}}};
 
 DOMT_TEST(restart_ends_a_receive_that_returns)
 {
@@ -339,7 +352,8 @@ DOMT_TEST(restart_ends_a_receive_that_returns)
 
 static _Atomic uint32_t rounds;
 
-static const domus_type extra_type = {.name = "extra", .size = sizeof(void *), .release = release};
+static const domus_type extra_type = {
+    .name = "extra", .size = sizeof(void *), .release = free_memory_of_message};
 static const domus_type *const owned_types[] = {&owned_type, NULL};
 static const domus_type *const extra_types[] = {&extra_type, NULL};
 static const domus_pattern owned = {.types = owned_types};
@@ -347,67 +361,70 @@ static const domus_pattern extra = {.types = extra_types};
 
 /* --- an ask that was received, and not answered ----------------------------------------------- */
 
-static int on_ask_received(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_ask_received_in_mount(domus_stack *stack, void *self, const domus_answer *answer)
 {
     uint32_t before = atomic_load(&releases);
     domus_received got;
 
     if (answer->error != 0)
         return answer->error;
-    expect_true(domus_receive_now(stack, &extra, 0, &got) == -ETIMEDOUT);
-    expect_true(atomic_load(&releases) ==
-                before + 1); /* the ask has failed, because of the receive */
-    expect_true(domus_take(stack) == -EINVAL);
-    expect_true(domus_reply(stack, &go_type, NULL) == -EINVAL);
+    count_wrong_unless(domus_receive_now(stack, &extra, 0, &got) == -ETIMEDOUT);
+    count_wrong_unless(atomic_load(&releases) ==
+                       /* the receive has let the ask fail that was received before and not
+                          answered, and has released it */
+                       before + 1);
+    count_wrong_unless(domus_take(stack) == -EINVAL);
+    count_wrong_unless(domus_reply(stack, &go_type, NULL) == -EINVAL);
     atomic_fetch_add(&rounds, 1);
-    return domus_receive(stack, &owned, on_ask_received);
+    return domus_receive(stack, &owned, handle_ask_received_in_mount);
 }
 
-static int on_mount(domus_stack *stack, void *self)
+static int on_mount_receive_an_ask(domus_stack *stack, void *self)
 {
-    return domus_receive(stack, &owned, on_ask_received);
+    return domus_receive(stack, &owned, handle_ask_received_in_mount);
 }
 
-static const domus_behaviour mounted_receiver = {.name = "receiver", .on_mount = on_mount};
+static const domus_behaviour mounted_receiver = {.name = "receiver",
+                                                 .on_mount = on_mount_receive_an_ask};
 
 /* --- an answer, and then a notice ------------------------------------------------------------- */
 
 static _Atomic bool is_answered;
 
-static int on_echo(domus_stack *stack, void *self, const void *payload)
+static int reply_and_keep_message(domus_stack *stack, void *self, const void *payload)
 {
-    expect_true(domus_take(stack) == 0);
+    count_wrong_unless(domus_take(stack) == 0);
     return domus_reply(stack, &owned_type, payload);
 }
 
-static const domus_behaviour echoes = {.name = "echoes",
-                                       .on = (const domus_on[]){{&owned_type, on_echo, 0}, {0}}};
+static const domus_behaviour echoes = {
+    .name = "echoes", .on = (const domus_on[]){{&owned_type, reply_and_keep_message, 0}, {0}}};
 
-static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int receive_in_answer_of_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_received got;
 
-    expect_true(answer->error == 0);
+    count_wrong_unless(answer->error == 0);
     atomic_store(&is_answered, true);
-    expect_true(domus_receive_now(stack, &extra, DOMUS_FOR_EVER, &got) == 0);
-    expect_true(domus_take_answer(stack, answer) == 0);
-    expect_true(domus_take_answer(stack, answer) == -EALREADY);
+    count_wrong_unless(domus_receive_now(stack, &extra, DOMUS_FOR_EVER, &got) == 0);
+    count_wrong_unless(domus_take_answer(stack, answer) == 0);
+    count_wrong_unless(domus_take_answer(stack, answer) == -EALREADY);
     free(*(void *const *)answer->payload);
-    expect_true(domus_take(stack) == 0); /* takes the notice */
+    count_wrong_unless(domus_take(stack) == 0); /* domus_take() takes the payload of the notice */
     free(*(void *const *)got.payload);
     atomic_fetch_add(&rounds, 1);
     return 0;
 }
 
-static int on_extra(domus_stack *stack, void *self, const void *nothing)
+static int ask_echo_with_owned_message(domus_stack *stack, void *self, const void *nothing)
 {
     void *memory = malloc(100);
 
-    return domus_ask(stack, echo, &owned_type, &memory, on_answer);
+    return domus_ask(stack, echo, &owned_type, &memory, receive_in_answer_of_ask);
 }
 
 static const domus_behaviour extra_asker = {
-    .name = "asker", .on = (const domus_on[]){{&extra_type, on_extra, 0}, {0}}};
+    .name = "asker", .on = (const domus_on[]){{&extra_type, ask_echo_with_owned_message, 0}, {0}}};
 
 DOMT_TEST(ask_that_a_conversation_received_ends_with_its_next_receive_that_returns)
 {
@@ -417,7 +434,7 @@ DOMT_TEST(ask_that_a_conversation_received_ends_with_its_next_receive_that_retur
         void *memory = malloc(100);
         ck_assert_int_eq(domus_outside_ask(system, made, &owned_type, &memory, 0, NULL), -ENOMSG);
     }
-    end_system(system, ROUNDS);
+    end_system_and_check_releases(system, ROUNDS);
     ck_assert_uint_eq(atomic_load(&rounds), ROUNDS);
 }
 
@@ -431,7 +448,9 @@ DOMT_TEST(answer_is_taken_behind_a_notice_that_was_received_at_once)
     DOMT_WAIT_FOR(10, atomic_load(&is_answered));
     domt_notice(system, made, &extra_type, &memory[1]);
     DOMT_WAIT_FOR(10, atomic_load(&rounds) == 1);
-    end_system(system, 1); /* the message that began the conversation */
+    /* one payload is left to release, that of the message which began the
+     * conversation */
+    end_system_and_check_releases(system, 1);
 }
 
 DOMT_SUITE(60)

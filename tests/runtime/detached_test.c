@@ -1,6 +1,6 @@
-/* runtime/outside/detached.c: detached actors may block, other actors talk to them as to any actor,
- * and they stop. A detached actor can learn in a receive that a conversation was cancelled which
- * waits for an ask to itself; the cancel then reaches this ask, too. */
+/* runtime/outside/detached.c: detached actors may block, are addressed as any actor is, and are
+ * stopped. In a receive a detached actor can learn that a conversation was cancelled which waits
+ * for its answer; the cancel of that ask then reaches it, too. */
 #include "tests/runtime/running.h"
 
 #include <domus/detached.h>
@@ -19,7 +19,7 @@ static _Atomic int last, last_error;
 static _Atomic bool hold;
 static _Atomic uint64_t threads[64];
 
-static int on_mount(domus_stack *stack, void *self)
+static int record_thread_of_mount(domus_stack *stack, void *self)
 {
     atomic_store(&threads[atomic_load(&mounted) % 64], (uint64_t)pthread_self());
     atomic_fetch_add(&mounted, 1);
@@ -27,32 +27,33 @@ static int on_mount(domus_stack *stack, void *self)
 }
 
 static domus_system *system_;
-static _Atomic bool stops_all; /* true: on_stop stops the system */
+/* true: on_stop of the detached actor stops the whole system */
+static _Atomic bool stops_all;
 static _Atomic int stop_said;
 
-static void on_stop(domus_stack *stack, void *self)
+static void count_stop_of_actor(domus_stack *stack, void *self)
 {
     atomic_fetch_add(&stopped, 1);
     if (atomic_load(&stops_all))
         atomic_store(&stop_said, domus_system_stop(system_));
 }
 
-static int on_note(domus_stack *stack, void *self, const void *note)
+static int on_note_record_number(domus_stack *stack, void *self, const void *note)
 {
     atomic_store(&last, (int)*(const uint32_t *)note);
     atomic_fetch_add(&notes, 1);
     return 0;
 }
 
-static int on_question(domus_stack *stack, void *self, const void *number)
+static int on_question_reply_number_plus_one(domus_stack *stack, void *self, const void *number)
 {
     uint32_t next = *(const uint32_t *)number + 1;
     atomic_fetch_add(&asks, 1);
     return domus_reply(stack, &question_type, &next);
 }
 
-/* Block, which no other actor may do. */
-static int on_go(domus_stack *stack, void *self, const void *nothing)
+/* Handle a message by blocking the thread, which only a detached actor may do. */
+static int on_go_block_while_held(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&begun, 1);
     for (int i = 0; i < 20000 && atomic_load(&hold); i++)
@@ -61,17 +62,18 @@ static int on_go(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static const domus_behaviour loner = {.name = "loner",
-                                      .on = (const domus_on[]){{&note_type, on_note, 0},
-                                                               {&question_type, on_question, 0},
-                                                               {&go_type, on_go, 0},
-                                                               {0}},
-                                      .on_mount = on_mount,
-                                      .on_stop = on_stop};
+static const domus_behaviour loner = {
+    .name = "loner",
+    .on = (const domus_on[]){{&note_type, on_note_record_number, 0},
+                             {&question_type, on_question_reply_number_plus_one, 0},
+                             {&go_type, on_go_block_while_held, 0},
+                             {0}},
+    .on_mount = record_thread_of_mount,
+    .on_stop = count_stop_of_actor};
 
-/* Handle messages in the style of a thread: one handler receives until it is to stop. It takes
- * urgent messages first, and the others in order. */
-static int on_run(domus_stack *stack, void *self, const void *nothing)
+/* Handle messages as a thread would: this handler receives until it is told to stop, urgent
+ * messages first and then the others in order. */
+static int on_run_receive_until_told_to_stop(domus_stack *stack, void *self, const void *nothing)
 {
     static const domus_type *const urgent[] = {&urgent_type, NULL};
     static const domus_type *const all[] = {&note_type, &question_type, NULL};
@@ -91,16 +93,17 @@ static int on_run(domus_stack *stack, void *self, const void *nothing)
         if (got.is_ask && domus_reply(stack, &question_type, got.payload) != 0)
             atomic_fetch_add(&wrong, 1);
         if (!got.is_ask)
-            (void)on_note(stack, self, got.payload);
+            (void)on_note_record_number(stack, self, got.payload);
     }
     atomic_store(&last_error, result);
     return 0;
 }
 
-static const domus_behaviour receiver = {.name = "receiver",
-                                         .on = (const domus_on[]){{&go_type, on_run, 0}, {0}},
-                                         .on_mount = on_mount,
-                                         .on_stop = on_stop};
+static const domus_behaviour receiver = {
+    .name = "receiver",
+    .on = (const domus_on[]){{&go_type, on_run_receive_until_told_to_stop, 0}, {0}},
+    .on_mount = record_thread_of_mount,
+    .on_stop = count_stop_of_actor};
 
 /* An actor of the system that makes detached actors and asks them. */
 struct maker {
@@ -108,7 +111,8 @@ struct maker {
     domus_address made;
 };
 
-static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_number_or_error_of_answer(domus_stack *stack, void *self,
+                                            const domus_answer *answer)
 {
     if (answer->error != 0)
         atomic_store(&last_error, answer->error);
@@ -118,14 +122,14 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-static int on_ask(domus_stack *stack, void *self, const void *number)
+static int ask_detached_actor(domus_stack *stack, void *self, const void *number)
 {
     struct maker *maker = self;
 
-    return domus_ask(stack, maker->made, &question_type, number, on_answer);
+    return domus_ask(stack, maker->made, &question_type, number, record_number_or_error_of_answer);
 }
 
-static int on_spawn(domus_stack *stack, void *self, const void *nothing)
+static int spawn_detached_actor(domus_stack *stack, void *self, const void *nothing)
 {
     struct maker *maker = self;
     const domus_spawn_options options = {.detached = true};
@@ -135,22 +139,22 @@ static int on_spawn(domus_stack *stack, void *self, const void *nothing)
     return result == 0 ? domus_notice(stack, maker->made, &go_type, NULL) : 0;
 }
 
-static int on_note_on(domus_stack *stack, void *self, const void *note)
+static int send_note_to_detached_actor(domus_stack *stack, void *self, const void *note)
 {
     return domus_notice(stack, ((struct maker *)self)->made, &note_type, note);
 }
 
-static int on_urgent_on(domus_stack *stack, void *self, const void *note)
+static int send_urgent_to_detached_actor(domus_stack *stack, void *self, const void *note)
 {
     return domus_notice(stack, ((struct maker *)self)->made, &urgent_type, note);
 }
 
-static int on_stop_it(domus_stack *stack, void *self, const void *nothing)
+static int stop_detached_actor(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_stop(stack, ((struct maker *)self)->made);
 }
 
-static int on_stop_it_after_mail(domus_stack *stack, void *self, const void *nothing)
+static int stop_detached_actor_after_mail(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_stop_after_mail(stack, ((struct maker *)self)->made);
 }
@@ -161,18 +165,18 @@ static const domus_type stop_after_type = {.name = "stop after mail"};
 static const domus_behaviour maker_behaviour = {
     .name = "maker",
     .state_size = sizeof(struct maker),
-    .on = (const domus_on[]){{&spawn_type, on_spawn, 0},
-                             {&question_type, on_ask, 0},
-                             {&note_type, on_note_on, 0},
-                             {&urgent_type, on_urgent_on, 0},
-                             {&stop_type, on_stop_it, 0},
-                             {&stop_after_type, on_stop_it_after_mail, 0},
+    .on = (const domus_on[]){{&spawn_type, spawn_detached_actor, 0},
+                             {&question_type, ask_detached_actor, 0},
+                             {&note_type, send_note_to_detached_actor, 0},
+                             {&urgent_type, send_urgent_to_detached_actor, 0},
+                             {&stop_type, stop_detached_actor, 0},
+                             {&stop_after_type, stop_detached_actor_after_mail, 0},
                              {0}},
 };
 
 static domus_address maker;
 
-static void start_test(const domus_behaviour *behaviour, uint32_t threads_max)
+static void start_system_with_maker(const domus_behaviour *behaviour, uint32_t threads_max)
 {
     domus_config config = domt_config(1);
 
@@ -191,13 +195,13 @@ static void start_test(const domus_behaviour *behaviour, uint32_t threads_max)
     system_ = domt_start(&config);
     maker = domt_spawn(system_, 0, &maker_behaviour, &(struct maker){.behaviour = behaviour});
     domt_notice(system_, maker, &spawn_type, NULL);
-    /* an actor that is stopped earlier would never begin */
+    /* wait for the mount, because an actor that is stopped earlier never begins */
     DOMT_WAIT_FOR(10, atomic_load(&mounted) == 1);
 }
 
-/* Make a second actor whose handler does not return. The handler of the first one has to be over
- * before, because it would be held, too. */
-static void hold_a_second_one(void)
+/* Spawn a second detached actor whose handler does not return. The handler of the first one has to
+ * be over before, because `hold` would hold it, too. */
+static void hold_handler_of_second_actor(void)
 {
     DOMT_WAIT_FOR(10, atomic_load(&released) == 1);
     atomic_store(&hold, true);
@@ -207,7 +211,7 @@ static void hold_a_second_one(void)
 
 DOMT_TEST(detached_actor_answers_as_any_other)
 {
-    start_test(&loner, 4);
+    start_system_with_maker(&loner, 4);
     for (uint32_t i = 0; i < 500; i++) {
         domt_notice(system_, maker, &question_type, &i);
         DOMT_WAIT_FOR(10, atomic_load(&answers) == i + 1);
@@ -223,8 +227,8 @@ DOMT_TEST(detached_actor_answers_as_any_other)
 
 DOMT_TEST(detached_actor_that_blocks_holds_up_nobody_else)
 {
-    start_test(&loner, 4);
-    hold_a_second_one();
+    start_system_with_maker(&loner, 4);
+    hold_handler_of_second_actor();
     domus_address other = domt_spawn(system_, 0, &loner, NULL);
     uint32_t number = 1;
     domt_notice(system_, other, &note_type, &number);
@@ -236,13 +240,15 @@ DOMT_TEST(detached_actor_that_blocks_holds_up_nobody_else)
 
 DOMT_TEST(threads_are_bounded_and_used_again)
 {
-    start_test(&loner, 1);
+    start_system_with_maker(&loner, 1);
     domt_notice(system_, maker, &spawn_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&last_error) == -EAGAIN);
     for (uint32_t i = 1; i <= 20; i++) {
         domt_notice(system_, maker, &stop_type, NULL);
         DOMT_WAIT_FOR(10, atomic_load(&stopped) == i);
-        do { /* the thread reports a little later that it is free */
+        /* repeat, because a thread tells a little later that it is free for another detached actor
+         */
+        do {
             atomic_store(&last_error, 1);
             domt_notice(system_, maker, &spawn_type, NULL);
             DOMT_WAIT_FOR(10, atomic_load(&last_error) != 1);
@@ -255,7 +261,7 @@ DOMT_TEST(threads_are_bounded_and_used_again)
 
 DOMT_TEST(receive_that_returns_takes_the_urgent_first_and_the_rest_in_order)
 {
-    start_test(&receiver, 4);
+    start_system_with_maker(&receiver, 4);
     for (uint32_t i = 0; i < 1000; i++) {
         domt_notice(system_, maker, &note_type, &i);
         if (i % 10 == 0) {
@@ -270,13 +276,14 @@ DOMT_TEST(receive_that_returns_takes_the_urgent_first_and_the_rest_in_order)
     ck_assert_int_eq(atomic_load(&last), 7);
     ck_assert_uint_eq(atomic_load(&wrong), 0);
     domt_end(system_);
-    ck_assert_int_eq(atomic_load(&last_error), -ECANCELED); /* the stop ended the receive */
+    /* the receive has ended with an error because the actor was stopped */
+    ck_assert_int_eq(atomic_load(&last_error), -ECANCELED);
     ck_assert_uint_eq(atomic_load(&stopped), 1);
 }
 
 DOMT_TEST(stop_after_mail_ends_a_receive_that_returns_behind_what_came_before)
 {
-    start_test(&receiver, 4);
+    start_system_with_maker(&receiver, 4);
     for (uint32_t i = 0; i < 100; i++)
         domt_notice(system_, maker, &note_type, &i);
     domt_notice(system_, maker, &stop_after_type, NULL);
@@ -288,8 +295,8 @@ DOMT_TEST(stop_after_mail_ends_a_receive_that_returns_behind_what_came_before)
 
 DOMT_TEST(detached_actor_that_does_not_return_is_said)
 {
-    start_test(&loner, 4);
-    hold_a_second_one();
+    start_system_with_maker(&loner, 4);
+    hold_handler_of_second_actor();
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_int_eq(domus_system_stop(system_), -ETIMEDOUT);
     ck_assert_msg(strstr(domus_system_left(system_), "a handler of loner") != NULL, "%s",
@@ -304,8 +311,8 @@ DOMT_TEST(detached_actor_that_does_not_return_is_said)
  * thread got no CPU for all this time. */
 DOMT_TEST(on_stop_of_an_actor_that_is_left_cannot_stop_the_system)
 {
-    start_test(&loner, 4);
-    hold_a_second_one();
+    start_system_with_maker(&loner, 4);
+    hold_handler_of_second_actor();
     ck_assert_int_eq(domus_system_stop(system_), -ETIMEDOUT);
     ck_assert_uint_le(atomic_load(&stopped), 1);
     atomic_store(&stops_all, true);
@@ -339,12 +346,12 @@ static int return_error_of_part_ask(domus_stack *stack, void *self, const domus_
     return answer->error;
 }
 
-static int on_work(domus_stack *stack, void *self, const void *nothing)
+static int on_work_ask_for_part(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_ask(stack, detached, &part_type, NULL, return_error_of_part_ask);
 }
 
-static int on_part(domus_stack *stack, void *self, const void *nothing)
+static int on_part_keep_ask(domus_stack *stack, void *self, const void *nothing)
 {
     int error = domus_keep(stack, &kept);
 
@@ -352,7 +359,7 @@ static int on_part(domus_stack *stack, void *self, const void *nothing)
     return error;
 }
 
-static int on_pause(domus_stack *stack, void *self, const void *nothing)
+static int on_pause_receive_and_answer_kept_ask(domus_stack *stack, void *self, const void *nothing)
 {
     domus_received got;
 
@@ -365,31 +372,34 @@ static int on_pause(domus_stack *stack, void *self, const void *nothing)
 
 static const domus_behaviour worker = {
     .name = "worker",
-    .on = (const domus_on[]){
-        {&work_type, on_work, 0}, {&part_type, on_part, 0}, {&pause_type, on_pause, 0}, {0}}};
+    .on = (const domus_on[]){{&work_type, on_work_ask_for_part, 0},
+                             {&part_type, on_part_keep_ask, 0},
+                             {&pause_type, on_pause_receive_and_answer_kept_ask, 0},
+                             {0}}};
 
 /* --- who asks it, and gives up ---------------------------------------------------------------- */
 
-static int on_work_answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_of_work(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&work_error, answer->error);
     return 0;
 }
 
-static int on_go_asking(domus_stack *stack, void *self, const void *nothing)
+static int ask_for_work(domus_stack *stack, void *self, const void *nothing)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
-    return domus_ask(stack, detached, &work_type, NULL, on_work_answered);
+    return domus_ask(stack, detached, &work_type, NULL, record_error_of_work);
 }
 
-static int on_give_up(domus_stack *stack, void *self, const void *nothing)
+static int cancel_ask_for_work(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_cancel(stack, asking);
 }
 
 static const domus_behaviour asker = {
     .name = "asker",
-    .on = (const domus_on[]){{&go_type, on_go_asking, 0}, {&give_up_type, on_give_up, 0}, {0}}};
+    .on = (const domus_on[]){
+        {&go_type, ask_for_work, 0}, {&give_up_type, cancel_ask_for_work, 0}, {0}}};
 
 DOMT_TEST(cancel_reaches_what_an_actor_that_receives_has_asked_of_itself)
 {

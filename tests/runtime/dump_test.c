@@ -27,7 +27,7 @@ static domus_system *the_system;
 static domus_address silent_address;
 static char text[1 << 20];
 
-static int keep_ask(domus_stack *stack, void *self, const void *payload)
+static int keep_ask_for_ever(domus_stack *stack, void *self, const void *payload)
 {
     domus_kept ask;
 
@@ -35,7 +35,7 @@ static int keep_ask(domus_stack *stack, void *self, const void *payload)
     return domus_keep(stack, &ask);
 }
 
-static int get_stuck(domus_stack *stack, void *self, const void *payload)
+static int stay_in_handler_until_allowed(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&begun, 1);
     while (!atomic_load(&stuck_may_go))
@@ -43,7 +43,7 @@ static int get_stuck(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int dump_from_inside(domus_stack *stack, void *self, const void *payload)
+static int dump_system_from_handler(domus_stack *stack, void *self, const void *payload)
 {
     atomic_store(&from_inside, domus_dump(the_system, text, sizeof text));
     ck_assert_int_eq(domus_dump_actor(the_system, domus_self(stack), text, sizeof text), -EDEADLK);
@@ -53,7 +53,7 @@ static int dump_from_inside(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour idle = {.name = "idle"};
 
-static int spawn_idle(domus_stack *stack, void *self, const void *payload)
+static int spawn_idle_child_and_reply(domus_stack *stack, void *self, const void *payload)
 {
     domus_address address;
 
@@ -61,15 +61,17 @@ static int spawn_idle(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &address_type, &address);
 }
 
-static const domus_behaviour silent = {.name = "silent",
-                                       .on = (const domus_on[]){{&question_type, keep_ask, 0},
-                                                                {&note_type, get_stuck, 0},
-                                                                {&dump_type, dump_from_inside, 0},
-                                                                {&spawn_type, spawn_idle, 0},
-                                                                {0}}};
+static const domus_behaviour silent = {
+    .name = "silent",
+    .on = (const domus_on[]){{&question_type, keep_ask_for_ever, 0},
+                             {&note_type, stay_in_handler_until_allowed, 0},
+                             {&dump_type, dump_system_from_handler, 0},
+                             {&spawn_type, spawn_idle_child_and_reply, 0},
+                             {0}}};
 
-/* Begin a barrier, an ask with a time-out and one without, a timer, a child, and a watch. */
-static int begin_waits(domus_stack *stack, void *self, const void *payload)
+/* Begin many things for which the dumped actor waits: a barrier, two asks (one with a time-out), a
+ * timer, a child, and a watch. */
+static int begin_waits_of_each_kind(domus_stack *stack, void *self, const void *payload)
 {
     domus_address child;
 
@@ -84,7 +86,7 @@ static int begin_waits(domus_stack *stack, void *self, const void *payload)
     return domus_wait_all(stack, domt_ignore_answer);
 }
 
-static int wait_for_message(domus_stack *stack, void *self, const void *payload)
+static int receive_within_a_minute(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_type *const types[] = {&begin_type, NULL};
     static const domus_pattern pattern = {.types = types};
@@ -93,8 +95,9 @@ static int wait_for_message(domus_stack *stack, void *self, const void *payload)
     return domus_receive_within(stack, &pattern, 60000 * DOMT_MS, domt_ignore_answer);
 }
 
-/* The records for a dump, made while an ask waits, are not shown as its answer. */
-static int expect_failure(domus_stack *stack, void *self, const domus_answer *answer)
+/* Check an ask that fails: its answer must not show the records that were made for a dump while it
+ * waited. */
+static int expect_answer_is_failure(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_lt(answer->error, 0);
     ck_assert(answer->type == NULL && answer->payload == NULL);
@@ -103,35 +106,37 @@ static int expect_failure(domus_stack *stack, void *self, const domus_answer *an
     return 0;
 }
 
-static int ask_in_vain(domus_stack *stack, void *self, const void *payload)
+static int begin_ask_that_fails(domus_stack *stack, void *self, const void *payload)
 {
     if (*(const int *)payload == -ETIMEDOUT)
         return domus_ask_within(stack, silent_address, &question_type, NULL, DOMT_MS,
-                                expect_failure);
+                                expect_answer_is_failure);
     return domus_ask(stack,
                      *(const int *)payload == -ESTALE ? (domus_address){NULL, 0} : silent_address,
-                     &tick_type, NULL, expect_failure);
+                     &tick_type, NULL, expect_answer_is_failure);
 }
 
-static const domus_behaviour busy = {.name = "busy",
-                                     .on = (const domus_on[]){{&begin_type, begin_waits, 0},
-                                                              {&note_type, wait_for_message, 0},
-                                                              {&vain_type, ask_in_vain, 0},
-                                                              {0}}};
+static const domus_behaviour busy = {
+    .name = "busy",
+    .on = (const domus_on[]){{&begin_type, begin_waits_of_each_kind, 0},
+                             {&note_type, receive_within_a_minute, 0},
+                             {&vain_type, begin_ask_that_fails, 0},
+                             {0}}};
 
-static void expect_in_dump(const char *wanted)
+static void expect_text_in_dump(const char *wanted)
 {
     ck_assert_msg(strstr(text, wanted) != NULL, "\"%s\" is not in:\n%s", wanted, text);
 }
 
-/* The actor may be handling a message, so dump until the actor waits. */
-static void dump_when_waiting(domus_system *system, domus_address address)
+/* Dump an actor again and again until the dump shows it waiting, because it may still handle a
+ * message at first. */
+static void dump_actor_until_it_waits(domus_system *system, domus_address address)
 {
     DOMT_WAIT_FOR(10, domus_dump_actor(system, address, text, sizeof text) == 0 &&
                           strstr(text, ": WAITING") != NULL);
 }
 
-static const char *format_line(const char *format, domus_address address)
+static const char *format_line_with_address(const char *format, domus_address address)
 {
     static char line[256];
     char name[64];
@@ -153,28 +158,31 @@ DOMT_TEST(an_actors_dump_says_what_it_waits_for)
     ck_assert_int_eq(domus_outside_spawn_with(system, &busy, NULL, &options, &address), 0);
     domt_notice(system, address, &begin_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&held) == 2);
-    for (int i = 0; i < 3; i++) /* the barrier holds these asks back */
+    for (int i = 0; i < 3; i++) /* the actor's barrier holds these three asks back */
         domt_notice(system, address, &note_type, NULL);
 
-    dump_when_waiting(system, address);
-    expect_in_dump(format_line("actor ", address));
-    expect_in_dump(" busy \"the-busy-one\": WAITING, barrier, pinned");
-    expect_in_dump("0 asks, 3 notices");
-    expect_in_dump("  parent nobody, 1 children, 1 timers, 0 descriptors, 0 watchers, 1 watches");
-    expect_in_dump(
+    dump_actor_until_it_waits(system, address);
+    expect_text_in_dump(format_line_with_address("actor ", address));
+    expect_text_in_dump(" busy \"the-busy-one\": WAITING, barrier, pinned");
+    expect_text_in_dump("0 asks, 3 notices");
+    expect_text_in_dump(
+        "  parent nobody, 1 children, 1 timers, 0 descriptors, 0 watchers, 1 watches");
+    expect_text_in_dump(
         "  1 conversations:\n    begun by begin, holds the barrier, waits for all of 2\n");
-    expect_in_dump(format_line("      ask question to ", silent_address));
-    expect_in_dump(" ms left\n");
-    expect_in_dump("since ");
+    expect_text_in_dump(format_line_with_address("      ask question to ", silent_address));
+    expect_text_in_dump(" ms left\n");
+    expect_text_in_dump("since ");
 
-    dump_when_waiting(system, silent_address);
-    expect_in_dump("1 watchers");
-    expect_in_dump("2 conversations:\n    begun by question is an ask that is kept, to answer ");
-    expect_in_dump(format_line("to answer ", address));
+    dump_actor_until_it_waits(system, silent_address);
+    expect_text_in_dump("1 watchers");
+    expect_text_in_dump(
+        "2 conversations:\n    begun by question is an ask that is kept, to answer ");
+    expect_text_in_dump(format_line_with_address("to answer ", address));
     domt_end(system);
 }
 
-/* Addresses include those of other threads, of parents, and of actors that are asked. */
+/* A dump with addresses of memory names actors on other threads, parents, and actors that are
+ * asked; without the request it contains none. */
 DOMT_TEST(addresses_of_memory_appear_only_on_request)
 {
     domus_config config = domt_config(2);
@@ -192,13 +200,13 @@ DOMT_TEST(addresses_of_memory_appear_only_on_request)
     system = domt_start(&config);
     first = domt_spawn(system, 1, &silent, NULL);
     snprintf(address_text, sizeof address_text, " (%p)", (void *)first.house);
-    dump_when_waiting(system, first);
-    expect_in_dump(format_line("actor ", first));
-    expect_in_dump(address_text);
+    dump_actor_until_it_waits(system, first);
+    expect_text_in_dump(format_line_with_address("actor ", first));
+    expect_text_in_dump(address_text);
     domt_end(system);
 }
 
-DOMT_TEST(a_receive_and_a_stop_are_said)
+DOMT_TEST(dump_tells_receive_and_stop)
 {
     domus_system *system = domt_start_threads(1);
     domus_address address = domt_spawn(system, 0, &busy, NULL);
@@ -206,14 +214,15 @@ DOMT_TEST(a_receive_and_a_stop_are_said)
     domt_notice(system, address, &note_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 1);
     domt_notice(system, address, &note_type, NULL);
-    dump_when_waiting(system, address);
-    expect_in_dump("WAITING, receiving");
-    expect_in_dump("1 notices");
-    expect_in_dump("    begun by note waits for one of 1\n      receive begin, since ");
-    expect_in_dump(" ms left");
+    dump_actor_until_it_waits(system, address);
+    expect_text_in_dump("WAITING, receiving");
+    expect_text_in_dump("1 notices");
+    expect_text_in_dump("    begun by note waits for one of 1\n      receive begin, since ");
+    expect_text_in_dump(" ms left");
     ck_assert_int_eq(domus_outside_stop(system, address), 0);
     DOMT_WAIT_FOR(10, domus_dump_actor(system, address, text, sizeof text) == -ESTALE);
-    /* The thread gives the slot to the next actor that it spawns itself. */
+    /* Only a spawn on its own thread gets the freed slot, so an actor of that thread spawns until
+     * the slot is used again. */
     domus_address next = {NULL, 0};
     domus_address near = domt_spawn(system, 0, &silent, NULL);
     domus_outside_reply reply = {.buffer = &next, .size = sizeof next};
@@ -225,7 +234,7 @@ DOMT_TEST(a_receive_and_a_stop_are_said)
     domt_end(system);
 }
 
-DOMT_TEST(an_error_shows_nothing_of_what_was_asked)
+DOMT_TEST(failed_ask_shows_no_records_of_a_dump)
 {
     static const int errors[] = {-ETIMEDOUT, -ESTALE, -EOPNOTSUPP};
     domus_system *system = domt_start_threads(1);
@@ -238,7 +247,7 @@ DOMT_TEST(an_error_shows_nothing_of_what_was_asked)
     domt_end(system);
 }
 
-static unsigned count_actors(void)
+static unsigned count_actors_in_dump(void)
 {
     unsigned count = 0;
 
@@ -258,10 +267,10 @@ DOMT_TEST(a_dump_of_all_fits_and_says_how_many_were_left_out)
     for (int i = 0; i < MANY; i++)
         ck_assert_int_eq(domus_outside_spawn(system, &silent, NULL, &address), 0);
     ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);
-    ck_assert_uint_eq(count_actors(), MANY);
-    expect_in_dump("thread 0: 334 actors\n");
-    expect_in_dump("thread 1: 333 actors\n");
-    expect_in_dump("thread 2: 333 actors\n");
+    ck_assert_uint_eq(count_actors_in_dump(), MANY);
+    expect_text_in_dump("thread 0: 334 actors\n");
+    expect_text_in_dump("thread 1: 333 actors\n");
+    expect_text_in_dump("thread 2: 333 actors\n");
     ck_assert_ptr_null(strstr(text, "left out"));
 
     memset(text, 'x', sizeof text);
@@ -274,15 +283,15 @@ DOMT_TEST(a_dump_of_all_fits_and_says_how_many_were_left_out)
             number--;
         left += (unsigned)strtoul(number, NULL, 10);
     }
-    ck_assert_uint_gt(count_actors(), 3);
-    ck_assert_uint_eq(count_actors() + left, MANY);
+    ck_assert_uint_gt(count_actors_in_dump(), 3);
+    ck_assert_uint_eq(count_actors_in_dump() + left, MANY);
     ck_assert_int_eq(domus_dump(system, text, 3 * DOMUS_DUMP_BYTES_MIN - 1), -EINVAL);
     ck_assert_int_eq(domus_dump_actor(system, address, text, DOMUS_DUMP_BYTES_MIN), 0);
     ck_assert_int_eq(domus_dump_actor(system, address, text, DOMUS_DUMP_BYTES_MIN - 1), -EINVAL);
     domt_end(system);
 }
 
-/* All pages of a dump by name together have each actor of the name once. */
+/* The pages of a dump by name, put together, have each actor of that name exactly once. */
 DOMT_TEST(pages_of_a_dump_have_the_actors_of_a_name)
 {
     domus_system *system = domt_start_threads(2);
@@ -294,11 +303,11 @@ DOMT_TEST(pages_of_a_dump_have_the_actors_of_a_name)
         (void)domt_spawn(system, (uint32_t)i % 2, i < 10 ? &idle : &silent, NULL);
     for (; filter.from < 6; filter.from += 3) {
         ck_assert_int_eq(domus_dump_some(system, &filter, text, sizeof text), 0);
-        expect_in_dump("thread 0: 5 actors\n");
-        expect_in_dump("thread 1: 5 actors\n");
+        expect_text_in_dump("thread 0: 5 actors\n");
+        expect_text_in_dump("thread 1: 5 actors\n");
         ck_assert_ptr_null(strstr(text, " silent: "));
         ck_assert_ptr_null(strstr(text, "left out"));
-        ck_assert_uint_eq(count_actors(), filter.from == 0 ? 6 : 4);
+        ck_assert_uint_eq(count_actors_in_dump(), filter.from == 0 ? 6 : 4);
         for (const char *p = text; (p = strstr(p, "\nactor ")) != NULL; p++) {
             ck_assert_uint_lt(seen, 10);
             snprintf(rows[seen], sizeof rows[0], "%.*s", (int)strcspn(p + 1, ":"), p + 1);
@@ -310,17 +319,17 @@ DOMT_TEST(pages_of_a_dump_have_the_actors_of_a_name)
     ck_assert_uint_eq(seen, 10);
     filter = (domus_dump_filter){.behaviour = "idl"};
     ck_assert_int_eq(domus_dump_some(system, &filter, text, sizeof text), 0);
-    ck_assert_uint_eq(count_actors(), 0);
+    ck_assert_uint_eq(count_actors_in_dump(), 0);
     filter = (domus_dump_filter){.behaviour = "nobody"};
     ck_assert_int_eq(domus_dump_some(system, &filter, text, sizeof text), 0);
-    expect_in_dump("thread 0: 0 actors\n");
+    expect_text_in_dump("thread 0: 0 actors\n");
     ck_assert_int_eq(domus_dump_some(system, NULL, text, sizeof text), 0);
-    expect_in_dump("thread 0: 10 actors\n");
-    ck_assert_uint_eq(count_actors(), 20);
+    expect_text_in_dump("thread 0: 10 actors\n");
+    ck_assert_uint_eq(count_actors_in_dump(), 20);
     domt_end(system);
 }
 
-/* 64 channels fill the text, and another actor stands behind them. */
+/* The texts of 64 channels fill the dump, and another actor must still have room behind them. */
 DOMT_TEST(channels_leave_room_for_the_other_actors)
 {
     static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS};
@@ -361,13 +370,13 @@ DOMT_TEST(a_stuck_thread_is_said_and_the_rest_is_dumped)
     uint64_t before_ns = domt_now_ns();
     ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);
     ck_assert_uint_ge(domt_now_ns() - before_ns, DOMUS_DUMP_WAIT_NS);
-    expect_in_dump("thread 0: stuck: no answer within 1000 ms, in a handler of silent\n");
-    expect_in_dump("thread 1: 1 actors\n");
-    expect_in_dump(format_line("actor ", other));
+    expect_text_in_dump("thread 0: stuck: no answer within 1000 ms, in a handler of silent\n");
+    expect_text_in_dump("thread 1: 1 actors\n");
+    expect_text_in_dump(format_line_with_address("actor ", other));
     ck_assert_int_eq(domus_dump_actor(system, stuck, text, sizeof text), -ETIMEDOUT);
     atomic_store(&stuck_may_go, true);
     DOMT_WAIT_FOR(10, domus_dump_actor(system, stuck, text, sizeof text) == 0);
-    dump_when_waiting(system, stuck);
+    dump_actor_until_it_waits(system, stuck);
     domt_end(system);
 }
 
@@ -397,14 +406,14 @@ struct spawner {
     uint64_t failures;
 };
 
-static void *spawn_and_stop(void *self_)
+static void *spawn_and_stop_until_over(void *self_)
 {
     struct spawner *self = self_;
 
     for (int i = 1; !atomic_load(&self->ends); i++) {
         domus_address address;
         if (i % 32 == 0)
-            domt_pause_ns(DOMT_MS); /* pauses, or the messages would pile up for good */
+            domt_pause_ns(DOMT_MS); /* without this pause, stopped actors would pile up */
         if (domus_outside_spawn(self->system, &busy, NULL, &address) != 0) {
             self->failures++;
             continue;
@@ -415,7 +424,7 @@ static void *spawn_and_stop(void *self_)
     return NULL;
 }
 
-/* Slots are made, filled and freed while the dump walks over them. */
+/* Actors are spawned and stopped while a dump walks over the slots. */
 DOMT_TEST(dumps_go_on_while_actors_come_and_go)
 {
     domus_system *system = domt_start_threads(2);
@@ -426,7 +435,8 @@ DOMT_TEST(dumps_go_on_while_actors_come_and_go)
         spawners[i].system = system;
         spawners[i].failures = 0;
         atomic_init(&spawners[i].ends, false);
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, spawn_and_stop, &spawners[i]), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, spawn_and_stop_until_over, &spawners[i]),
+                         0);
     }
     for (int i = 0; i < DOMT_SCALE(100, 10); i++)
         ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);

@@ -1,5 +1,5 @@
-/* house/family/process.c, runtime/control/stop.c: events that come at the same time as others:
- * messages while much work has ended, and a stop of the system while processes begin. */
+/* house/family/process.c, runtime/control/stop.c: events of processes that meet other events, such
+ * as messages while much work has ended, or a stop of the system while processes begin. */
 #include "tests/runtime/outsiders.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ static _Atomic uint32_t cancels, closes, works, seen;
 static _Atomic bool hold;
 
 /* Start a system that has one entry point. */
-static void start_with_entry(const domus_entry *entry, const domus_config *config)
+static void start_system_with_entry(const domus_entry *entry, const domus_config *config)
 {
     char text[256];
 
@@ -23,14 +23,16 @@ static void start_with_entry(const domus_entry *entry, const domus_config *confi
 
 static _Atomic uint32_t crowd_messages, crowd_works;
 
-static int work_on(void *nothing)
+static int count_work(void *nothing)
 {
     return (int)atomic_fetch_add(&works, 1);
 }
 
-/* The first step returns when all its work has ended, and all messages wait. */
-static int crowd_step(domus_stack *stack, void *self, const domus_process_event *events,
-                      uint32_t count, domus_process_output *out)
+/* A step that, at its first call, begins as much work as it may, and returns only when all of it
+ * has ended and messages wait. */
+static int begin_most_work_in_step(domus_stack *stack, void *self,
+                                   const domus_process_event *events, uint32_t count,
+                                   domus_process_output *out)
 {
     ck_assert_uint_le(count, DOMUS_PROCESS_EVENTS_MAX);
     for (uint32_t i = 0; i < count; i++) {
@@ -42,23 +44,24 @@ static int crowd_step(domus_stack *stack, void *self, const domus_process_event 
     if (count != 0)
         return 0;
     for (uint32_t i = 0; i < DOMUS_PROCESS_WORKS_MAX; i++)
-        ck_assert_int_eq(domus_process_work(out, work_on, NULL, i), 0);
+        ck_assert_int_eq(domus_process_work(out, count_work, NULL, i), 0);
     atomic_store(&hold, true);
     while (atomic_load(&hold) || atomic_load(&works) != DOMUS_PROCESS_WORKS_MAX)
         domt_pause_ns(DOMT_MS);
     return 0;
 }
 
-static const domus_process crowd = {.name = "crowd", .step = crowd_step};
+static const domus_process crowd = {.name = "crowd", .step = begin_most_work_in_step};
 
-/* More work has ended at once than one step shows, and a message comes before the next step. */
+/* More work has ended than one step is shown, and a message must not wait until all of it was
+ * shown. */
 DOMT_TEST(messages_find_room_beside_all_the_work_that_has_ended)
 {
     const domus_config config = domt_config(1);
     const domus_entry entry = {.name = "crowd", .process = &crowd};
     domus_address address;
 
-    start_with_entry(&entry, &config);
+    start_system_with_entry(&entry, &config);
     ck_assert_int_eq(domus_outside_process_spawn(system_, "crowd", NULL, NULL, NULL, &address), 0);
     DOMT_WAIT_FOR(10, atomic_load(&hold));
     for (uint32_t i = 0; i < 100; i++)
@@ -71,8 +74,9 @@ DOMT_TEST(messages_find_room_beside_all_the_work_that_has_ended)
 
 /* --- a process that waits for its last event -------------------------------------------------- */
 
-static int wait_step(domus_stack *stack, void *self, const domus_process_event *events,
-                     uint32_t count, domus_process_output *out)
+static int end_process_when_cancelled(domus_stack *stack, void *self,
+                                      const domus_process_event *events, uint32_t count,
+                                      domus_process_output *out)
 {
     for (uint32_t i = 0; i < count; i++) {
         ck_assert_int_eq(events[i].type, DOMUS_PROCESS_CANCEL);
@@ -82,27 +86,28 @@ static int wait_step(domus_stack *stack, void *self, const domus_process_event *
     return 0;
 }
 
-static void on_close(domus_stack *stack, void *self)
+static void count_close_of_process(domus_stack *stack, void *self)
 {
     atomic_fetch_add(&closes, 1);
 }
 
-static const domus_process waiting = {.name = "waiting", .step = wait_step, .close = on_close};
+static const domus_process waiting = {
+    .name = "waiting", .step = end_process_when_cancelled, .close = count_close_of_process};
 
 /* --- a stop beside a process that begins ------------------------------------------------------ */
 
-/* Begin for 100 ms, beside a stop of the system. */
-static int init_slowly(domus_stack *stack, void *self, const char *method, const domus_type *type,
-                       const void *input)
+/* Begin a process, which takes 100 ms, so that a stop of the system comes meanwhile. */
+static int init_process_slowly(domus_stack *stack, void *self, const char *method,
+                               const domus_type *type, const void *input)
 {
     atomic_fetch_add(&seen, 1);
     domt_pause_ns(100 * DOMT_MS);
     return 0;
 }
 
-/* Spawn `count` processes that begin slowly, in a pool of one runner or detached, and stop the
- * system while the first of them begins. Each process that has begun gets its last event. */
-static void stop_beside_begin(bool detached, uint32_t count)
+/* Spawn `count` processes that begin slowly, detached or in a pool of one runner, and stop the
+ * system while the first one begins. Each process that has begun gets its last event. */
+static void stop_while_processes_begin(bool detached, uint32_t count)
 {
     const domus_pool_config pools[] = {{.name = "work", .runners = 1}};
     domus_process slow = waiting;
@@ -110,10 +115,10 @@ static void stop_beside_begin(bool detached, uint32_t count)
     domus_config config = domt_config(2);
     domus_address address;
 
-    slow.init = init_slowly;
+    slow.init = init_process_slowly;
     config.pools = pools;
     config.pool_count = 1;
-    start_with_entry(&entry, &config);
+    start_system_with_entry(&entry, &config);
     const domus_spawn_options spawn_options = {
         .detached = detached, .pool = detached ? NULL : domus_outside_pool_find(system_, "work")};
     const domus_entry_options options = {.spawn = &spawn_options};
@@ -130,19 +135,19 @@ static void stop_beside_begin(bool detached, uint32_t count)
 
 DOMT_TEST(process_that_begins_in_a_pool_beside_a_stop_is_told)
 {
-    stop_beside_begin(false, 1);
+    stop_while_processes_begin(false, 1);
     atomic_store(&seen, 0);
-    stop_beside_begin(false, 20);
+    stop_while_processes_begin(false, 20);
 }
 
 DOMT_TEST(process_that_begins_detached_beside_a_stop_is_told)
 {
-    stop_beside_begin(true, 1);
+    stop_while_processes_begin(true, 1);
     atomic_store(&seen, 0);
-    stop_beside_begin(true, 20);
+    stop_while_processes_begin(true, 20);
 }
 
-static void *spawn_until_shutdown(void *nothing)
+static void *spawn_processes_until_shutdown(void *nothing)
 {
     domus_address address;
     int result;
@@ -161,8 +166,8 @@ DOMT_TEST(processes_are_spawned_beside_a_stop)
     const domus_entry entry = {.name = "wait", .process = &waiting};
     pthread_t thread;
 
-    start_with_entry(&entry, &config);
-    ck_assert_int_eq(pthread_create(&thread, NULL, spawn_until_shutdown, NULL), 0);
+    start_system_with_entry(&entry, &config);
+    ck_assert_int_eq(pthread_create(&thread, NULL, spawn_processes_until_shutdown, NULL), 0);
     DOMT_WAIT_FOR(10, atomic_load(&seen) > 10);
     ck_assert_int_eq(domus_system_stop(system_), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);

@@ -10,7 +10,7 @@
 
 typedef struct worker {
     uint32_t input;
-    uint32_t number; /* argument of the work */
+    uint32_t number; /* the number that the work gets as its argument */
 } worker;
 
 static const domus_type input_type = {.name = "input", .size = sizeof(uint32_t)};
@@ -25,20 +25,20 @@ static _Atomic bool hold, ignores, works_at_end;
 
 /* --- work ------------------------------------------------------------------------------------- */
 
-static int work_on(void *number)
+static int block_and_read_number(void *number)
 {
     atomic_fetch_add(&works_begun, 1);
     while (atomic_load(&hold))
         domt_pause_ns(DOMT_MS);
-    uint32_t it = *(uint32_t *)number; /* the state must still be there */
+    uint32_t it = *(uint32_t *)number; /* the state of the process must still be there */
     atomic_fetch_add(&works, 1);
     return it == 0 ? -EDOM : (int)it * 2;
 }
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-static int init_worker(domus_stack *stack, void *self, const char *method, const domus_type *type,
-                       const void *input)
+static int init_worker_by_method(domus_stack *stack, void *self, const char *method,
+                                 const domus_type *type, const void *input)
 {
     worker *state = self;
 
@@ -47,20 +47,21 @@ static int init_worker(domus_stack *stack, void *self, const char *method, const
     return strcmp(method, "double") == 0 || strcmp(method, "wait") == 0 ? 0 : -ENOENT;
 }
 
-static void end_process(domus_process_output *out, const domus_type *type, uint32_t value)
+static void end_process_and_try_twice(domus_process_output *out, const domus_type *type,
+                                      uint32_t value)
 {
     ck_assert_int_eq(domus_process_done(out, type, &value), 0);
     ck_assert_int_eq(domus_process_done(out, type, &value), -EALREADY);
 }
 
-/* Double the input in blocking work, and end with the result. */
-static int double_step(domus_stack *stack, void *self, const domus_process_event *events,
-                       uint32_t count, domus_process_output *out)
+/* A step that doubles the input in blocking work, and ends the process with the result. */
+static int double_input_in_work(domus_stack *stack, void *self, const domus_process_event *events,
+                                uint32_t count, domus_process_output *out)
 {
     worker *state = self;
 
     if (count == 0)
-        return domus_process_work(out, work_on, &state->number, 7);
+        return domus_process_work(out, block_and_read_number, &state->number, 7);
     for (uint32_t i = 0; i < count; i++) {
         if (events[i].type == DOMUS_PROCESS_MESSAGE) {
             uint32_t next = *(const uint32_t *)events[i].data + 1;
@@ -72,16 +73,16 @@ static int double_step(domus_stack *stack, void *self, const domus_process_event
         ck_assert_uint_eq(events[i].tag, 7);
         if (events[i].error != 0) {
             ck_assert_ptr_null(events[i].data);
-            end_process(out, &domt_owner_type, (uint32_t)-events[i].error);
+            end_process_and_try_twice(out, &domt_owner_type, (uint32_t)-events[i].error);
             return 0;
         }
         ck_assert_ptr_eq(events[i].data_type, &domus_blocking_type);
-        end_process(out, &value_type, (uint32_t)(*(const int *)events[i].data));
+        end_process_and_try_twice(out, &value_type, (uint32_t)(*(const int *)events[i].data));
     }
     return 0;
 }
 
-static void on_close(domus_stack *stack, void *self)
+static void clear_state_on_close(domus_stack *stack, void *self)
 {
     memset(self, 0, sizeof(worker));
     atomic_fetch_add(&closes, 1);
@@ -89,20 +90,21 @@ static void on_close(domus_stack *stack, void *self)
 
 static const domus_process doubling = {.name = "doubling",
                                        .state_size = sizeof(worker),
-                                       .init = init_worker,
-                                       .step = double_step,
-                                       .close = on_close};
+                                       .init = init_worker_by_method,
+                                       .step = double_input_in_work,
+                                       .close = clear_state_on_close};
 
-/* Wait for the last event; then do more work, or ignore the event. */
-static int wait_step(domus_stack *stack, void *self, const domus_process_event *events,
-                     uint32_t count, domus_process_output *out)
+/* A step that waits for the last event, and then begins more work or ignores the event. */
+static int record_event_and_wait_on(domus_stack *stack, void *self,
+                                    const domus_process_event *events, uint32_t count,
+                                    domus_process_output *out)
 {
     worker *state = self;
 
     atomic_fetch_add(&seen, count);
     for (uint32_t i = 0; i < count; i++) {
         if (events[i].type == DOMUS_PROCESS_COMPLETE && events[i].tag == 1)
-            end_process(out, NULL, 0);
+            end_process_and_try_twice(out, NULL, 0);
         if (events[i].type != DOMUS_PROCESS_CANCEL)
             continue;
         const domus_process_cancel *cancel = events[i].data;
@@ -113,18 +115,18 @@ static int wait_step(domus_stack *stack, void *self, const domus_process_event *
         if (atomic_load(&ignores))
             continue;
         if (atomic_load(&works_at_end))
-            ck_assert_int_eq(domus_process_work(out, work_on, &state->number, 1), 0);
+            ck_assert_int_eq(domus_process_work(out, block_and_read_number, &state->number, 1), 0);
         else
-            end_process(out, NULL, 0);
+            end_process_and_try_twice(out, NULL, 0);
     }
     return 0;
 }
 
 static const domus_process waiting = {.name = "waiting",
                                       .state_size = sizeof(worker),
-                                      .init = init_worker,
-                                      .step = wait_step,
-                                      .close = on_close};
+                                      .init = init_worker_by_method,
+                                      .step = record_event_and_wait_on,
+                                      .close = clear_state_on_close};
 
 static const domus_entry entries[] = {
     {.name = "double", .process = &doubling, .input = &input_type},
@@ -132,7 +134,7 @@ static const domus_entry entries[] = {
     {.name = "other", .process = &doubling, .method = "triple", .input = &input_type},
 };
 
-static void start_test(uint64_t actor_timeout_ns)
+static void start_system_with_entries(uint64_t actor_timeout_ns)
 {
     domus_config config = domt_config(2);
     char text[256];
@@ -144,7 +146,8 @@ static void start_test(uint64_t actor_timeout_ns)
     ck_assert_int_eq(domus_system_start(system_), 0);
 }
 
-static domus_address spawn_process(const char *name, uint32_t input, domus_address result_to)
+static domus_address spawn_process_of_entry(const char *name, uint32_t input,
+                                            domus_address result_to)
 {
     const domus_entry_options options = {.result_to = result_to};
     domus_address address;
@@ -161,20 +164,20 @@ DOMT_TEST(process_is_spawned_by_name_and_its_value_comes)
     domus_outside_message message;
     uint32_t number = 4;
 
-    start_test(1000 * DOMT_MS);
+    start_system_with_entries(1000 * DOMT_MS);
     domus_outsider *self = domt_attach(system_);
     atomic_store(&hold, true);
-    domus_address process = spawn_process("double", 21, domus_outsider_address(self));
+    domus_address process = spawn_process_of_entry("double", 21, domus_outsider_address(self));
     DOMT_WAIT_FOR(10, atomic_load(&works_begun) == 1);
-    /* While the work blocks, the thread and the process go on. */
+    /* While the work blocks, the process goes on and answers an ask. */
     ck_assert_int_eq(domus_outsider_ask(self, process, &domt_number_type, &number, 0, NULL), 0);
     atomic_store(&hold, false);
     ck_assert_uint_eq(domt_receive_number(self, &value_type, &message), 42);
     ck_assert(domus_address_equals(message.sender, process));
-    /* This work fails; its result must reach nobody. */
-    process = spawn_process("double", 0, domus_outsider_address(self));
+    /* The work of this process fails, and its result must be sent to nobody. */
+    process = spawn_process_of_entry("double", 0, domus_outsider_address(self));
     ck_assert_uint_eq(domt_receive_number(self, &domt_owner_type, &message), EDOM);
-    (void)spawn_process("double", 0, (domus_address){0});
+    (void)spawn_process_of_entry("double", 0, (domus_address){0});
     DOMT_WAIT_FOR(10, atomic_load(&closes) == 3);
     ck_assert_uint_eq(atomic_load(&domt_released), 1);
     ck_assert_int_eq(domus_outside_detach(self), 0);
@@ -182,7 +185,7 @@ DOMT_TEST(process_is_spawned_by_name_and_its_value_comes)
     domt_end(system_);
 }
 
-DOMT_TEST(entry_that_is_wrong_is_refused)
+DOMT_TEST(wrong_entry_point_is_refused)
 {
     domus_config config = domt_config(1);
     char text[256], names[DOMUS_ENTRIES_MAX][16];
@@ -223,7 +226,7 @@ DOMT_TEST(entry_that_is_wrong_is_refused)
                      -ESHUTDOWN);
     domus_system_free(system_);
 
-    start_test(1000 * DOMT_MS);
+    start_system_with_entries(1000 * DOMT_MS);
     ck_assert_int_eq(domus_entry_add(system_, &entry), -EALREADY);
     ck_assert_int_eq(domus_outside_process_spawn(system_, "none", NULL, NULL, NULL, &address),
                      -ENOENT);
@@ -234,7 +237,7 @@ DOMT_TEST(entry_that_is_wrong_is_refused)
     ck_assert_int_eq(
         domus_outside_process_spawn(system_, "wait", &input_type, &number, NULL, &address),
         -EINVAL);
-    /* init does not know this method, so the actor ends */
+    /* init refuses a method that it does not know, so the new process ends */
     ck_assert_int_eq(
         domus_outside_process_spawn(system_, "other", &input_type, &number, NULL, &address), 0);
     DOMT_WAIT_FOR(10, atomic_load(&closes) == 1);
@@ -249,14 +252,15 @@ DOMT_TEST(process_gets_a_last_event_and_ends_in_time)
     uint64_t timeout_ns = 20000 * DOMT_MS;
 
     atomic_store(&works_at_end, true);
-    start_test(timeout_ns);
+    start_system_with_entries(timeout_ns);
     for (int i = 0; i < 200; i++)
-        (void)spawn_process("wait", 0, (domus_address){0});
+        (void)spawn_process_of_entry("wait", 0, (domus_address){0});
     uint64_t before_ns = domt_now_ns();
     ck_assert_int_eq(domus_system_stop(system_), 0);
     ck_assert_uint_lt(domt_now_ns() - before_ns, timeout_ns);
     ck_assert_uint_eq(atomic_load(&cancels), 200);
-    ck_assert_uint_eq(atomic_load(&works), 200); /* all this work goes on after the last event */
+    /* the process has begun all its work, which goes on after the last event */
+    ck_assert_uint_eq(atomic_load(&works), 200);
     ck_assert_uint_eq(atomic_load(&closes), 200);
     ck_assert_uint_gt(atomic_load(&left_ns), timeout_ns - 10000 * DOMT_MS);
     ck_assert_uint_le(atomic_load(&left_ns), timeout_ns);
@@ -269,8 +273,8 @@ DOMT_TEST(process_that_ignores_its_last_event_is_stopped)
     uint64_t timeout_ns = 150 * DOMT_MS;
 
     atomic_store(&ignores, true);
-    start_test(timeout_ns);
-    (void)spawn_process("wait", 0, (domus_address){0});
+    start_system_with_entries(timeout_ns);
+    (void)spawn_process_of_entry("wait", 0, (domus_address){0});
     uint64_t before_ns = domt_now_ns();
     ck_assert_int_eq(domus_system_stop(system_), 0);
     ck_assert_uint_ge(domt_now_ns() - before_ns, timeout_ns);
@@ -280,14 +284,14 @@ DOMT_TEST(process_that_ignores_its_last_event_is_stopped)
     domus_system_free(system_);
 }
 
-/* The last event comes although messages wait and a mailbox is full. */
+/* The last event comes even though messages wait and a mailbox of the process is full. */
 DOMT_TEST(last_event_does_not_wait_behind_mail)
 {
     uint32_t number = 0;
     uint32_t sent = 0;
 
-    start_test(20000 * DOMT_MS);
-    domus_address process = spawn_process("wait", 0, (domus_address){0});
+    start_system_with_entries(20000 * DOMT_MS);
+    domus_address process = spawn_process_of_entry("wait", 0, (domus_address){0});
     while (sent < 200000) {
         int result = domus_outside_notice(system_, process, &domt_number_type, &number);
         ck_assert(result == 0 || result == -ENOBUFS);
@@ -301,9 +305,9 @@ DOMT_TEST(last_event_does_not_wait_behind_mail)
 
 DOMT_TEST(work_is_waited_for_when_the_process_is_stopped)
 {
-    start_test(20000 * DOMT_MS);
+    start_system_with_entries(20000 * DOMT_MS);
     atomic_store(&hold, true);
-    domus_address process = spawn_process("double", 3, (domus_address){0});
+    domus_address process = spawn_process_of_entry("double", 3, (domus_address){0});
     DOMT_WAIT_FOR(10, atomic_load(&works_begun) == 1);
     ck_assert_int_eq(domus_outside_stop(system_, process), 0);
     domt_pause_ns(50 * DOMT_MS);
@@ -322,18 +326,22 @@ typedef struct many {
     uint32_t got;
 } many;
 
-static int many_step(domus_stack *stack, void *self, const domus_process_event *events,
-                     uint32_t count, domus_process_output *out)
+static int add_results_of_many_works(domus_stack *stack, void *self,
+                                     const domus_process_event *events, uint32_t count,
+                                     domus_process_output *out)
 {
     many *state = self;
 
     if (count == 0) {
         for (uint32_t i = 0; i < DOMUS_PROCESS_WORKS_MAX; i++) {
             state->numbers[i] = i + 1;
-            ck_assert_int_eq(domus_process_work(out, work_on, &state->numbers[i], i), 0);
+            ck_assert_int_eq(domus_process_work(out, block_and_read_number, &state->numbers[i], i),
+                             0);
         }
-        ck_assert_int_eq(domus_process_work(out, work_on, state->numbers, 0), -ENOBUFS);
-        ck_assert_int_eq(domus_process_work(out, work_on, state->numbers, UINT64_MAX), -EINVAL);
+        ck_assert_int_eq(domus_process_work(out, block_and_read_number, state->numbers, 0),
+                         -ENOBUFS);
+        ck_assert_int_eq(domus_process_work(out, block_and_read_number, state->numbers, UINT64_MAX),
+                         -EINVAL);
     }
     for (uint32_t i = 0; i < count; i++) {
         ck_assert_int_eq(*(const int *)events[i].data, (int)(events[i].tag + 1) * 2);
@@ -342,20 +350,22 @@ static int many_step(domus_stack *stack, void *self, const domus_process_event *
     }
     atomic_store(&seen, state->got);
     if (state->got == DOMUS_PROCESS_WORKS_MAX)
-        end_process(out, &value_type, state->tags_sum);
+        end_process_and_try_twice(out, &value_type, state->tags_sum);
     return 0;
 }
 
-static int init_many(domus_stack *stack, void *self, const char *method, const domus_type *type,
-                     const void *input)
+static int init_process_of_many_works(domus_stack *stack, void *self, const char *method,
+                                      const domus_type *type, const void *input)
 {
     return 0;
 }
 
-static const domus_process many_works = {
-    .name = "many", .state_size = sizeof(many), .init = init_many, .step = many_step};
+static const domus_process many_works = {.name = "many",
+                                         .state_size = sizeof(many),
+                                         .init = init_process_of_many_works,
+                                         .step = add_results_of_many_works};
 
-DOMT_TEST(as_many_works_as_may_be_complete_each_once)
+DOMT_TEST(greatest_number_of_works_end_once_each)
 {
     domus_config config = domt_config(2);
     char text[256];

@@ -1,5 +1,5 @@
-/* domus/figures.h: tables that libraries show of themselves: they are added, removed, read in
- * parts, printed behind the profile, and told of the end of the system. */
+/* domus/figures.h: the tables that libraries show of themselves are added, removed, read in parts,
+ * and printed behind the profile, and their owners are told of the end of the system. */
 #include "base/memory.h"
 #include "tests/support/suite.h"
 
@@ -35,7 +35,8 @@ static struct {
     unsigned reads, ends;
 } shop;
 
-static int read_shelves(void *context, uint32_t from, domus_figures_shot *to, uint64_t *ret_total)
+static int read_rows_of_shelves(void *context, uint32_t from, domus_figures_shot *to,
+                                uint64_t *ret_total)
 {
     char name[80];
     bool goes_on = true;
@@ -43,8 +44,8 @@ static int read_shelves(void *context, uint32_t from, domus_figures_shot *to, ui
     ck_assert_ptr_eq(context, &shop);
     shop.reads++;
     for (uint64_t i = from; i < shop.rows && goes_on; i++) {
-        /* The last name is longer than a text may be, and no word stands for its number of the
-         * door. */
+        /* The name in row 99 is longer than a text may be, and the number of its door has no word
+         * in the table's column. */
         snprintf(name, sizeof name, i == 99 ? "%070u" : "a%u", (unsigned)i);
         const domus_figure cells[COLUMNS] = {{.text = name},
                                              {.number = i == 99 ? 2 : i % 2},
@@ -57,7 +58,7 @@ static int read_shelves(void *context, uint32_t from, domus_figures_shot *to, ui
     return shop.error;
 }
 
-static void end_shelves(void *context)
+static void count_end_of_shelves(void *context)
 {
     ck_assert_ptr_eq(context, &shop);
     shop.ends++;
@@ -68,10 +69,10 @@ static const domus_figures_table shelves = {.set = "shop",
                                             .title = "Shelves",
                                             .columns = columns,
                                             .columns_count = COLUMNS,
-                                            .read = read_shelves,
-                                            .end = end_shelves};
+                                            .read = read_rows_of_shelves,
+                                            .end = count_end_of_shelves};
 
-static void start_shop(uint64_t rows)
+static void start_system_with_shop_figures(uint64_t rows)
 {
     char error[200];
     domus_config config;
@@ -85,7 +86,7 @@ static void start_shop(uint64_t rows)
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-DOMT_TEST(wrong_tables_are_refused)
+DOMT_TEST(wrong_tables_of_figures_are_refused)
 {
     static const domus_figure_column late[] = {
         {.name = "a", .title = "a", .kind = DOMUS_FIGURE_AMOUNT},
@@ -112,26 +113,27 @@ DOMT_TEST(wrong_tables_are_refused)
     wrong[6].columns = named, wrong[6].columns_count = 1;
     wrong[7].columns = helpless, wrong[7].columns_count = 1;
     wrong[8].columns = labels, wrong[8].columns_count = DOMUS_FIGURES_LABELS_MAX + 1;
-    start_shop(1);
+    start_system_with_shop_figures(1);
     for (size_t i = 0; i < 9; i++)
         ck_assert_msg(domus_figures_add(system_, &wrong[i], &shop) == -EINVAL, "%zu", i);
     wrong[0] = shelves;
-    wrong[0].is_list = true; /* a list has no metrics */
+    wrong[0].is_list = true; /* a table that is a list may have no metrics */
     ck_assert_int_eq(domus_figures_add(system_, &wrong[0], &shop), -EINVAL);
     domus_system_free(system_);
 }
 
-DOMT_TEST(tables_are_found_until_they_are_removed)
+DOMT_TEST(tables_of_figures_are_found_until_removed)
 {
     static char names[DOMUS_FIGURES_TABLES_MAX][16];
     static domus_figures_table many[DOMUS_FIGURES_TABLES_MAX];
     domus_figures_shot shot;
 
-    start_shop(1);
+    start_system_with_shop_figures(1);
     ck_assert_int_eq(domus_figures_add(system_, &shelves, &shop), 0);
     ck_assert_int_eq(domus_figures_add(system_, &shelves, &shop), -EEXIST);
     ck_assert_ptr_eq(domus_figures_at(system_, 0), &shelves);
-    domus_figures_remove(system_, &shelves, NULL); /* removed with another context */
+    /* a table is only removed with the context with which it was added */
+    domus_figures_remove(system_, &shelves, NULL);
     ck_assert_ptr_eq(domus_figures_at(system_, 0), &shelves);
     domus_figures_remove(system_, &shelves, &shop);
     ck_assert_ptr_null(domus_figures_at(system_, 0));
@@ -145,16 +147,16 @@ DOMT_TEST(tables_are_found_until_they_are_removed)
     ck_assert_int_eq(domus_figures_add(system_, &shelves, &shop), -ENOSPC);
     domus_figures_remove(system_, &many[0], &shop);
     ck_assert_ptr_eq(domus_figures_at(system_, 0), &many[1]);
-    ck_assert_uint_eq(shop.reads, 0); /* nobody has read the table */
+    ck_assert_uint_eq(shop.reads, 0); /* nobody has looked, so the table was never read */
     domus_system_free(system_);
     ck_assert_uint_eq(shop.ends, DOMUS_FIGURES_TABLES_MAX - 1);
 }
 
-DOMT_TEST(rows_are_read_in_parts)
+DOMT_TEST(rows_of_figures_are_read_in_parts)
 {
     domus_figures_shot shot;
 
-    start_shop(100);
+    start_system_with_shop_figures(100);
     ck_assert_int_eq(domus_figures_add(system_, &shelves, &shop), 0);
     ck_assert_int_eq(domus_figures_read(system_, 0, 0, 3, &shot), 0);
     ck_assert_uint_eq(shot.count, 3);
@@ -183,13 +185,13 @@ DOMT_TEST(rows_are_read_in_parts)
     domus_system_free(system_);
 }
 
-/* Each allocation fails once; a read that fails leaves nothing behind. */
-DOMT_TEST(memory_that_is_short_is_an_error)
+/* Each allocation fails once; a read of a table that fails leaves nothing behind. */
+DOMT_TEST(reading_figures_without_memory_is_an_error)
 {
     domus_figures_shot shot;
     int64_t after = 0;
 
-    start_shop(100);
+    start_system_with_shop_figures(100);
     ck_assert_int_eq(domus_figures_add(system_, &shelves, &shop), 0);
     for (;; after++) {
         domi_memory_fail_after(after, 0);
@@ -205,12 +207,12 @@ DOMT_TEST(memory_that_is_short_is_an_error)
     domus_system_free(system_);
 }
 
-DOMT_TEST(tables_stand_behind_the_profile)
+DOMT_TEST(tables_of_figures_follow_the_profile)
 {
     static domus_figures_table list;
     char text[32768];
 
-    start_shop(100);
+    start_system_with_shop_figures(100);
     list = shelves;
     list.name = "list";
     list.is_list = true;
@@ -227,7 +229,7 @@ DOMT_TEST(tables_stand_behind_the_profile)
                                      "              10           \\x1bx\n"));
     ck_assert_ptr_nonnull(strstr(at, "\nand 36 more\n"));
     ck_assert_ptr_null(strstr(at + 5, "--"));
-    /* a part of the text is a prefix of the whole */
+    /* the text for a smaller room is the begin of the whole text */
     for (size_t room = 0; room < size; room += 97) {
         char part[32768];
         ck_assert_uint_eq(domus_system_profile_table(system_, part, room), size);

@@ -1,5 +1,6 @@
 /* runtime/files/kept.c and load.c: a thread keeps the bytes of small files, and no load is answered
- * with bytes that the file no longer has. The time is that of a kit. */
+ * with bytes that the file no longer has. Most of these tests run in a test kit, on its virtual
+ * clock. */
 #include "tests/runtime/files.h"
 
 #include "runtime/files/kept.h"
@@ -17,72 +18,72 @@
 #define MS         UINT64_C(1000000)
 #define KIB        UINT64_C(1024)
 
-static domt_done ask_clerk(domt_deed_kind kind, const char *const *paths, uint32_t flags,
-                           uint64_t size)
+static domt_done ask_clerk_to_load(domt_deed_kind kind, const char *const *paths, uint32_t flags,
+                                   uint64_t size)
 {
     return domt_file_do((domt_deed){
         .kind = kind, .file = domt_files_now.root, .paths = paths, .flags = flags, .size = size});
 }
 
-/* The kernel may not have in memory that a name does not exist, and follows a link at once only if
- * it was followed in a later tick than that in which it was made. In these cases a helper thread
- * does the load. */
-static domt_done load_kept(const char *const *paths, uint64_t size)
+/* Load by kept bytes; if the kernel cannot do it at once, let a helper thread load first. That
+ * happens when the kernel does not remember that a name does not exist, or when a link was not
+ * followed in a later tick than the one in which it was made. */
+static domt_done load_by_kept_bytes(const char *const *paths, uint64_t size)
 {
-    domt_done done = ask_clerk(DOMT_LOAD_NOW, paths, KEPT, size);
+    domt_done done = ask_clerk_to_load(DOMT_LOAD_NOW, paths, KEPT, size);
 
     for (int tries = 0; tries < 4 && done.error == -EAGAIN; tries++) {
         (void)usleep(5000);
-        done = ask_clerk(DOMT_LOAD, paths, DOMUS_FILE_BENEATH, size);
+        done = ask_clerk_to_load(DOMT_LOAD, paths, DOMUS_FILE_BENEATH, size);
         if (done.error != 0)
             return done;
         domus_slice_free(done.bytes);
         domus_file_close(done.file);
-        done = ask_clerk(DOMT_LOAD_NOW, paths, KEPT, size);
+        done = ask_clerk_to_load(DOMT_LOAD_NOW, paths, KEPT, size);
     }
     return done;
 }
 
-static uint64_t kept_loads(void)
+static uint64_t count_loads_from_kept_bytes(void)
 {
     return domt_profile(domt_files_now.system, 0).files_kept;
 }
 
-/* Check the result of a load of `path`, and whether kept bytes were used for it. */
-static void expect_load(const char *path, const char *text, bool is_kept)
+/* Load `path`, and check the bytes and whether the load was answered with kept bytes. */
+static void expect_load_is_from_kept(const char *path, const char *text, bool is_kept)
 {
-    uint64_t before = kept_loads();
-    domt_done done = load_kept(PATHS(path), 100);
+    uint64_t before = count_loads_from_kept_bytes();
+    domt_done done = load_by_kept_bytes(PATHS(path), 100);
 
     ck_assert_msg(done.error == 0, "%s: %d", path, done.error);
     ck_assert_msg(domus_slice_equals(done.bytes, text, strlen(text)), "%s: %.*s", path,
                   (int)done.bytes.size, domus_slice_data(done.bytes));
     ck_assert_uint_eq(done.status.size, strlen(text));
     ck_assert_ptr_null(done.file);
-    ck_assert_msg(kept_loads() - before == is_kept, "%s: kept %d", path, is_kept);
+    ck_assert_msg(count_loads_from_kept_bytes() - before == is_kept, "%s: kept %d", path, is_kept);
     domus_slice_free(done.bytes);
 }
 
-static void check_error(const char *path, int error)
+static void check_load_fails_with(const char *path, int error)
 {
-    ck_assert_int_eq(load_kept(PATHS(path), 100).error, error);
+    ck_assert_int_eq(load_by_kept_bytes(PATHS(path), 100).error, error);
 }
 
-static void wait_ms(uint64_t ms)
+static void advance_kit_by_ms(uint64_t ms)
 {
     ck_assert_int_eq(domus_testkit_advance(domt_files_now.kit, ms * MS), 0);
 }
 
-/* Load a file until its bytes are kept. */
-static void load_until_kept(const char *path, const char *text)
+/* Load a file again and again, until a load is answered with kept bytes. */
+static void load_until_from_kept_bytes(const char *path, const char *text)
 {
-    expect_load(path, text, false);
-    wait_ms(3000);
-    expect_load(path, text, false);
-    expect_load(path, text, true);
+    expect_load_is_from_kept(path, text, false);
+    advance_kit_by_ms(3000);
+    expect_load_is_from_kept(path, text, false);
+    expect_load_is_from_kept(path, text, true);
 }
 
-static void begin_as(uint64_t max, uint64_t time_ms, bool in_kit)
+static void begin_files_in_kit_or_system(uint64_t max, uint64_t time_ms, bool in_kit)
 {
     domus_config config = domt_config(2);
 
@@ -95,36 +96,37 @@ static void begin_as(uint64_t max, uint64_t time_ms, bool in_kit)
     domt_tree_write(&domt_files_now.tree, "second/c", "outer");
 }
 
-static void begin_files(uint64_t max, uint64_t time_ms)
+static void begin_files_in_kit(uint64_t max, uint64_t time_ms)
 {
-    begin_as(max, time_ms, true);
+    begin_files_in_kit_or_system(max, time_ms, true);
 }
 
 DOMT_TEST(bytes_are_kept_once_the_file_was_the_same_for_a_while)
 {
-    begin_files(64 * KIB, 0);
-    expect_load("a", "hello", false);
-    wait_ms(99);
-    expect_load("a", "hello", false);
-    expect_load("a", "hello", false);
-    wait_ms(3000);
-    expect_load("a", "hello", false); /* this load keeps the bytes */
-    expect_load("a", "hello", true);
-    expect_load("a", "hello", true);
-    domt_done done = load_kept(PATHS("a"), 1); /* a size that is less than the file has */
+    begin_files_in_kit(64 * KIB, 0);
+    expect_load_is_from_kept("a", "hello", false);
+    advance_kit_by_ms(99);
+    expect_load_is_from_kept("a", "hello", false);
+    expect_load_is_from_kept("a", "hello", false);
+    advance_kit_by_ms(3000);
+    /* with this load the thread begins to keep the bytes */
+    expect_load_is_from_kept("a", "hello", false);
+    expect_load_is_from_kept("a", "hello", true);
+    expect_load_is_from_kept("a", "hello", true);
+    domt_done done = load_by_kept_bytes(PATHS("a"), 1); /* the file has more bytes than this size */
     ck_assert_int_eq(done.error, 0);
     ck_assert(domus_slice_equals(done.bytes, "hello", 5));
     domus_slice_free(done.bytes);
-    done = ask_clerk(DOMT_LOAD_NOW, PATHS("a"), DOMUS_FILE_BENEATH, 100);
+    done = ask_clerk_to_load(DOMT_LOAD_NOW, PATHS("a"), DOMUS_FILE_BENEATH, 100);
     ck_assert_int_eq(done.error, 0);
     domus_slice_free(done.bytes);
-    ck_assert_uint_eq(kept_loads(), 3);
-    ck_assert_int_eq(ask_clerk(DOMT_LOAD, PATHS("a"), KEPT, 100).returned, -EINVAL);
+    ck_assert_uint_eq(count_loads_from_kept_bytes(), 3);
+    ck_assert_int_eq(ask_clerk_to_load(DOMT_LOAD, PATHS("a"), KEPT, 100).returned, -EINVAL);
     domt_files_end();
 }
 
-/* Load the file "a" in a turn that has already taken `ms`. Returns the earliest time at which it
- * may have been loaded. */
+/* Load the file "a" in a turn that first works for `ms`. Returns the earliest time at which the
+ * load may have begun. */
 static uint64_t load_in_long_turn(uint64_t ms)
 {
     uint64_t begun_ns = domt_now_ns();
@@ -144,17 +146,17 @@ DOMT_TEST(a_long_turn_before_the_load_does_not_count)
 {
     uint64_t between_ns = 0;
 
-    begin_as(64 * KIB, 0, false);
+    begin_files_in_kit_or_system(64 * KIB, 0, false);
     for (int i = 0; i < 20; i++) {
         domt_tree_write(&domt_files_now.tree, "a", i % 2 == 0 ? "hello" : "adieu");
-        uint64_t before = kept_loads();
+        uint64_t before = count_loads_from_kept_bytes();
         uint64_t first_ns = load_in_long_turn(110);
         (void)load_in_long_turn(0);
         between_ns = domt_now_ns() - first_ns;
         (void)load_in_long_turn(0);
-        if (between_ns > 80 * MS) /* another program had the CPU meanwhile */
+        if (between_ns > 80 * MS) /* repeat, because another program has used the CPU in between */
             continue;
-        ck_assert_uint_eq(kept_loads(), before);
+        ck_assert_uint_eq(count_loads_from_kept_bytes(), before);
         break;
     }
     domt_files_end();
@@ -175,96 +177,99 @@ DOMT_TEST(changed_file_is_seen_at_once)
 {
     char from[PATH_MAX];
 
-    begin_files(64 * KIB, 0);
-    load_until_kept("a", "hello");
-    /* new bytes of the same size, written in place */
+    begin_files_in_kit(64 * KIB, 0);
+    load_until_from_kept_bytes("a", "hello");
+    /* the new bytes have the same size and are written in place */
     domt_tree_write(&domt_files_now.tree, "a", "HELLO");
-    load_until_kept("a", "HELLO");
+    load_until_from_kept_bytes("a", "HELLO");
     ck_assert_int_eq(truncate(domt_file_path("a"), 2), 0);
-    load_until_kept("a", "HE");
+    load_until_from_kept_bytes("a", "HE");
     snprintf(from, sizeof from, "%s", domt_file_path("b"));
     ck_assert_int_eq(rename(from, domt_file_path("a")), 0);
-    load_until_kept("a", "other");
+    load_until_from_kept_bytes("a", "other");
     const struct timespec times[2] = {{1700000000, 1}, {1700000000, 1}};
     ck_assert_int_eq(utimensat(AT_FDCWD, domt_file_path("a"), times, 0), 0);
-    load_until_kept("a", "other"); /* the new file has another tag */
+    /* this is another file with the same name, so its tag differs */
+    load_until_from_kept_bytes("a", "other");
     domt_tree_write(&domt_files_now.tree, "a", "OTHER");
     ck_assert_int_eq(utimensat(AT_FDCWD, domt_file_path("a"), times, 0), 0);
-    load_until_kept(
-        "a", "OTHER"); /* the new bytes have the old time, but the file's change time differs */
+    load_until_from_kept_bytes(
+        /* the new bytes have the old time of modification, but the file's time of change differs */
+        "a", "OTHER");
     ck_assert_int_eq(unlink(domt_file_path("a")), 0);
-    check_error("a", -ENOENT);
+    check_load_fails_with("a", -ENOENT);
     domt_tree_write(&domt_files_now.tree, "a", "again");
-    load_until_kept("a", "again");
+    load_until_from_kept_bytes("a", "again");
     ck_assert_int_eq(unlink(domt_file_path("a")), 0);
     ck_assert_int_eq(mkdir(domt_file_path("a"), 0700), 0);
-    domt_done done = load_kept(PATHS("a"), 100);
+    domt_done done = load_by_kept_bytes(PATHS("a"), 100);
     ck_assert(domus_file_is_directory(done.file));
     domus_file_close(done.file);
     domt_files_end();
 }
 
-/* A path may lead to another file although no file has changed. */
+/* A path may lead to another file although neither file has changed. */
 DOMT_TEST(path_that_leads_elsewhere_is_seen_at_once)
 {
     char from[PATH_MAX];
 
-    begin_files(64 * KIB, 0);
+    begin_files_in_kit(64 * KIB, 0);
     ck_assert_int_eq(symlink("a", domt_file_path("link")), 0);
-    load_until_kept("link", "hello");
+    load_until_from_kept_bytes("link", "hello");
     ck_assert_int_eq(unlink(domt_file_path("link")), 0);
     ck_assert_int_eq(symlink("b", domt_file_path("link")), 0);
-    load_until_kept("link", "other");
+    load_until_from_kept_bytes("link", "other");
     ck_assert_int_eq(unlink(domt_file_path("link")), 0);
     ck_assert_int_eq(symlink("/etc/passwd", domt_file_path("link")), 0);
-    check_error("link", -EXDEV);
+    check_load_fails_with("link", -EXDEV);
 
-    load_until_kept("folder/c", "inner");
+    load_until_from_kept_bytes("folder/c", "inner");
     snprintf(from, sizeof from, "%s", domt_file_path("folder"));
     ck_assert_int_eq(rename(from, domt_file_path("old")), 0);
-    check_error("folder/c", -ENOENT);
+    check_load_fails_with("folder/c", -ENOENT);
     snprintf(from, sizeof from, "%s", domt_file_path("second"));
     ck_assert_int_eq(rename(from, domt_file_path("folder")), 0);
-    load_until_kept("folder/c", "outer");
+    load_until_from_kept_bytes("folder/c", "outer");
     snprintf(from, sizeof from, "%s", domt_file_path("folder"));
     ck_assert_int_eq(rename(from, domt_file_path("second")), 0);
     ck_assert_int_eq(symlink("/etc", domt_file_path("folder")), 0);
-    check_error("folder/c", -EXDEV);
-    check_error("folder/passwd", -EXDEV);
+    check_load_fails_with("folder/c", -EXDEV);
+    check_load_fails_with("folder/passwd", -EXDEV);
     domt_files_end();
 }
 
 DOMT_TEST(first_path_that_appears_is_seen_at_once)
 {
-    begin_files(64 * KIB, 0);
+    begin_files_in_kit(64 * KIB, 0);
     for (int i = 0; i < 3; i++) {
-        domt_done done = load_kept(PATHS("a.gz", "a"), 100);
+        domt_done done = load_by_kept_bytes(PATHS("a.gz", "a"), 100);
         ck_assert_uint_eq(done.index, 1);
         ck_assert(domus_slice_equals(done.bytes, "hello", 5));
         domus_slice_free(done.bytes);
-        wait_ms(3000);
+        advance_kit_by_ms(3000);
     }
-    expect_load("a", "hello", false); /* another list of paths is kept under another name */
+    /* for another list of paths the bytes are kept separately */
+    expect_load_is_from_kept("a", "hello", false);
     domt_tree_write(&domt_files_now.tree, "a.gz", "packed");
-    domt_done done = load_kept(PATHS("a.gz", "a"), 100);
+    domt_done done = load_by_kept_bytes(PATHS("a.gz", "a"), 100);
     ck_assert_uint_eq(done.index, 0);
     ck_assert(domus_slice_equals(done.bytes, "packed", 6));
     domus_slice_free(done.bytes);
 
-    char from[PATH_MAX]; /* Both paths are names of one file, which does not change. */
+    char from[PATH_MAX]; /* Both paths are names of the same file, which does not change. */
     snprintf(from, sizeof from, "%s", domt_file_path("folder/c"));
     ck_assert_int_eq(link(from, domt_file_path("second/c.gz")), 0);
     for (int i = 0; i < 3; i++) {
-        done = load_kept(PATHS("folder/c.gz", "folder/c"), 100);
+        done = load_by_kept_bytes(PATHS("folder/c.gz", "folder/c"), 100);
         ck_assert_uint_eq(done.index, 1);
         domus_slice_free(done.bytes);
-        wait_ms(3000);
+        advance_kit_by_ms(3000);
     }
     snprintf(from, sizeof from, "%s", domt_file_path("folder"));
     ck_assert_int_eq(rename(from, domt_file_path("old")), 0);
     snprintf(from, sizeof from, "%s", domt_file_path("second"));
     ck_assert_int_eq(rename(from, domt_file_path("folder")), 0);
-    done = load_kept(PATHS("folder/c.gz", "folder/c"), 100);
+    done = load_by_kept_bytes(PATHS("folder/c.gz", "folder/c"), 100);
     ck_assert_uint_eq(done.index, 0);
     ck_assert(domus_slice_equals(done.bytes, "inner", 5));
     domus_slice_free(done.bytes);
@@ -273,15 +278,15 @@ DOMT_TEST(first_path_that_appears_is_seen_at_once)
 
 DOMT_TEST(directory_is_known_by_its_handle)
 {
-    begin_files(64 * KIB, 1000);
-    load_until_kept("folder/c", "inner");
+    begin_files_in_kit(64 * KIB, 1000);
+    load_until_from_kept_bytes("folder/c", "inner");
     domus_file *folder = domt_file_must_open("folder", DOMUS_FILE_READ);
     domus_file *second = domt_file_must_open("second", DOMUS_FILE_READ);
     domus_file *root = domt_files_now.root;
     domt_files_now.root = folder;
-    load_until_kept("c", "inner");
+    load_until_from_kept_bytes("c", "inner");
     domt_files_now.root = second;
-    load_until_kept("c", "outer");
+    load_until_from_kept_bytes("c", "outer");
     domt_files_now.root = root;
     domus_file_close(folder);
     domus_file_close(second);
@@ -290,19 +295,19 @@ DOMT_TEST(directory_is_known_by_its_handle)
 
 DOMT_TEST(kept_time_says_how_old_an_answer_may_be)
 {
-    begin_files(64 * KIB, 1000);
-    load_until_kept("a", "hello");
+    begin_files_in_kit(64 * KIB, 1000);
+    load_until_from_kept_bytes("a", "hello");
     domt_tree_write(&domt_files_now.tree, "a", "HELLO");
-    wait_ms(999);
-    expect_load("a", "hello", true);
-    wait_ms(1);
-    expect_load("a", "HELLO", false);
-    load_until_kept("b", "other");
+    advance_kit_by_ms(999);
+    expect_load_is_from_kept("a", "hello", true);
+    advance_kit_by_ms(1);
+    expect_load_is_from_kept("a", "HELLO", false);
+    load_until_from_kept_bytes("b", "other");
     ck_assert_int_eq(unlink(domt_file_path("b")), 0);
-    expect_load("b", "other", true);
-    wait_ms(1000);
-    check_error("b", -ENOENT);
-    check_error("b", -ENOENT);
+    expect_load_is_from_kept("b", "other", true);
+    advance_kit_by_ms(1000);
+    check_load_fails_with("b", -ENOENT);
+    check_load_fails_with("b", -ENOENT);
     domt_files_end();
 }
 
@@ -310,24 +315,24 @@ DOMT_TEST(kept_time_says_how_old_an_answer_may_be)
 
 #define FILES 40u
 
-static void load_one(const char *name, const char *text, bool is_kept)
+static void load_file_and_check_if_kept(const char *name, const char *text, bool is_kept)
 {
-    uint64_t before = kept_loads();
-    domt_done done = load_kept(PATHS(name), 8192);
+    uint64_t before = count_loads_from_kept_bytes();
+    domt_done done = load_by_kept_bytes(PATHS(name), 8192);
 
     ck_assert_int_eq(done.error, 0);
     ck_assert(domus_slice_equals(done.bytes, text, strlen(text)));
-    ck_assert_msg(kept_loads() - before == is_kept, "%s: kept %d", name, is_kept);
+    ck_assert_msg(count_loads_from_kept_bytes() - before == is_kept, "%s: kept %d", name, is_kept);
     domus_slice_free(done.bytes);
 }
 
-static void load_each(uint32_t count, const char *text)
+static void load_many_files(uint32_t count, const char *text)
 {
     char name[16];
 
     for (uint32_t i = 0; i < count; i++) {
         snprintf(name, sizeof name, "f%u", i);
-        domt_done done = load_kept(PATHS(name), 8192);
+        domt_done done = load_by_kept_bytes(PATHS(name), 8192);
         ck_assert_int_eq(done.error, 0);
         ck_assert(domus_slice_equals(done.bytes, text, strlen(text)));
         domus_slice_free(done.bytes);
@@ -339,80 +344,82 @@ DOMT_TEST(kept_files_are_bounded)
     static char text[4000];
     char name[16];
 
-    begin_files(64 * KIB, 0);
+    begin_files_in_kit(64 * KIB, 0);
     memset(text, 'x', sizeof text - 1);
     for (uint32_t i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "f%u", i);
         domt_tree_write(&domt_files_now.tree, name, text);
     }
-    load_each(10, text); /* these files find room */
-    wait_ms(3000);
-    load_each(10, text);
-    ck_assert_uint_eq(kept_loads(), 0);
-    load_each(10, text);
-    ck_assert_uint_eq(kept_loads(), 10);
-    load_each(FILES, text); /* each file counts for something though its bytes are not kept */
-    load_one("f39", text, false);
-    load_one("f9", text, true);
-    load_one("f0", text, false); /* f0 was not the least recently used */
-    wait_ms(3000);
+    load_many_files(10, text); /* all these files can be kept at the same time */
+    advance_kit_by_ms(3000);
+    load_many_files(10, text);
+    ck_assert_uint_eq(count_loads_from_kept_bytes(), 0);
+    load_many_files(10, text);
+    ck_assert_uint_eq(count_loads_from_kept_bytes(), 10);
+    /* each file counts against the bound, even if its bytes are not kept */
+    load_many_files(FILES, text);
+    load_file_and_check_if_kept("f39", text, false);
+    load_file_and_check_if_kept("f9", text, true);
+    /* f0 is still kept, because others were used less recently */
+    load_file_and_check_if_kept("f0", text, false);
+    advance_kit_by_ms(3000);
     for (int i = 0; i < 3; i++) {
-        load_each(FILES, text);
-        wait_ms(3000);
+        load_many_files(FILES, text);
+        advance_kit_by_ms(3000);
     }
-    uint64_t before = kept_loads();
-    load_each(FILES, text);
-    ck_assert_uint_le(kept_loads() - before, 64 * KIB / sizeof text);
-    before = kept_loads();
+    uint64_t before = count_loads_from_kept_bytes();
+    load_many_files(FILES, text);
+    ck_assert_uint_le(count_loads_from_kept_bytes() - before, 64 * KIB / sizeof text);
+    before = count_loads_from_kept_bytes();
 
     static char large[9000];
     memset(large, 'y', sizeof large - 1);
-    /* more than an eighth of the bytes that a thread may keep */
+    /* the file is larger than an eighth of the bytes that a thread may keep, so it is never kept */
     domt_tree_write(&domt_files_now.tree, "large", large);
     for (int i = 0; i < 3; i++) {
-        domt_done done = load_kept(PATHS("large"), 10000);
+        domt_done done = load_by_kept_bytes(PATHS("large"), 10000);
         ck_assert_uint_eq(done.bytes.size, sizeof large - 1);
         domus_slice_free(done.bytes);
-        wait_ms(3000);
+        advance_kit_by_ms(3000);
     }
-    ck_assert_uint_eq(kept_loads(), before);
+    ck_assert_uint_eq(count_loads_from_kept_bytes(), before);
     domt_files_end();
 }
 
-DOMT_TEST(nothing_is_kept_without_room_for_it)
+DOMT_TEST(no_file_is_kept_with_kept_max_bytes_0)
 {
-    begin_files(0, 0);
+    begin_files_in_kit(0, 0);
     for (int i = 0; i < 3; i++) {
-        expect_load("a", "hello", false);
-        wait_ms(3000);
+        expect_load_is_from_kept("a", "hello", false);
+        advance_kit_by_ms(3000);
     }
     domt_files_end();
 }
 
 DOMT_TEST(kept_files_are_forgotten_while_memory_is_short)
 {
-    begin_files(64 * KIB, 0);
-    load_until_kept("a", "hello");
-    wait_ms(10);
-    expect_load("a", "hello", true);
+    begin_files_in_kit(64 * KIB, 0);
+    load_until_from_kept_bytes("a", "hello");
+    advance_kit_by_ms(10);
+    expect_load_is_from_kept("a", "hello", true);
     domi_thread *thread = &domt_files_now.system->threads[0];
     thread->manager.memory.at_max = true;
     thread->next_tick_ns = 0;
     domi_manager_own(&thread->manager);
     domi_phase_channels(thread);
     thread->manager.memory.at_max = false;
-    load_until_kept("a", "hello");
+    load_until_from_kept_bytes("a", "hello");
     domt_files_end();
 }
 
 DOMT_TEST(kept_bytes_outlive_their_file)
 {
-    begin_files(64 * KIB, 0);
-    load_until_kept("a", "hello");
-    domt_done done = load_kept(PATHS("a"), 100);
-    ck_assert_uint_eq(kept_loads(), 2);
+    begin_files_in_kit(64 * KIB, 0);
+    load_until_from_kept_bytes("a", "hello");
+    domt_done done = load_by_kept_bytes(PATHS("a"), 100);
+    ck_assert_uint_eq(count_loads_from_kept_bytes(), 2);
     domt_tree_write(&domt_files_now.tree, "a", "HELLO");
-    expect_load("a", "HELLO", false);
+    expect_load_is_from_kept("a", "HELLO", false);
     ck_assert(domus_slice_equals(done.bytes, "hello", 5));
     domus_slice_free(done.bytes);
     domt_files_end();

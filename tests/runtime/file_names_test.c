@@ -1,7 +1,7 @@
-/* runtime/os/disk.c and runtime/files/load.c: names are changed, directories are listed, and no
- * path leads out of a directory; a file without a name is gone with its handle, unless it was given
- * a name; the first file of several paths that opens is opened, looked at and read. The tests use a
- * test kit and a real system. */
+/* runtime/os/disk.c and runtime/files/load.c: files are renamed, directories are listed, and no
+ * path leads out of a directory. A file without a name is gone with its handle, unless it was given
+ * a name. Of several paths, the first that opens is opened, looked at and read. The tests run in a
+ * test kit and in a real system. */
 #include "tests/runtime/files.h"
 
 #include "runtime/files/handle.h"
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int error_of(domt_deed deed)
+static int error_of_deed(domt_deed deed)
 {
     domt_done done = domt_file_do(deed);
 
@@ -21,72 +21,74 @@ static int error_of(domt_deed deed)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static int rename_in(domus_file *from_file, const char *from, const char *to, uint32_t flags)
+static int error_of_rename(domus_file *from_file, const char *from, const char *to, uint32_t flags)
 {
-    return error_of((domt_deed){.kind = DOMT_RENAME,
-                                .file = from_file,
-                                .path = from,
-                                .to_file = domt_files_now.root,
-                                .to = to,
-                                .flags = flags});
+    return error_of_deed((domt_deed){.kind = DOMT_RENAME,
+                                     .file = from_file,
+                                     .path = from,
+                                     .to_file = domt_files_now.root,
+                                     .to = to,
+                                     .flags = flags});
 }
 
-static int remove_in(const char *path, uint32_t flags)
+static int error_of_remove(const char *path, uint32_t flags)
 {
-    return error_of((domt_deed){
+    return error_of_deed((domt_deed){
         .kind = DOMT_REMOVE, .file = domt_files_now.root, .path = path, .flags = flags});
 }
 
-static int make_in(const char *path, uint32_t flags)
+static int error_of_make_directory(const char *path, uint32_t flags)
 {
-    return error_of((domt_deed){.kind = DOMT_MAKE_DIRECTORY,
-                                .file = domt_files_now.root,
-                                .path = path,
-                                .flags = flags,
-                                .mode = 0755});
+    return error_of_deed((domt_deed){.kind = DOMT_MAKE_DIRECTORY,
+                                     .file = domt_files_now.root,
+                                     .path = path,
+                                     .flags = flags,
+                                     .mode = 0755});
 }
 
-static void check_names(void)
+static void check_names_of_directory_entries(void)
 {
     domus_file *root = domt_files_now.root;
 
     for (uint32_t flags = 0; flags <= DOMUS_FILE_BENEATH; flags += DOMUS_FILE_BENEATH) {
         domt_tree_write(&domt_files_now.tree, "one", "1");
         domt_tree_write(&domt_files_now.tree, "two", "2");
-        ck_assert_int_eq(make_in("folder", flags), 0);
-        ck_assert_int_eq(make_in("folder", flags), -EEXIST);
-        ck_assert_int_eq(make_in("folder/inner", flags), 0);
-        ck_assert_int_eq(make_in("none/inner", flags), -ENOENT);
-        ck_assert_int_eq(rename_in(root, "one", "two", flags | DOMUS_FILE_EXCLUSIVE), -EEXIST);
-        ck_assert_int_eq(rename_in(root, "one", "folder/one", flags | DOMUS_FILE_EXCLUSIVE), 0);
-        ck_assert_int_eq(rename_in(root, "one", "folder/one", flags), -ENOENT);
-        ck_assert_int_eq(rename_in(root, "folder/one", "two", flags), 0);
+        ck_assert_int_eq(error_of_make_directory("folder", flags), 0);
+        ck_assert_int_eq(error_of_make_directory("folder", flags), -EEXIST);
+        ck_assert_int_eq(error_of_make_directory("folder/inner", flags), 0);
+        ck_assert_int_eq(error_of_make_directory("none/inner", flags), -ENOENT);
+        ck_assert_int_eq(error_of_rename(root, "one", "two", flags | DOMUS_FILE_EXCLUSIVE),
+                         -EEXIST);
+        ck_assert_int_eq(error_of_rename(root, "one", "folder/one", flags | DOMUS_FILE_EXCLUSIVE),
+                         0);
+        ck_assert_int_eq(error_of_rename(root, "one", "folder/one", flags), -ENOENT);
+        ck_assert_int_eq(error_of_rename(root, "folder/one", "two", flags), 0);
         domus_file *file = domt_file_must_open("two", DOMUS_FILE_READ);
         domt_file_must_read(file, 0, 9, "1");
         domus_file_close(file);
-        ck_assert_int_eq(remove_in("folder", flags), -EISDIR);
-        ck_assert_int_eq(remove_in("folder", flags | DOMUS_FILE_DIRECTORY), -ENOTEMPTY);
-        ck_assert_int_eq(remove_in("two", flags | DOMUS_FILE_DIRECTORY), -ENOTDIR);
-        ck_assert_int_eq(remove_in("folder/inner", flags | DOMUS_FILE_DIRECTORY), 0);
-        ck_assert_int_eq(remove_in("folder", flags | DOMUS_FILE_DIRECTORY), 0);
-        ck_assert_int_eq(remove_in("two", flags), 0);
-        ck_assert_int_eq(remove_in("two", flags), -ENOENT);
+        ck_assert_int_eq(error_of_remove("folder", flags), -EISDIR);
+        ck_assert_int_eq(error_of_remove("folder", flags | DOMUS_FILE_DIRECTORY), -ENOTEMPTY);
+        ck_assert_int_eq(error_of_remove("two", flags | DOMUS_FILE_DIRECTORY), -ENOTDIR);
+        ck_assert_int_eq(error_of_remove("folder/inner", flags | DOMUS_FILE_DIRECTORY), 0);
+        ck_assert_int_eq(error_of_remove("folder", flags | DOMUS_FILE_DIRECTORY), 0);
+        ck_assert_int_eq(error_of_remove("two", flags), 0);
+        ck_assert_int_eq(error_of_remove("two", flags), -ENOENT);
         static const char *const odd[] = {".", "..", "a/", "a/.", "a/..", "/"};
         for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
-            ck_assert_int_eq(remove_in(odd[i], flags), -EINVAL);
-            ck_assert_int_eq(make_in(odd[i], flags), -EINVAL);
-            ck_assert_int_eq(rename_in(root, "a", odd[i], flags), -EINVAL);
+            ck_assert_int_eq(error_of_remove(odd[i], flags), -EINVAL);
+            ck_assert_int_eq(error_of_make_directory(odd[i], flags), -EINVAL);
+            ck_assert_int_eq(error_of_rename(root, "a", odd[i], flags), -EINVAL);
         }
     }
 }
 
-DOMT_TEST(names_are_changed)
+DOMT_TEST(rename_and_remove_change_names)
 {
-    domt_files_in_both(check_names);
+    domt_files_in_both(check_names_of_directory_entries);
 }
 
-/* Check that no path reaches a file outside of `inside`. */
-static void check_beneath(void)
+/* Check that no path reaches a file outside of the directory `inside`. */
+static void check_no_path_leaves_directory(void)
 {
     domt_tree *tree = &domt_files_now.tree;
     const uint32_t beneath = DOMUS_FILE_BENEATH;
@@ -119,7 +121,7 @@ static void check_beneath(void)
     for (size_t i = 0; i < sizeof out / sizeof out[0]; i++) {
         ck_assert_msg(domt_file_open(out[i], DOMUS_FILE_READ | beneath, &file) == -EXDEV, "%s",
                       out[i]);
-        if (i < 2) /* without the bit the kernel does not look at what is behind `..` of a path */
+        if (i < 2) /* without the flag the kernel does not check where `..` in a path leads */
             ck_assert_int_eq(domt_file_open(out[i], DOMUS_FILE_READ, &file), 0);
         domus_file_close(file);
         file = NULL;
@@ -128,10 +130,10 @@ static void check_beneath(void)
     for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
         ck_assert_int_eq(
             domt_file_open(made[i], DOMUS_FILE_WRITE | DOMUS_FILE_CREATE | beneath, &file), -EXDEV);
-        ck_assert_int_eq(make_in(made[i], beneath), -EXDEV);
-        ck_assert_int_eq(remove_in(made[i], beneath), -EXDEV);
-        ck_assert_int_eq(rename_in(domt_files_now.root, "text", made[i], beneath), -EXDEV);
-        ck_assert_int_eq(rename_in(domt_files_now.root, made[i], "text", beneath), -EXDEV);
+        ck_assert_int_eq(error_of_make_directory(made[i], beneath), -EXDEV);
+        ck_assert_int_eq(error_of_remove(made[i], beneath), -EXDEV);
+        ck_assert_int_eq(error_of_rename(domt_files_now.root, "text", made[i], beneath), -EXDEV);
+        ck_assert_int_eq(error_of_rename(domt_files_now.root, made[i], "text", beneath), -EXDEV);
     }
     static const char *const in[] = {"text", "fine", "round", "folder/back", "folder/../text"};
     for (size_t i = 0; i < sizeof in / sizeof in[0]; i++) {
@@ -140,8 +142,8 @@ static void check_beneath(void)
         domus_file_close(file);
     }
     ck_assert_int_eq(domt_file_open("loop", DOMUS_FILE_READ | beneath, &file), -ELOOP);
-    /* A link at the end of a path is removed itself. */
-    ck_assert_int_eq(remove_in("up", beneath), 0);
+    /* To remove a path that ends with a link removes the link itself. */
+    ck_assert_int_eq(error_of_remove("up", beneath), 0);
     ck_assert_int_eq(access(outside, F_OK), 0);
     domus_file_close(domt_files_now.root);
     domt_files_now.root = before;
@@ -158,14 +160,14 @@ static void check_beneath(void)
 
 DOMT_TEST(nothing_leads_out_of_a_directory)
 {
-    domt_files_in_both(check_beneath);
+    domt_files_in_both(check_no_path_leaves_directory);
 }
 
 /* --- listings --------------------------------------------------------------------------------- */
 
-/* List the directory in pieces of up to `most` entries; check that each of `count` files is there
- * once. Returns the number of pieces. */
-static uint32_t check_listing(uint32_t count, uint32_t most)
+/* List the directory in pieces of at most `most` entries, and check that each of `count` files is
+ * listed once. Returns the number of pieces. */
+static uint32_t check_listing_in_pieces(uint32_t count, uint32_t most)
 {
     static bool seen[2000];
     domt_deed deed = {.kind = DOMT_LIST, .file = domt_files_now.root};
@@ -200,7 +202,7 @@ static uint32_t check_listing(uint32_t count, uint32_t most)
     return pieces;
 }
 
-static void make_entries(uint32_t from, uint32_t to, const char *tail)
+static void make_entries_of_directory(uint32_t from, uint32_t to, const char *tail)
 {
     for (uint32_t i = from; i < to; i++) {
         char name[256];
@@ -225,22 +227,23 @@ DOMT_TEST(directories_are_listed_in_pieces)
         domus_config config = domt_config(2);
         config.files.list_max = 7;
         domt_files_begin(&config, kit != 0);
-        ck_assert_uint_eq(check_listing(0, 7), 1);
-        make_entries(0, 7, "");
-        ck_assert_uint_le(check_listing(7, 7), 2);
-        make_entries(7, 100, "");
-        ck_assert_uint_ge(check_listing(100, 7), 15);
+        ck_assert_uint_eq(check_listing_in_pieces(0, 7), 1);
+        make_entries_of_directory(0, 7, "");
+        ck_assert_uint_le(check_listing_in_pieces(7, 7), 2);
+        make_entries_of_directory(7, 100, "");
+        ck_assert_uint_ge(check_listing_in_pieces(100, 7), 15);
         domt_files_end();
 
         config.files.list_max = 4096;
         domt_files_begin(&config, kit != 0);
-        make_entries(0, 300, tail);
-        ck_assert_uint_ge(check_listing(300, 16384 / 200), 4); /* each piece has at most 16 KiB */
+        make_entries_of_directory(0, 300, tail);
+        /* names of 200 bytes fill several pieces, because a piece has at most 16 KiB */
+        ck_assert_uint_ge(check_listing_in_pieces(300, 16384 / 200), 4);
         domt_files_end();
 
         domt_files_begin(NULL, kit != 0);
-        make_entries(0, 1000, "");
-        ck_assert_uint_ge(check_listing(1000, 256), 4);
+        make_entries_of_directory(0, 1000, "");
+        ck_assert_uint_ge(check_listing_in_pieces(1000, 256), 4);
         domt_files_end();
     }
 }
@@ -249,7 +252,7 @@ DOMT_TEST(directories_are_listed_in_pieces)
 
 #define UNNAMED (DOMUS_FILE_UNNAMED | DOMUS_FILE_WRITE | DOMUS_FILE_READ)
 
-static domus_file *make_unnamed(const char *in, uint32_t flags)
+static domus_file *make_unnamed_file(const char *in, uint32_t flags)
 {
     domt_done done = domt_file_do((domt_deed){
         .file = domt_files_now.root, .path = in, .flags = UNNAMED | flags, .mode = 0640});
@@ -258,7 +261,7 @@ static domus_file *make_unnamed(const char *in, uint32_t flags)
     return done.file;
 }
 
-static int link_to(domus_file *file, const char *name, uint32_t flags)
+static int error_of_link(domus_file *file, const char *name, uint32_t flags)
 {
     return domt_file_do((domt_deed){.kind = DOMT_LINK,
                                     .file = file,
@@ -268,41 +271,41 @@ static int link_to(domus_file *file, const char *name, uint32_t flags)
         .error;
 }
 
-static void check_files(void)
+static void check_unnamed_files(void)
 {
     domt_tree_write(&domt_files_now.tree, "taken", "taken");
     domt_tree_write(&domt_files_now.tree, "folder/one", "1");
     for (uint32_t flags = 0; flags <= DOMUS_FILE_BENEATH; flags += DOMUS_FILE_BENEATH) {
         struct stat status;
-        domus_file *file = make_unnamed(".", flags);
+        domus_file *file = make_unnamed_file(".", flags);
         ck_assert_int_eq(access(domt_file_path("."), F_OK), 0);
         domt_file_must_write(file, 0, "hello");
         domt_file_must_read(file, 0, 9, "hello");
-        ck_assert_int_eq(link_to(file, "taken", flags), -EEXIST);
-        ck_assert_int_eq(link_to(file, "none/x", flags), -ENOENT);
-        ck_assert_int_eq(link_to(file, "a/", flags), -EINVAL);
-        ck_assert_int_eq(link_to(file, "folder/named", flags), 0);
+        ck_assert_int_eq(error_of_link(file, "taken", flags), -EEXIST);
+        ck_assert_int_eq(error_of_link(file, "none/x", flags), -ENOENT);
+        ck_assert_int_eq(error_of_link(file, "a/", flags), -EINVAL);
+        ck_assert_int_eq(error_of_link(file, "folder/named", flags), 0);
         domus_file_close(file);
         ck_assert_int_eq(stat(domt_file_path("folder/named"), &status), 0);
         ck_assert_uint_eq(status.st_mode & 07777, 0640);
         ck_assert_int_eq(status.st_size, 5);
         ck_assert_int_eq(unlink(domt_file_path("folder/named")), 0);
     }
-    domus_file *file = make_unnamed("folder", DOMUS_FILE_BENEATH);
-    ck_assert_int_eq(link_to(file, "../out", DOMUS_FILE_BENEATH), -EXDEV);
-    ck_assert_int_eq(link_to(file, "/out", DOMUS_FILE_BENEATH), -EXDEV);
-    ck_assert_int_eq(link_to(file, "kept", DOMUS_FILE_BENEATH), 0);
+    domus_file *file = make_unnamed_file("folder", DOMUS_FILE_BENEATH);
+    ck_assert_int_eq(error_of_link(file, "../out", DOMUS_FILE_BENEATH), -EXDEV);
+    ck_assert_int_eq(error_of_link(file, "/out", DOMUS_FILE_BENEATH), -EXDEV);
+    ck_assert_int_eq(error_of_link(file, "kept", DOMUS_FILE_BENEATH), 0);
     ck_assert_int_eq(unlink(domt_file_path("kept")), 0);
-    ck_assert_int_eq(link_to(file, "again", DOMUS_FILE_BENEATH), -ENOENT);
+    ck_assert_int_eq(error_of_link(file, "again", DOMUS_FILE_BENEATH), -ENOENT);
     domus_file_close(file);
 }
 
 DOMT_TEST(files_get_a_name_that_is_free)
 {
-    domt_files_in_both(check_files);
+    domt_files_in_both(check_unnamed_files);
 }
 
-static void check_refusals(void)
+static void check_refused_flags_and_paths(void)
 {
     static const struct {
         uint32_t flags;
@@ -326,16 +329,16 @@ static void check_refusals(void)
             (domt_deed){.file = domt_files_now.root, .path = rows[i].path, .flags = rows[i].flags});
         ck_assert_int_eq(done.error, rows[i].error);
     }
-    ck_assert_int_eq(link_to(NULL, "a", 0), -EINVAL);
-    domus_file *file = make_unnamed(".", 0);
-    ck_assert_int_eq(link_to(file, "a", DOMUS_FILE_EXCLUSIVE), -EINVAL);
-    ck_assert_int_eq(link_to(file, "", 0), -EINVAL);
+    ck_assert_int_eq(error_of_link(NULL, "a", 0), -EINVAL);
+    domus_file *file = make_unnamed_file(".", 0);
+    ck_assert_int_eq(error_of_link(file, "a", DOMUS_FILE_EXCLUSIVE), -EINVAL);
+    ck_assert_int_eq(error_of_link(file, "", 0), -EINVAL);
     domus_file_close(file);
 }
 
-DOMT_TEST(wrong_flags_are_refused)
+DOMT_TEST(wrong_flags_of_unnamed_files_are_refused)
 {
-    domt_files_in_both(check_refusals);
+    domt_files_in_both(check_refused_flags_and_paths);
 }
 
 /* --- loads ------------------------------------------------------------------------------------ */
@@ -343,8 +346,8 @@ DOMT_TEST(wrong_flags_are_refused)
 #define PATHS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define BENEATH    DOMUS_FILE_BENEATH
 
-static domt_done ask_clerk(domt_deed_kind kind, const char *const *paths, uint32_t flags,
-                           uint64_t size)
+static domt_done let_clerk_load(domt_deed_kind kind, const char *const *paths, uint32_t flags,
+                                uint64_t size)
 {
     domt_done done = domt_file_do((domt_deed){.kind = kind,
                                               .file = domt_files_now.root,
@@ -354,24 +357,25 @@ static domt_done ask_clerk(domt_deed_kind kind, const char *const *paths, uint32
                                               .position = 7});
 
     if (kind == DOMT_LOAD && done.returned == 0)
-        ck_assert_uint_eq(done.tag, 7); /* the tag comes with an error, too */
+        ck_assert_uint_eq(done.tag, 7); /* an answer with an error has the tag, too */
     return done;
 }
 
-/* The kernel may not have in memory that a name does not exist, and never knows at once that a file
- * is no folder. In these cases a helper thread does the work. */
-static domt_done load_first(domt_deed_kind kind, const char *const *paths, uint32_t flags,
-                            uint64_t size)
+/* Load the first of `paths` that opens; if the kernel cannot do it at once, let a helper thread do
+ * it. That happens when the kernel does not remember that a name does not exist, and always when it
+ * has to find out that a file is no directory. */
+static domt_done load_first_that_opens(domt_deed_kind kind, const char *const *paths,
+                                       uint32_t flags, uint64_t size)
 {
-    domt_done done = ask_clerk(kind, paths, flags, size);
+    domt_done done = let_clerk_load(kind, paths, flags, size);
 
-    return done.error == -EAGAIN ? ask_clerk(DOMT_LOAD, paths, flags, size) : done;
+    return done.error == -EAGAIN ? let_clerk_load(DOMT_LOAD, paths, flags, size) : done;
 }
 
-static void check_bytes(domt_deed_kind kind, const char *const *paths, uint32_t index,
-                        const char *text)
+static void check_loaded_bytes(domt_deed_kind kind, const char *const *paths, uint32_t index,
+                               const char *text)
 {
-    domt_done done = load_first(kind, paths, BENEATH, 100);
+    domt_done done = load_first_that_opens(kind, paths, BENEATH, 100);
 
     ck_assert_int_eq(done.error, 0);
     ck_assert_uint_eq(done.index, index);
@@ -381,10 +385,11 @@ static void check_bytes(domt_deed_kind kind, const char *const *paths, uint32_t 
     domus_slice_free(done.bytes);
 }
 
-/* Check that a file is open, and that nothing of it was read. */
-static void hold_open(domt_deed_kind kind, const char *path, uint64_t size, bool is_directory)
+/* Load with a size of 0 for which nothing is read, and check that the file is open. */
+static void check_load_leaves_file_open(domt_deed_kind kind, const char *path, uint64_t size,
+                                        bool is_directory)
 {
-    domt_done done = load_first(kind, PATHS(path), 0, size);
+    domt_done done = load_first_that_opens(kind, PATHS(path), 0, size);
 
     ck_assert_int_eq(done.error, 0);
     ck_assert_uint_eq(done.bytes.size, 0);
@@ -396,7 +401,7 @@ static void hold_open(domt_deed_kind kind, const char *path, uint64_t size, bool
     domus_file_close(done.file);
 }
 
-static void make_files(void)
+static void make_files_of_each_kind(void)
 {
     domt_tree_write(&domt_files_now.tree, "a", "hello");
     domt_tree_write(&domt_files_now.tree, "empty", "");
@@ -405,19 +410,19 @@ static void make_files(void)
     ck_assert_int_eq(symlink("/etc", domt_file_path("out")), 0);
 }
 
-static void check_all(domt_deed_kind kind)
+static void check_loads_of_all_files(domt_deed_kind kind)
 {
     struct stat status;
 
-    check_bytes(kind, PATHS("a"), 0, "hello");
-    check_bytes(kind, PATHS("empty"), 0, "");
-    check_bytes(kind, PATHS("folder/b", "a"), 0, "world");
-    check_bytes(kind, PATHS("none", "a/b", "folder", "a"), 3, "hello");
-    check_bytes(kind, PATHS("fifo", "out/passwd", "a", "none"), 2, "hello");
-    hold_open(kind, "a", 4, false);
-    hold_open(kind, "a", 0, false);
-    hold_open(kind, "folder", 100, true);
-    domt_done done = load_first(kind, PATHS("a"), 0, 5);
+    check_loaded_bytes(kind, PATHS("a"), 0, "hello");
+    check_loaded_bytes(kind, PATHS("empty"), 0, "");
+    check_loaded_bytes(kind, PATHS("folder/b", "a"), 0, "world");
+    check_loaded_bytes(kind, PATHS("none", "a/b", "folder", "a"), 3, "hello");
+    check_loaded_bytes(kind, PATHS("fifo", "out/passwd", "a", "none"), 2, "hello");
+    check_load_leaves_file_open(kind, "a", 4, false);
+    check_load_leaves_file_open(kind, "a", 0, false);
+    check_load_leaves_file_open(kind, "folder", 100, true);
+    domt_done done = load_first_that_opens(kind, PATHS("a"), 0, 5);
     ck_assert_int_eq(stat(domt_file_path("a"), &status), 0);
     ck_assert_uint_eq(done.status.inode, status.st_ino);
     ck_assert_uint_eq(done.status.device, status.st_dev);
@@ -425,27 +430,30 @@ static void check_all(domt_deed_kind kind)
     ck_assert_int_eq(done.status.modified_ns,
                      status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec);
     domus_slice_free(done.bytes);
-    ck_assert_int_eq(load_first(kind, PATHS("none"), 0, 1).error, -ENOENT);
-    ck_assert_int_eq(load_first(kind, PATHS("a/b"), 0, 1).error, -ENOTDIR);
-    ck_assert_int_eq(load_first(kind, PATHS("fifo"), 0, 1).error, -EINVAL);
-    ck_assert_int_eq(load_first(kind, PATHS("out/passwd"), BENEATH, 1).error, -EXDEV);
-    ck_assert_int_eq(load_first(kind, PATHS("../a"), BENEATH, 1).error, -EXDEV);
+    ck_assert_int_eq(load_first_that_opens(kind, PATHS("none"), 0, 1).error, -ENOENT);
+    ck_assert_int_eq(load_first_that_opens(kind, PATHS("a/b"), 0, 1).error, -ENOTDIR);
+    ck_assert_int_eq(load_first_that_opens(kind, PATHS("fifo"), 0, 1).error, -EINVAL);
+    ck_assert_int_eq(load_first_that_opens(kind, PATHS("out/passwd"), BENEATH, 1).error, -EXDEV);
+    ck_assert_int_eq(load_first_that_opens(kind, PATHS("../a"), BENEATH, 1).error, -EXDEV);
 }
 
-static void check_wrong(domt_deed_kind kind)
+static void check_loads_with_wrong_arguments(domt_deed_kind kind)
 {
     static char path[4097];
 
     memset(path, 'a', sizeof path - 1);
-    ck_assert_int_eq(load_first(kind, NULL, 0, 1).returned, -EINVAL);
-    ck_assert_int_eq(load_first(kind, (const char *const[]){NULL}, 0, 1).returned, -EINVAL);
-    ck_assert_int_eq(load_first(kind, PATHS("a", ""), 0, 1).returned, -EINVAL);
-    ck_assert_int_eq(load_first(kind, PATHS("n", "n", "n", "n", "a"), 0, 1).returned, -EINVAL);
-    ck_assert_int_eq(load_first(kind, PATHS("a"), DOMUS_FILE_READ, 1).returned, -EINVAL);
-    ck_assert_int_eq(load_first(kind, PATHS(path), 0, 1).returned, -ENAMETOOLONG);
-    ck_assert_int_eq(load_first(kind, PATHS("a"), 0, (1u << 20) + 1).returned, -EMSGSIZE);
-    check_bytes(kind, PATHS("n", "n", "n", "a"), 3, "hello");
-    domt_done done = load_first(kind, PATHS("a"), 0, 1u << 20);
+    ck_assert_int_eq(load_first_that_opens(kind, NULL, 0, 1).returned, -EINVAL);
+    ck_assert_int_eq(load_first_that_opens(kind, (const char *const[]){NULL}, 0, 1).returned,
+                     -EINVAL);
+    ck_assert_int_eq(load_first_that_opens(kind, PATHS("a", ""), 0, 1).returned, -EINVAL);
+    ck_assert_int_eq(load_first_that_opens(kind, PATHS("n", "n", "n", "n", "a"), 0, 1).returned,
+                     -EINVAL);
+    ck_assert_int_eq(load_first_that_opens(kind, PATHS("a"), DOMUS_FILE_READ, 1).returned, -EINVAL);
+    ck_assert_int_eq(load_first_that_opens(kind, PATHS(path), 0, 1).returned, -ENAMETOOLONG);
+    ck_assert_int_eq(load_first_that_opens(kind, PATHS("a"), 0, (1u << 20) + 1).returned,
+                     -EMSGSIZE);
+    check_loaded_bytes(kind, PATHS("n", "n", "n", "a"), 3, "hello");
+    domt_done done = load_first_that_opens(kind, PATHS("a"), 0, 1u << 20);
     ck_assert_uint_eq(done.bytes.size, 5);
     domus_slice_free(done.bytes);
 }
@@ -454,34 +462,35 @@ DOMT_TEST(file_is_loaded_in_the_call_and_by_a_helper)
 {
     for (int in_kit = 0; in_kit < 2; in_kit++) {
         domt_files_begin(NULL, in_kit != 0);
-        make_files();
-        check_all(DOMT_LOAD_NOW);
+        make_files_of_each_kind();
+        check_loads_of_all_files(DOMT_LOAD_NOW);
         uint64_t helped = domt_helped();
-        check_bytes(DOMT_LOAD_NOW, PATHS("none", "folder", "a"), 2, "hello");
-        hold_open(DOMT_LOAD_NOW, "folder", 100, true);
+        check_loaded_bytes(DOMT_LOAD_NOW, PATHS("none", "folder", "a"), 2, "hello");
+        check_load_leaves_file_open(DOMT_LOAD_NOW, "folder", 100, true);
         ck_assert_uint_eq(domt_helped(), helped);
-        check_all(DOMT_LOAD);
+        check_loads_of_all_files(DOMT_LOAD);
         ck_assert(in_kit != 0 || domt_helped() > helped);
-        check_wrong(DOMT_LOAD_NOW);
-        check_wrong(DOMT_LOAD);
+        check_loads_with_wrong_arguments(DOMT_LOAD_NOW);
+        check_loads_with_wrong_arguments(DOMT_LOAD);
         domt_files_end();
     }
 }
 
-DOMT_TEST(open_files_are_bounded)
+DOMT_TEST(loads_are_refused_at_limit_of_open_files)
 {
     domus_config config = domt_config(2);
 
-    config.files.open_max = 2; /* the directory counts as an open file */
+    config.files.open_max = 2; /* at most two open files, one of which is the test's directory */
     domt_files_begin(&config, false);
-    make_files();
-    domt_done first = load_first(DOMT_LOAD_NOW, PATHS("a"), 0, 0);
+    make_files_of_each_kind();
+    domt_done first = load_first_that_opens(DOMT_LOAD_NOW, PATHS("a"), 0, 0);
     ck_assert_int_eq(first.error, 0);
-    ck_assert_int_eq(load_first(DOMT_LOAD_NOW, PATHS("a"), 0, 0).error, -EMFILE);
-    ck_assert_int_eq(load_first(DOMT_LOAD, PATHS("a"), 0, 0).error, -EMFILE);
-    check_bytes(DOMT_LOAD_NOW, PATHS("a"), 0, "hello"); /* the file is closed when this returns */
+    ck_assert_int_eq(load_first_that_opens(DOMT_LOAD_NOW, PATHS("a"), 0, 0).error, -EMFILE);
+    ck_assert_int_eq(load_first_that_opens(DOMT_LOAD, PATHS("a"), 0, 0).error, -EMFILE);
+    /* this load closes the file before the call returns */
+    check_loaded_bytes(DOMT_LOAD_NOW, PATHS("a"), 0, "hello");
     domus_file_close(first.file);
-    hold_open(DOMT_LOAD, "a", 0, false);
+    check_load_leaves_file_open(DOMT_LOAD, "a", 0, false);
     domt_files_end();
 }
 

@@ -1,6 +1,6 @@
-/* runtime/files/kinds.c, io/completions/file.c: what the kernel has in memory is read and opened
- * without a helper thread, on each backend; with many reads, many threads, and actors that are lent
- * or have a thread of their own; and the kernel makes no worker. */
+/* runtime/files/kinds.c, io/completions/file.c: files that the kernel has in memory are read and
+ * opened without a helper thread, on each backend, with many reads, many threads, lent actors and
+ * detached actors; and the kernel makes no worker thread for them. */
 #include "tests/runtime/files.h"
 #include "tests/runtime/pressed.h"
 #include "tests/support/deny.h"
@@ -20,14 +20,14 @@
 
 #define FILE_BYTES 1000000u
 
-/* Fill bytes so that each eighth byte tells its position. */
-static void fill_bytes(char *bytes, uint64_t position, uint32_t size)
+/* Fill the buffer so that each eighth byte tells its position in the file. */
+static void fill_bytes_by_position(char *bytes, uint64_t position, uint32_t size)
 {
     for (uint32_t i = 0; i < size; i++)
         bytes[i] = (char)('a' + (position + i) / 8 % 23);
 }
 
-static bool is_filled(domus_slice bytes, uint64_t position)
+static bool are_bytes_as_filled(domus_slice bytes, uint64_t position)
 {
     const char *data = domus_slice_data(bytes);
 
@@ -37,12 +37,12 @@ static bool is_filled(domus_slice bytes, uint64_t position)
     return true;
 }
 
-static domus_file *make_file(const char *name)
+static domus_file *make_filled_file(const char *name)
 {
     static char bytes[FILE_BYTES];
     domus_file *file = domt_file_must_open(name, RW | DOMUS_FILE_CREATE);
 
-    fill_bytes(bytes, 0, FILE_BYTES);
+    fill_bytes_by_position(bytes, 0, FILE_BYTES);
     domt_done done = domt_file_do(
         (domt_deed){.kind = DOMT_WRITE, .file = file, .bytes = bytes, .size = FILE_BYTES});
     ck_assert_int_eq(done.error, 0);
@@ -50,7 +50,8 @@ static domus_file *make_file(const char *name)
     return file;
 }
 
-static void check_read(uint32_t clerk, domus_file *file, uint64_t position, uint32_t size)
+static void check_read_at_position(uint32_t clerk, domus_file *file, uint64_t position,
+                                   uint32_t size)
 {
     domt_done done = domt_file_do_at(
         clerk, (domt_deed){.kind = DOMT_READ, .file = file, .position = position, .size = size});
@@ -58,24 +59,24 @@ static void check_read(uint32_t clerk, domus_file *file, uint64_t position, uint
 
     ck_assert_int_eq(done.error, 0);
     ck_assert_uint_eq(done.bytes.size, left < size ? left : size);
-    ck_assert(is_filled(done.bytes, position));
+    ck_assert(are_bytes_as_filled(done.bytes, position));
     domus_slice_free(done.bytes);
 }
 
 DOMT_TEST(bytes_in_memory_need_no_helper)
 {
     domt_files_begin(NULL, false);
-    domus_file *file = make_file("one");
+    domus_file *file = make_filled_file("one");
     uint64_t helped = domt_helped();
 
     for (uint32_t i = 0; i < 100; i++) {
-        check_read(i % 2, file, i * 1001, 4096);
-        check_read(i % 2, file, FILE_BYTES - 100 + i, 4096);
+        check_read_at_position(i % 2, file, i * 1001, 4096);
+        check_read_at_position(i % 2, file, FILE_BYTES - 100 + i, 4096);
     }
-    check_read(0, file, 0, FILE_BYTES);
+    check_read_at_position(0, file, 0, FILE_BYTES);
     ck_assert_uint_eq(domt_helped(), helped);
 
-    /* A name that was just looked up. */
+    /* The kernel remembers a name that was just looked up, so these opens need no helper thread. */
     for (uint32_t i = 0; i < 100; i++)
         domus_file_close(domt_file_must_open("one", DOMUS_FILE_READ));
     ck_assert_uint_le(domt_helped(), helped + 1);
@@ -87,16 +88,19 @@ DOMT_TEST(bytes_in_memory_need_no_helper)
 DOMT_TEST(bytes_on_the_disk_are_read_by_helpers)
 {
     domt_files_begin(NULL, false);
-    domus_file *file = make_file("one");
+    domus_file *file = make_filled_file("one");
     int fd = open(domt_file_path("one"), O_RDONLY | O_CLOEXEC);
 
     ck_assert_int_ge(fd, 0);
     for (uint32_t i = 0; i < 20; i++) {
         ck_assert_int_eq(domt_file_do((domt_deed){.kind = DOMT_SYNC, .file = file}).error, 0);
         ck_assert_int_eq(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
-        check_read(0, file, 4096, 4096);           /* now one part of the file is in memory */
-        check_read(1, file, 0, FILE_BYTES);        /* some parts of this range are in memory */
-        check_read(0, file, 8191 + i * 999, 9999); /* all of this range is in memory */
+        /* this read has brought one part of the file into memory */
+        check_read_at_position(0, file, 4096, 4096);
+        /* a helper thread reads, because only parts of the range are in memory */
+        check_read_at_position(1, file, 0, FILE_BYTES);
+        /* now all of the range is in memory */
+        check_read_at_position(0, file, 8191 + i * 999, 9999);
     }
     close(fd);
     ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
@@ -104,18 +108,18 @@ DOMT_TEST(bytes_on_the_disk_are_read_by_helpers)
     domt_files_end();
 }
 
-/* A file system that refuses each write that would not wait is asked only a few times. */
+/* If a file system refuses all writes that must not wait, the ring is asked only a few times. */
 DOMT_TEST(writes_go_to_helpers_when_the_ring_refuses_them)
 {
     domt_files_begin(NULL, false);
-    domus_file *file = make_file("one");
+    domus_file *file = make_filled_file("one");
 
     for (uint32_t i = 0; i < 100; i++)
         domt_file_must_write(file, 8 * i, "abcdefgh");
     domt_done done = domt_file_do((domt_deed){.kind = DOMT_READ, .file = file, .size = 808});
     for (uint32_t i = 0; i < 100; i++)
         ck_assert_int_eq(memcmp(domus_slice_data(done.bytes) + 8 * i, "abcdefgh", 8), 0);
-    ck_assert(!is_filled(done.bytes, 0));
+    ck_assert(!are_bytes_as_filled(done.bytes, 0));
     ck_assert_uint_le(atomic_load(&file->writes_waited), 4);
     domus_slice_free(done.bytes);
     ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
@@ -128,26 +132,26 @@ DOMT_TEST(writes_go_to_helpers_when_the_ring_refuses_them)
 static const domus_type many_type = {.name = "many", .size = sizeof(domus_file *)};
 static _Atomic uint32_t good, bad, rounds;
 
-static void check_answers(const domus_answer *answer)
+static void count_answers_of_reads(const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next) {
         bool is_good = answer->error == 0 && answer->type == &domus_slice_type;
         if (is_good) {
             const domus_slice *bytes = answer->payload;
-            is_good = bytes->size == 4096 && is_filled(*bytes, answer->tag);
+            is_good = bytes->size == 4096 && are_bytes_as_filled(*bytes, answer->tag);
         }
         atomic_fetch_add(is_good ? &good : &bad, 1);
     }
 }
 
-static int have_many(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_round_of_many_reads(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    check_answers(answer);
+    count_answers_of_reads(answer);
     atomic_fetch_add(&rounds, 1);
     return 0;
 }
 
-static int read_many(domus_stack *stack, void *self, const void *payload)
+static int on_many_read_1000_times(domus_stack *stack, void *self, const void *payload)
 {
     domus_file *file = *(domus_file *const *)payload;
 
@@ -156,14 +160,14 @@ static int read_many(domus_stack *stack, void *self, const void *payload)
         if (domus_file_read_add(stack, file, position, 4096, position) != 0)
             atomic_fetch_add(&bad, 1);
     }
-    return domus_wait_all(stack, have_many);
+    return domus_wait_all(stack, count_round_of_many_reads);
 }
 
-static int have_one(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_read_and_begin_next(domus_stack *stack, void *self, const domus_answer *answer)
 {
     uint32_t *left = self;
 
-    check_answers(answer);
+    count_answers_of_reads(answer);
     if (--*left == 0) {
         atomic_fetch_add(&rounds, 1);
         return 0;
@@ -172,10 +176,10 @@ static int have_one(domus_stack *stack, void *self, const domus_answer *answer)
     return domus_notice(stack, own, &many_type, self);
 }
 
-/* A file of several actors on several threads, which are worth stealing. */
+/* A file that actors on several threads read together; the threads steal these actors' houses. */
 static domus_file *shared_file;
 
-static int read_one(domus_stack *stack, void *self, const void *payload)
+static int on_one_read_once(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = domt_now_ns() + 20000;
     uint32_t *left = self;
@@ -187,20 +191,20 @@ static int read_one(domus_stack *stack, void *self, const void *payload)
     uint64_t position = *left * UINT64_C(40000);
     if (domus_file_read_add(stack, shared_file, position, 4096, position) != 0)
         return -EPROTO;
-    return domus_wait_first(stack, have_one);
+    return domus_wait_first(stack, check_read_and_begin_next);
 }
 
 static const domus_behaviour many_reader = {
-    .name = "many", .on = (const domus_on[]){{&many_type, read_many, 0}, {0}}};
-static const domus_behaviour one_reader = {.name = "one",
-                                           .state_size = sizeof(domus_file *),
-                                           .on =
-                                               (const domus_on[]){{&many_type, read_one, 0}, {0}}};
+    .name = "many", .on = (const domus_on[]){{&many_type, on_many_read_1000_times, 0}, {0}}};
+static const domus_behaviour one_reader = {
+    .name = "one",
+    .state_size = sizeof(domus_file *),
+    .on = (const domus_on[]){{&many_type, on_one_read_once, 0}, {0}}};
 
 DOMT_TEST(a_thousand_reads_are_under_way_at_once)
 {
     domt_files_begin(NULL, false);
-    domus_file *file = make_file("one");
+    domus_file *file = make_filled_file("one");
     domus_address reader = domt_spawn(domt_files_now.system, 0, &many_reader, NULL);
 
     atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
@@ -211,7 +215,7 @@ DOMT_TEST(a_thousand_reads_are_under_way_at_once)
     ck_assert_uint_eq(atomic_load(&good), 3000);
     ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
 
-    /* The same reads when each has to go to the disk. */
+    /* The same reads again, when the disk has to be asked for each of them. */
     int fd = open(domt_file_path("one"), O_RDONLY | O_CLOEXEC);
     ck_assert_int_eq(domt_file_do((domt_deed){.kind = DOMT_SYNC, .file = file}).error, 0);
     ck_assert_int_eq(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
@@ -232,7 +236,7 @@ DOMT_TEST(lent_actors_read_on_the_thread_that_runs_them)
     config.scheduler.steal.aggression = 1;
     config.scheduler.steal.min_run_ns = 0;
     domt_files_begin(&config, false);
-    shared_file = make_file("one");
+    shared_file = make_filled_file("one");
     atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
     for (uint32_t i = 0; i < 64; i++)
         domt_notice(domt_files_now.system, domt_spawn(domt_files_now.system, 0, &one_reader, NULL),
@@ -248,7 +252,7 @@ DOMT_TEST(lent_actors_read_on_the_thread_that_runs_them)
 DOMT_TEST(a_detached_actor_reads_by_helpers)
 {
     domt_files_begin(NULL, false);
-    domus_file *file = make_file("one");
+    domus_file *file = make_filled_file("one");
     atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
     domus_address reader = domt_spawn_detached(domt_files_now.system, &many_reader);
     uint64_t helped = domt_helped();
@@ -263,7 +267,7 @@ DOMT_TEST(a_detached_actor_reads_by_helpers)
 
 /* --- handles ---------------------------------------------------------------------------------- */
 
-/* A handle that is closed while reads of it are under way stays open for these reads. */
+/* If a handle is closed while its reads are under way, the file stays open for these reads. */
 DOMT_TEST(a_file_is_closed_behind_its_last_operation)
 {
     domt_files_begin(NULL, false);
@@ -272,7 +276,7 @@ DOMT_TEST(a_file_is_closed_behind_its_last_operation)
 
     atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
     for (uint32_t i = 0; i < DOMT_SCALE(20, 6); i++) {
-        domus_file_close(make_file("one"));
+        domus_file_close(make_filled_file("one"));
         domus_file *file = domt_file_must_open("one", i % 2 == 0 ? RW : DOMUS_FILE_READ);
         domt_notice(domt_files_now.system, reader, &many_type, &file);
         DOMT_WAIT_FOR(20, atomic_load(&file->users) > 1 || atomic_load(&rounds) == i + 1);
@@ -284,7 +288,7 @@ DOMT_TEST(a_file_is_closed_behind_its_last_operation)
     domt_files_end();
 }
 
-/* A handle may outlive the system. */
+/* A handle may be closed after its system has ended. */
 DOMT_TEST(a_file_may_be_closed_after_its_system)
 {
     domus_file *files[2];
@@ -304,26 +308,26 @@ DOMT_TEST(a_file_may_be_closed_after_its_system)
 
 static const domus_type deny_type = {.name = "deny"};
 
-/* Make the ring of this thread refuse everything from now on, also the read that begins here. */
-static int deny_and_read(domus_stack *stack, void *self, const void *payload)
+/* From now on let the ring of this thread refuse everything, also the read that begins here. */
+static int let_ring_refuse_and_read(domus_stack *stack, void *self, const void *payload)
 {
     if (domt_deny_call(SYS_io_uring_enter, EBADF) != 0)
         return -EPROTO;
     if (domus_file_read_add(stack, shared_file, 0, 4096, 0) != 0)
         return -EPROTO;
-    return domus_wait_all(stack, have_many);
+    return domus_wait_all(stack, count_round_of_many_reads);
 }
 
 static const domus_behaviour denier = {
-    .name = "denier", .on = (const domus_on[]){{&deny_type, deny_and_read, 0}, {0}}};
+    .name = "denier", .on = (const domus_on[]){{&deny_type, let_ring_refuse_and_read, 0}, {0}}};
 
-DOMT_TEST(helpers_go_on_when_a_ring_has_failed)
+DOMT_TEST(files_are_read_by_helpers_after_ring_failed)
 {
     domt_files_begin(NULL, false);
     domus_system *system = domt_files_now.system;
 
     if (system->threads[0].io.backend == &domi_backend_uring) {
-        shared_file = make_file("one");
+        shared_file = make_filled_file("one");
         atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
         uint64_t helped = domt_helped();
         domt_notice(system, domt_spawn(system, 0, &denier, NULL), &deny_type, NULL);
@@ -343,13 +347,13 @@ DOMT_TEST(helpers_go_on_when_a_ring_has_failed)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Counts of an actor that reads and lists by turns, every millisecond. */
+/* Counts of an actor that reads a file and lists a directory by turns, each millisecond. */
 static _Atomic uint32_t tried, refused;
 static _Atomic bool is_over;
 
-static int try_again(domus_stack *stack, void *self, const domus_answer *answer);
+static int try_read_or_list_again(domus_stack *stack, void *self, const domus_answer *answer);
 
-static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_result_and_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error == -EBUSY)
         atomic_fetch_add(&refused, 1);
@@ -357,27 +361,28 @@ static int record_error(domus_stack *stack, void *self, const domus_answer *answ
         atomic_fetch_add(&bad, 1);
     else
         atomic_fetch_add(&good, 1);
-    return domus_sleep(stack, DOMT_MS, try_again);
+    return domus_sleep(stack, DOMT_MS, try_read_or_list_again);
 }
 
-static int try_again(domus_stack *stack, void *self, const domus_answer *answer)
+static int try_read_or_list_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (atomic_load(&is_over)) {
         atomic_fetch_add(&rounds, 1);
         return 0;
     }
     return atomic_fetch_add(&tried, 1) % 2 == 0
-               ? domus_file_read(stack, shared_file, 0, 1, record_error)
-               : domus_file_list(stack, shared_file, 0, record_error);
+               ? domus_file_read(stack, shared_file, 0, 1, count_result_and_sleep)
+               : domus_file_list(stack, shared_file, 0, count_result_and_sleep);
 }
 
-static int begin_tries(domus_stack *stack, void *self, const void *payload)
+static int begin_tries_of_file_operations(domus_stack *stack, void *self, const void *payload)
 {
-    return try_again(stack, self, NULL);
+    return try_read_or_list_again(stack, self, NULL);
 }
 
-static const domus_behaviour tryer = {.name = "tryer",
-                                      .on = (const domus_on[]){{&many_type, begin_tries, 0}, {0}}};
+static const domus_behaviour tryer = {
+    .name = "tryer",
+    .on = (const domus_on[]){{&many_type, begin_tries_of_file_operations, 0}, {0}}};
 
 DOMT_TEST(critical_memory_refuses_reads_and_listings)
 {
@@ -392,7 +397,8 @@ DOMT_TEST(critical_memory_refuses_reads_and_listings)
     shared_file = done.file;
     atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
     domt_notice(system, domt_spawn(system, 0, &tryer, NULL), &many_type, &shared_file);
-    DOMT_WAIT_FOR(10, atomic_load(&good) >= 2); /* a read of a directory fails with -EISDIR */
+    /* the operation of the read fails with -EISDIR, because the file is a directory */
+    DOMT_WAIT_FOR(10, atomic_load(&good) >= 2);
     ck_assert_uint_eq(atomic_load(&refused), 0);
     domt_pressed_use(97);
     DOMT_WAIT_FOR(10, atomic_load(&refused) >= 4);
@@ -408,8 +414,8 @@ DOMT_TEST(critical_memory_refuses_reads_and_listings)
     domt_pressed_end();
 }
 
-/* A write that wrote nothing must not be tried again without end. */
-DOMT_TEST(try_that_writes_nothing_ends_the_write)
+/* A write of which the kernel writes nothing must not be tried again without end. */
+DOMT_TEST(write_ends_when_kernel_takes_no_byte)
 {
     domus_file file = {.fd = -1};
     domi_file_operation operation = {.file = &file, .size = 10};

@@ -1,6 +1,6 @@
-/* runtime/files/send.c: files are sent as pieces of an answer, to a stream of another actor, and as
- * the body of a request, and they are cut where they end too early; in a test kit. One file goes to
- * a channel without a pipeline, over real sockets, in bounded memory. */
+/* runtime/files/send.c: in a test kit, files are sent as pieces of an answer, to the stream of
+ * another actor, and as the body of a request, and the answer is cut if the file ends too early.
+ * Over real sockets, a file is sent to a channel without a pipeline, in bounded memory. */
 #include "tests/runtime/clients.h"
 #include "tests/runtime/files.h"
 #include "tests/runtime/streams.h"
@@ -26,7 +26,8 @@ static _Atomic int last_error;
 
 /* --- a service -------------------------------------------------------------------------------- */
 
-/* A request "Q SIZE POSITION HOW": the file is sent by `reply`, or by the actor `far`. */
+/* A request "Q SIZE POSITION HOW" for a part of the file. HOW says who sends it: the handler
+ * (`reply`), or the actor `far`. */
 typedef struct order {
     unsigned long long size, position;
     char how[16];
@@ -36,26 +37,27 @@ typedef struct order {
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
 static const domus_type filled_type = {.name = "filled"};
 
-static int was_sent(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_reply_after_sending(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&last_error, answer->error);
     atomic_fetch_add(&ended, 1);
     return answer->error != 0 ? answer->error : domus_reply_end(stack, NULL, NULL);
 }
 
-static int has_begun(domus_stack *stack, void *self, const domus_answer *answer)
+static int send_file_in_begun_reply(domus_stack *stack, void *self, const domus_answer *answer)
 {
     order *own = domus_frame(stack);
 
     if (answer->error != 0)
         return answer->error;
     if (strcmp(own->how, "reply") == 0)
-        return domus_file_reply(stack, sent_file, own->position, own->size, was_sent);
+        return domus_file_reply(stack, sent_file, own->position, own->size,
+                                end_reply_after_sending);
     int error = domus_reply_stream(stack, &own->stream);
-    return error != 0 ? error : domus_ask(stack, far, &order_type, own, was_sent);
+    return error != 0 ? error : domus_ask(stack, far, &order_type, own, end_reply_after_sending);
 }
 
-static int serve_file(domus_stack *stack, void *self, const void *payload)
+static int reply_with_file_as_asked(domus_stack *stack, void *self, const void *payload)
 {
     static const domt_line head = {.text = "file"};
     order *own = domus_frame(stack);
@@ -63,35 +65,37 @@ static int serve_file(domus_stack *stack, void *self, const void *payload)
     if (sscanf(((const domt_line *)payload)->text, "Q %llu %llu %15s", &own->size, &own->position,
                own->how) != 3)
         return -EPROTO;
-    return domus_reply_begin(stack, &domt_line_type, &head, has_begun);
+    return domus_reply_begin(stack, &domt_line_type, &head, send_file_in_begun_reply);
 }
 
 static const domus_behaviour service = {
     .name = "service",
     .kind = DOMUS_CHANNELS,
     .pipeline = &domt_stream_server,
-    .on_peer = (const domus_on_peer[]){{&domt_line_type, serve_file, sizeof(order), 0, NULL},
-                                       {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){
+        {&domt_line_type, reply_with_file_as_asked, sizeof(order), 0, NULL}, {.type = NULL}}};
 
-static int has_filled(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_stream_is_filled(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error != 0 ? answer->error : domus_reply(stack, &filled_type, NULL);
 }
 
-static int fill_stream(domus_stack *stack, void *self, const void *payload)
+static int fill_stream_with_file(domus_stack *stack, void *self, const void *payload)
 {
     const order *own = payload;
 
-    return domus_file_stream(stack, sent_file, own->position, own->size, own->stream, has_filled);
+    return domus_file_stream(stack, sent_file, own->position, own->size, own->stream,
+                             reply_stream_is_filled);
 }
 
 static const domus_behaviour filler = {
-    .name = "filler", .on = (const domus_on[]){{&order_type, fill_stream, 0}, {0}}};
+    .name = "filler", .on = (const domus_on[]){{&order_type, fill_stream_with_file, 0}, {0}}};
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-/* Returns the text that a client gets: the head, the chunks, and the tail. */
-static char *answer_of(uint64_t position, uint64_t size, const char *tail)
+/* Returns the text that the client must get: the head, the part of the file in chunks, and the
+ * tail. */
+static char *text_of_expected_answer(uint64_t position, uint64_t size, const char *tail)
 {
     char *text = malloc((size_t)size + 4096);
     size_t at = 0;
@@ -109,7 +113,7 @@ static char *answer_of(uint64_t position, uint64_t size, const char *tail)
     return text;
 }
 
-static domus_testkit *begin_kit(const domus_config *config, uint64_t size)
+static domus_testkit *begin_kit_with_file(const domus_config *config, uint64_t size)
 {
     domus_testkit *kit = domt_pipes_kit(config, &service, 1);
     domus_system *system = domus_testkit_system(kit);
@@ -121,21 +125,21 @@ static domus_testkit *begin_kit(const domus_config *config, uint64_t size)
     return kit;
 }
 
-static void end_kit(domus_testkit *kit)
+static void end_kit_with_file(domus_testkit *kit)
 {
     domus_file_close(sent_file);
     domt_pipes_end(kit);
 }
 
-static void check_answer(domus_testkit *kit, uint64_t size, uint64_t position, uint64_t comes,
-                         const char *tail)
+static void check_answer_in_both_ways(domus_testkit *kit, uint64_t size, uint64_t position,
+                                      uint64_t comes, const char *tail)
 {
     static const char *const ways[] = {"reply", "far"};
 
     for (int way = 0; way < 2; way++) {
         char text[64];
         domus_peer *peer = domt_pipes_peer(kit);
-        char *answer = answer_of(position, comes, tail);
+        char *answer = text_of_expected_answer(position, comes, tail);
         snprintf(text, sizeof text, "Q %llu %llu %s\n", (unsigned long long)size,
                  (unsigned long long)position, ways[way]);
         domt_pipes_send(kit, peer, text);
@@ -148,30 +152,30 @@ static void check_answer(domus_testkit *kit, uint64_t size, uint64_t position, u
 
 DOMT_TEST(files_are_sent_in_pieces)
 {
-    domus_testkit *kit = begin_kit(NULL, 400000);
+    domus_testkit *kit = begin_kit_with_file(NULL, 400000);
 
-    check_answer(kit, 400000, 0, 400000, "0:");
-    check_answer(kit, PIECE, 0, PIECE, "0:");
-    check_answer(kit, 2 * PIECE, 1, 2 * PIECE, "0:");
-    check_answer(kit, 1, 399999, 1, "0:");
-    check_answer(kit, 100, 777, 100, "0:");
-    check_answer(kit, 0, 0, 0, "0:");
-    check_answer(kit, 0, 900000, 0, "0:");
+    check_answer_in_both_ways(kit, 400000, 0, 400000, "0:");
+    check_answer_in_both_ways(kit, PIECE, 0, PIECE, "0:");
+    check_answer_in_both_ways(kit, 2 * PIECE, 1, 2 * PIECE, "0:");
+    check_answer_in_both_ways(kit, 1, 399999, 1, "0:");
+    check_answer_in_both_ways(kit, 100, 777, 100, "0:");
+    check_answer_in_both_ways(kit, 0, 0, 0, "0:");
+    check_answer_in_both_ways(kit, 0, 900000, 0, "0:");
     ck_assert_uint_eq(atomic_load(&ended), 14);
-    end_kit(kit);
+    end_kit_with_file(kit);
 }
 
 DOMT_TEST(a_file_that_ends_too_early_cuts_the_stream)
 {
-    domus_testkit *kit = begin_kit(NULL, 200000);
+    domus_testkit *kit = begin_kit_with_file(NULL, 200000);
 
-    check_answer(kit, 200001, 0, 200000, "!ENODATA\n");
-    check_answer(kit, 2000000, 0, 200000, "!ENODATA\n");
-    check_answer(kit, 1, 200000, 0, "!ENODATA\n");
-    check_answer(kit, 1, 400000, 0, "!ENODATA\n");
-    check_answer(kit, INT64_MAX, 0, 200000, "!ENODATA\n");
-    check_answer(kit, INT64_MAX, 1, 0, "!EINVAL\n");
-    end_kit(kit);
+    check_answer_in_both_ways(kit, 200001, 0, 200000, "!ENODATA\n");
+    check_answer_in_both_ways(kit, 2000000, 0, 200000, "!ENODATA\n");
+    check_answer_in_both_ways(kit, 1, 200000, 0, "!ENODATA\n");
+    check_answer_in_both_ways(kit, 1, 400000, 0, "!ENODATA\n");
+    check_answer_in_both_ways(kit, INT64_MAX, 0, 200000, "!ENODATA\n");
+    check_answer_in_both_ways(kit, INT64_MAX, 1, 0, "!EINVAL\n");
+    end_kit_with_file(kit);
 }
 
 DOMT_TEST(pieces_are_as_small_as_reads)
@@ -180,7 +184,7 @@ DOMT_TEST(pieces_are_as_small_as_reads)
 
     domt_pipes_configure(&config);
     config.files.read_max_bytes = 4096;
-    domus_testkit *kit = begin_kit(&config, 10000);
+    domus_testkit *kit = begin_kit_with_file(&config, 10000);
     domus_peer *peer = domt_pipes_peer(kit);
     domt_pipes_send(kit, peer, "Q 10000 0 reply\n");
     ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
@@ -189,10 +193,10 @@ DOMT_TEST(pieces_are_as_small_as_reads)
     ck_assert_uint_eq(size, 6 + 3 * 5 + 10000 + 2);
     ck_assert_int_eq(memcmp(got, "file+\n4096:a", 12), 0);
     domus_peer_reset(peer);
-    end_kit(kit);
+    end_kit_with_file(kit);
 }
 
-/* The file is read when the peer reads. */
+/* The file is read only when the peer reads, so it can shrink meanwhile. */
 DOMT_TEST(a_file_that_shrinks_is_never_filled_up)
 {
     domus_config config;
@@ -202,7 +206,7 @@ DOMT_TEST(a_file_that_shrinks_is_never_filled_up)
     config.channel.send_high_bytes = 10000;
     config.channel.send_low_bytes = 2000;
     for (int way = 0; way < 2; way++) {
-        domus_testkit *kit = begin_kit(&config, 10000000);
+        domus_testkit *kit = begin_kit_with_file(&config, 10000000);
         domus_peer *peer = domt_pipes_peer(kit);
         domus_peer_pause(peer);
         domt_pipes_send(kit, peer, way == 0 ? "Q 10000000 0 reply\n" : "Q 10000000 0 far\n");
@@ -217,7 +221,7 @@ DOMT_TEST(a_file_that_shrinks_is_never_filled_up)
         ck_assert_int_eq(memcmp(got + size - 9, "!ENODATA\n", 9), 0);
         ck_assert_uint_eq(size, 6 + 7 * 7 + 6 + 1000000 + 9);
         domus_peer_reset(peer);
-        end_kit(kit);
+        end_kit_with_file(kit);
     }
 }
 
@@ -230,7 +234,7 @@ DOMT_TEST(sending_ends_with_its_connection_and_its_system)
     config.channel.send_high_bytes = 10000;
     config.channel.send_low_bytes = 2000;
     for (int way = 0; way < 4; way++) {
-        domus_testkit *kit = begin_kit(&config, 10000000);
+        domus_testkit *kit = begin_kit_with_file(&config, 10000000);
         domus_peer *peer = domt_pipes_peer(kit);
         domus_peer_pause(peer);
         domt_pipes_send(kit, peer, way % 2 == 0 ? "Q 10000000 0 reply\n" : "Q 10000000 0 far\n");
@@ -241,10 +245,11 @@ DOMT_TEST(sending_ends_with_its_connection_and_its_system)
             domus_peer_reset(peer);
             ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
             ck_assert_uint_eq(atomic_load(&sent_file->users), 1);
-            end_kit(kit);
+            end_kit_with_file(kit);
         } else {
             domus_file_close(sent_file);
-            ck_assert_int_eq(domus_testkit_stop(kit), 1); /* one connection was cut */
+            /* the result is 1, because one connection was cut */
+            ck_assert_int_eq(domus_testkit_stop(kit), 1);
             domus_testkit_free(kit);
         }
     }
@@ -262,42 +267,44 @@ typedef struct upload {
 
 static const domus_type upload_type = {.name = "upload", .size = sizeof(domus_address)};
 
-static int was_answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answer_of_upload(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&last_error, answer->error);
     atomic_fetch_add(&ended, 1);
     return 0;
 }
 
-static int body_was_sent(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_request_after_body(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const upload *own = domus_frame(stack);
 
-    return answer->error != 0 ? answer->error
-                              : domus_request_end(stack, own->request, NULL, NULL, was_answered);
+    return answer->error != 0
+               ? answer->error
+               : domus_request_end(stack, own->request, NULL, NULL, record_answer_of_upload);
 }
 
-static int request_has_begun(domus_stack *stack, void *self, const domus_answer *answer)
+static int stream_file_to_request(domus_stack *stack, void *self, const domus_answer *answer)
 {
     upload *own = domus_frame(stack);
 
     if (answer->error != 0)
         return answer->error;
     own->request = *(const domus_request *)answer->payload;
-    return domus_file_stream(stack, sent_file, 0, 100000, own->request.stream, body_was_sent);
+    return domus_file_stream(stack, sent_file, 0, 100000, own->request.stream,
+                             end_request_after_body);
 }
 
-static int begin_upload(domus_stack *stack, void *self, const void *payload)
+static int begin_upload_of_file(domus_stack *stack, void *self, const void *payload)
 {
     static const domt_line head = {.text = "file"};
 
     return domus_request_begin(stack, *(const domus_address *)payload, &domt_line_type, &head, 0,
-                               request_has_begun);
+                               stream_file_to_request);
 }
 
 static const domus_behaviour uploader = {
     .name = "uploader",
-    .on = (const domus_on[]){{&upload_type, begin_upload, sizeof(upload)}, {0}}};
+    .on = (const domus_on[]){{&upload_type, begin_upload_of_file, sizeof(upload)}, {0}}};
 
 DOMT_TEST(a_file_is_the_body_of_a_request)
 {
@@ -310,7 +317,7 @@ DOMT_TEST(a_file_is_the_body_of_a_request)
     atomic_store(&ended, 0), atomic_store(&last_error, 1);
     ck_assert_int_eq(domus_outside_spawn_on(system, 1, &uploader, NULL, &actor), 0);
     domt_notice(system, actor, &upload_type, &client.channel);
-    char *text = answer_of(0, 100000, "0:");
+    char *text = text_of_expected_answer(0, 100000, "0:");
     ck_assert_int_eq(domus_peer_expect(client.peer, text, strlen(text), SECOND), 0);
     free(text);
     ck_assert_int_eq(domus_peer_send(client.peer, "ok\n", 3), 0);
@@ -327,7 +334,8 @@ DOMT_TEST(a_file_is_the_body_of_a_request)
 
 static _Atomic uint64_t raw_size;
 
-static int raw_was_sent(domus_stack *stack, void *self, const domus_answer *answer)
+static int close_raw_channel_after_sending(domus_stack *stack, void *self,
+                                           const domus_answer *answer)
 {
     atomic_store(&last_error, answer->error);
     atomic_fetch_add(&ended, 1);
@@ -335,16 +343,17 @@ static int raw_was_sent(domus_stack *stack, void *self, const domus_answer *answ
     return channel != NULL ? domus_channel_close(stack, channel) : 0;
 }
 
-static int raw_read(domus_stack *stack, void *self, const void *payload)
+static int send_file_to_raw_channel(domus_stack *stack, void *self, const void *payload)
 {
     domus_buffer_free(((const domus_channel_event *)payload)->bytes);
-    return domus_file_send(stack, sent_file, 0, atomic_load(&raw_size), raw_was_sent);
+    return domus_file_send(stack, sent_file, 0, atomic_load(&raw_size),
+                           close_raw_channel_after_sending);
 }
 
 static const domus_behaviour raw_service = {
-    .name = "raw", .kind = DOMUS_CHANNELS, .on_read = {raw_read, 0}};
+    .name = "raw", .kind = DOMUS_CHANNELS, .on_read = {send_file_to_raw_channel, 0}};
 
-static domus_system *begin_raw(uint64_t size, uint16_t *ret_port)
+static domus_system *start_raw_listener(uint64_t size, uint16_t *ret_port)
 {
     const domus_listener_config listener = {.name = "raw", .address = "127.0.0.1:0", .backlog = 16};
     domus_config config = domt_config(2);
@@ -359,8 +368,9 @@ static domus_system *begin_raw(uint64_t size, uint16_t *ret_port)
     return system;
 }
 
-/* Read to the end; check that the bytes are those of the file. Returns the number of bytes. */
-static uint64_t read_all(int fd)
+/* Read until the end of the connection, and check that the bytes are those of the file. Returns the
+ * number of bytes. */
+static uint64_t read_and_check_until_end(int fd)
 {
     static char bytes[1 << 18];
     uint64_t total = 0;
@@ -377,25 +387,26 @@ DOMT_TEST(a_large_file_goes_to_a_slow_reader_in_bounded_memory)
 {
     const uint64_t size = DOMT_SCALE(64u, 16u) << 20;
     uint16_t port;
-    domus_system *system = begin_raw(size, &port);
+    domus_system *system = start_raw_listener(size, &port);
     int64_t before = atomic_load(&system->pressure.meter.held);
     int64_t most = 0;
     int fd = domt_connect(port);
 
     ck_assert_int_eq(send(fd, "x", 1, 0), 1);
-    for (int i = 0; i < 200; i++) { /* meanwhile nobody reads */
+    for (int i = 0; i < 200; i++) { /* look at memory for 200 ms, in which the peer reads nothing */
         domt_pause_ns(DOMT_MS);
         int64_t held = atomic_load(&system->pressure.meter.held) - before;
         most = held > most ? held : most;
     }
     ck_assert_uint_eq(atomic_load(&ended), 0);
-    ck_assert_int_lt(most, 3 << 19); /* a few pieces, and pages that the thread keeps */
-    ck_assert_uint_eq(read_all(fd), size);
+    /* the memory is that of a few pieces, and of pages that the thread keeps */
+    ck_assert_int_lt(most, 3 << 19);
+    ck_assert_uint_eq(read_and_check_until_end(fd), size);
     DOMT_WAIT_FOR(20, atomic_load(&ended) == 1);
     ck_assert_int_eq(atomic_load(&last_error), 0);
     close(fd);
 
-    /* A peer that goes away while the file is sent. */
+    /* In each round the peer goes away while the file is being sent. */
     for (int i = 0; i < 20; i++) {
         fd = domt_connect(port);
         ck_assert_int_eq(send(fd, "x", 1, 0), 1);
@@ -408,15 +419,15 @@ DOMT_TEST(a_large_file_goes_to_a_slow_reader_in_bounded_memory)
     domt_end(system);
 }
 
-DOMT_TEST(a_channel_gets_what_there_is_of_a_file)
+DOMT_TEST(raw_channel_gets_file_up_to_its_end)
 {
     uint16_t port;
-    domus_system *system = begin_raw(300000, &port);
+    domus_system *system = start_raw_listener(300000, &port);
 
     atomic_store(&raw_size, 300001);
     int fd = domt_connect(port);
     ck_assert_int_eq(send(fd, "x", 1, 0), 1);
-    ck_assert_uint_eq(read_all(fd), 300000);
+    ck_assert_uint_eq(read_and_check_until_end(fd), 300000);
     DOMT_WAIT_FOR(20, atomic_load(&ended) == 1);
     ck_assert_int_eq(atomic_load(&last_error), -ENODATA);
     close(fd);
@@ -429,25 +440,26 @@ DOMT_TEST(a_channel_gets_what_there_is_of_a_file)
 static const domus_type misuse_type = {.name = "misuse"};
 static _Atomic uint32_t wrong;
 
-static int misuse_send(domus_stack *stack, void *self, const void *payload)
+static int call_send_where_it_is_refused(domus_stack *stack, void *self, const void *payload)
 {
     const domus_stream none = {.number = 0};
 
-    if (domus_file_send(stack, sent_file, 0, 1, raw_was_sent) != -EPERM ||
-        domus_file_reply(stack, sent_file, 0, 1, raw_was_sent) != -EINVAL ||
-        domus_file_stream(stack, sent_file, 0, 1, none, raw_was_sent) != -EINVAL)
+    if (domus_file_send(stack, sent_file, 0, 1, close_raw_channel_after_sending) != -EPERM ||
+        domus_file_reply(stack, sent_file, 0, 1, close_raw_channel_after_sending) != -EINVAL ||
+        domus_file_stream(stack, sent_file, 0, 1, none, close_raw_channel_after_sending) != -EINVAL)
         atomic_fetch_add(&wrong, 1);
     atomic_fetch_add(&ended, 1);
     return 0;
 }
 
 static const domus_behaviour misuser = {
-    .name = "misuser", .on = (const domus_on[]){{&misuse_type, misuse_send, 0}, {0}}};
+    .name = "misuser",
+    .on = (const domus_on[]){{&misuse_type, call_send_where_it_is_refused, 0}, {0}}};
 
-DOMT_TEST(only_channels_and_requests_have_somewhere_to_send_to)
+DOMT_TEST(send_without_channel_or_request_is_refused)
 {
     uint16_t port;
-    domus_system *system = begin_raw(10, &port);
+    domus_system *system = start_raw_listener(10, &port);
 
     domt_notice(system, domt_spawn(system, 0, &misuser, NULL), &misuse_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&ended) == 1);

@@ -1,5 +1,5 @@
-/* runtime/files: each function of domus/file.h, its errors and its limits, in a test kit and in a
- * real system; also when each allocation of a chain of operations fails once, and where there is no
+/* runtime/files: each function of domus/file.h with its errors and limits, in a test kit and in a
+ * real system; with a failure of each allocation of a chain of operations; and where there is no
  * /proc. */
 #include "tests/runtime/files.h"
 #include "tests/support/container.h"
@@ -23,7 +23,7 @@
 
 #define RW (DOMUS_FILE_READ | DOMUS_FILE_WRITE)
 
-static void check_bytes(void)
+static void check_read_and_write(void)
 {
     domus_file *file = domt_file_must_open("one", RW | DOMUS_FILE_CREATE | DOMUS_FILE_EXCLUSIVE);
     domus_file *other;
@@ -55,7 +55,7 @@ static void check_bytes(void)
     ck_assert(S_ISREG(done.status.mode));
     ck_assert_int_gt(done.status.modified_ns, INT64_C(1500000000000000000));
 
-    /* Several handles of one file are separate, and one handle is kept twice. */
+    /* Several opens of one file give separate handles, and one handle can be kept twice. */
     ck_assert_int_eq(domt_file_open("one", RW | DOMUS_FILE_CREATE | DOMUS_FILE_EXCLUSIVE, &other),
                      -EEXIST);
     other = domt_file_must_open("one", DOMUS_FILE_WRITE | DOMUS_FILE_APPEND);
@@ -75,10 +75,10 @@ static void check_bytes(void)
 
 DOMT_TEST(bytes_are_written_and_read_at_their_positions)
 {
-    domt_files_in_both(check_bytes);
+    domt_files_in_both(check_read_and_write);
 }
 
-static int error_of(domt_deed deed)
+static int error_of_deed(domt_deed deed)
 {
     domt_done done = domt_file_do(deed);
 
@@ -87,8 +87,8 @@ static int error_of(domt_deed deed)
     return done.error;
 }
 
-/* Returns the result of the call itself, which begins the operation. */
-static int returned_of(domt_deed deed)
+/* Returns the result of the call that begins the operation, and not that of its answer. */
+static int direct_result_of_deed(domt_deed deed)
 {
     domt_done done = domt_file_do(deed);
 
@@ -96,7 +96,7 @@ static int returned_of(domt_deed deed)
     return done.returned;
 }
 
-static void check_refusals(void)
+static void check_refused_deeds(void)
 {
     domus_file *root = domt_files_now.root;
     domus_file *file = domt_file_must_open("one", RW | DOMUS_FILE_CREATE);
@@ -111,60 +111,67 @@ static void check_refusals(void)
                                      RW | 0x100};
 
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
-        ck_assert_int_eq(returned_of((domt_deed){.path = "one", .flags = flags[i]}), -EINVAL);
-    ck_assert_int_eq(returned_of((domt_deed){.path = "one", .flags = RW, .mode = 010000}), -EINVAL);
-    ck_assert_int_eq(returned_of((domt_deed){.flags = RW}), -EINVAL);
-    ck_assert_int_eq(returned_of((domt_deed){.path = "", .flags = RW}), -EINVAL);
+        ck_assert_int_eq(direct_result_of_deed((domt_deed){.path = "one", .flags = flags[i]}),
+                         -EINVAL);
+    ck_assert_int_eq(direct_result_of_deed((domt_deed){.path = "one", .flags = RW, .mode = 010000}),
+                     -EINVAL);
+    ck_assert_int_eq(direct_result_of_deed((domt_deed){.flags = RW}), -EINVAL);
+    ck_assert_int_eq(direct_result_of_deed((domt_deed){.path = "", .flags = RW}), -EINVAL);
     memset(path, 'a', 4096);
-    ck_assert_int_eq(returned_of((domt_deed){.path = path, .flags = RW}), -ENAMETOOLONG);
+    ck_assert_int_eq(direct_result_of_deed((domt_deed){.path = path, .flags = RW}), -ENAMETOOLONG);
     path[4095] = '\0';
     domt_done done = domt_file_do((domt_deed){.path = path, .flags = RW});
     ck_assert_int_eq(done.returned, 0);
     ck_assert_int_eq(done.error, -ENAMETOOLONG);
 
     for (domt_deed_kind kind = DOMT_READ; kind <= DOMT_STAT; kind++)
-        ck_assert_int_eq(returned_of((domt_deed){.kind = kind, .bytes = "a", .size = 1}), -EINVAL);
-    ck_assert_int_eq(returned_of((domt_deed){.kind = DOMT_LIST}), -EINVAL);
+        ck_assert_int_eq(direct_result_of_deed((domt_deed){.kind = kind, .bytes = "a", .size = 1}),
+                         -EINVAL);
+    ck_assert_int_eq(direct_result_of_deed((domt_deed){.kind = DOMT_LIST}), -EINVAL);
     for (int i = 0; i < 2; i++) {
         domt_deed deed = {.kind = i == 0 ? DOMT_READ : DOMT_WRITE, .file = file, .bytes = "abc"};
         deed.size = 1;
         deed.position = UINT64_MAX;
-        ck_assert_int_eq(returned_of(deed), -EINVAL);
+        ck_assert_int_eq(direct_result_of_deed(deed), -EINVAL);
         deed.position = (uint64_t)INT64_MAX;
-        ck_assert_int_eq(returned_of(deed), -EINVAL);
+        ck_assert_int_eq(direct_result_of_deed(deed), -EINVAL);
         deed.size = 3;
         deed.position = (uint64_t)INT64_MAX - 2;
-        ck_assert_int_eq(returned_of(deed), -EINVAL);
+        ck_assert_int_eq(direct_result_of_deed(deed), -EINVAL);
         deed.position = (uint64_t)INT64_MAX - 3;
         done = domt_file_do(deed);
         ck_assert_int_eq(done.returned, 0);
         ck_assert_int_eq(done.error, i == 0 ? 0 : -EFBIG);
     }
     ck_assert_int_eq(
-        returned_of((domt_deed){.kind = DOMT_TRUNCATE, .file = file, .size = UINT64_MAX}), -EINVAL);
+        direct_result_of_deed((domt_deed){.kind = DOMT_TRUNCATE, .file = file, .size = UINT64_MAX}),
+        -EINVAL);
     ck_assert_int_eq(
-        returned_of((domt_deed){.kind = DOMT_LIST, .file = root, .position = 1u << 31}), 0);
+        direct_result_of_deed((domt_deed){.kind = DOMT_LIST, .file = root, .position = 1u << 31}),
+        0);
     ck_assert_int_eq(
-        returned_of((domt_deed){.kind = DOMT_LIST, .file = root, .position = UINT64_MAX}), -EINVAL);
-    ck_assert_int_eq(returned_of((domt_deed){.kind = DOMT_RENAME, .path = "a", .to = ""}), -EINVAL);
-    ck_assert_int_eq(returned_of((domt_deed){
+        direct_result_of_deed((domt_deed){.kind = DOMT_LIST, .file = root, .position = UINT64_MAX}),
+        -EINVAL);
+    ck_assert_int_eq(direct_result_of_deed((domt_deed){.kind = DOMT_RENAME, .path = "a", .to = ""}),
+                     -EINVAL);
+    ck_assert_int_eq(direct_result_of_deed((domt_deed){
                          .kind = DOMT_RENAME, .path = "a", .to = "b", .flags = DOMUS_FILE_CREATE}),
                      -EINVAL);
-    ck_assert_int_eq(
-        returned_of((domt_deed){.kind = DOMT_REMOVE, .path = "a", .flags = DOMUS_FILE_READ}),
-        -EINVAL);
-    ck_assert_int_eq(
-        returned_of((domt_deed){.kind = DOMT_MAKE_DIRECTORY, .path = "a", .mode = 010000}),
-        -EINVAL);
+    ck_assert_int_eq(direct_result_of_deed(
+                         (domt_deed){.kind = DOMT_REMOVE, .path = "a", .flags = DOMUS_FILE_READ}),
+                     -EINVAL);
+    ck_assert_int_eq(direct_result_of_deed(
+                         (domt_deed){.kind = DOMT_MAKE_DIRECTORY, .path = "a", .mode = 010000}),
+                     -EINVAL);
     domus_file_close(file);
 }
 
-DOMT_TEST(wrong_arguments_are_refused)
+DOMT_TEST(wrong_arguments_of_file_calls_are_refused)
 {
-    domt_files_in_both(check_refusals);
+    domt_files_in_both(check_refused_deeds);
 }
 
-static void check_errors(void)
+static void check_errors_of_kernel(void)
 {
     domus_file *root = domt_files_now.root;
     domus_file *none;
@@ -193,15 +200,19 @@ static void check_errors(void)
     domus_file *folder = domt_file_must_open("folder", DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY);
     domus_file *reader = domt_file_must_open("text", DOMUS_FILE_READ);
     domus_file *writer = domt_file_must_open("text", DOMUS_FILE_WRITE);
-    ck_assert_int_eq(error_of((domt_deed){.kind = DOMT_READ, .file = folder, .size = 9}), -EISDIR);
-    ck_assert_int_eq(error_of((domt_deed){.kind = DOMT_READ, .file = writer, .size = 9}), -EBADF);
+    ck_assert_int_eq(error_of_deed((domt_deed){.kind = DOMT_READ, .file = folder, .size = 9}),
+                     -EISDIR);
+    ck_assert_int_eq(error_of_deed((domt_deed){.kind = DOMT_READ, .file = writer, .size = 9}),
+                     -EBADF);
     ck_assert_int_eq(
-        error_of((domt_deed){.kind = DOMT_WRITE, .file = reader, .bytes = "a", .size = 1}), -EBADF);
-    ck_assert_int_eq(error_of((domt_deed){.kind = DOMT_TRUNCATE, .file = reader}), -EINVAL);
-    ck_assert_int_eq(error_of((domt_deed){.kind = DOMT_LIST, .file = reader}), -ENOTDIR);
-    ck_assert_int_eq(error_of((domt_deed){.file = reader, .path = "a", .flags = DOMUS_FILE_READ}),
-                     -ENOTDIR);
-    /* A path is relative to any directory, and the handle of the directory may be closed
+        error_of_deed((domt_deed){.kind = DOMT_WRITE, .file = reader, .bytes = "a", .size = 1}),
+        -EBADF);
+    ck_assert_int_eq(error_of_deed((domt_deed){.kind = DOMT_TRUNCATE, .file = reader}), -EINVAL);
+    ck_assert_int_eq(error_of_deed((domt_deed){.kind = DOMT_LIST, .file = reader}), -ENOTDIR);
+    ck_assert_int_eq(
+        error_of_deed((domt_deed){.file = reader, .path = "a", .flags = DOMUS_FILE_READ}),
+        -ENOTDIR);
+    /* A path is relative to the directory whose handle is given, also if that handle is closed
      * meanwhile. */
     domt_done done = domt_file_do((domt_deed){.file = folder, .path = "inner", .flags = RW});
     ck_assert_int_eq(done.error, 0);
@@ -213,9 +224,9 @@ static void check_errors(void)
     (void)root;
 }
 
-DOMT_TEST(errors_of_the_kernel_are_told)
+DOMT_TEST(file_calls_tell_errors_of_the_kernel)
 {
-    domt_files_in_both(check_errors);
+    domt_files_in_both(check_errors_of_kernel);
 }
 
 /* --- limits ----------------------------------------------------------------------------------- */
@@ -225,26 +236,27 @@ DOMT_TEST(files_are_opened_up_to_their_limit)
     for (int kit = 0; kit < 2; kit++) {
         domus_config config = domt_config(2);
         domus_file *files[3], *more;
-        config.files.open_max = 4; /* four files with the directory */
+        /* at most four open files, one of which is the test's directory */
+        config.files.open_max = 4;
         domt_files_begin(&config, kit != 0);
         for (int i = 0; i < 3; i++)
             files[i] = domt_file_must_open("one", RW | DOMUS_FILE_CREATE);
         ck_assert_int_eq(domt_file_open("one", DOMUS_FILE_READ, &more), -EMFILE);
         ck_assert_int_eq(domt_file_open("one", RW | DOMUS_FILE_CREATE, &more), -EMFILE);
         domus_file_close(files[0]);
-        /* A helper thread closes the file. */
+        /* wait, because a helper thread closes the file */
         DOMT_WAIT_FOR(10, domt_file_open("one", DOMUS_FILE_READ, &files[0]) == 0);
         ck_assert_int_eq(domt_file_open("one", DOMUS_FILE_READ, &more), -EMFILE);
         for (int i = 0; i < 3; i++)
             domus_file_close(files[i]);
-        /* A file that was not opened does not count. */
+        /* An open that fails does not count against the limit. */
         for (int i = 0; i < 5; i++)
             ck_assert_int_eq(domt_file_open("none", DOMUS_FILE_READ, &more), -ENOENT);
         domt_files_end();
     }
 }
 
-DOMT_TEST(reads_have_a_limit)
+DOMT_TEST(size_of_a_file_read_has_a_limit)
 {
     for (int kit = 0; kit < 2; kit++) {
         domus_config config = domt_config(2);
@@ -253,8 +265,9 @@ DOMT_TEST(reads_have_a_limit)
         domus_file *file = domt_file_must_open("one", RW | DOMUS_FILE_CREATE);
         ck_assert_int_eq(
             domt_file_do((domt_deed){.kind = DOMT_TRUNCATE, .file = file, .size = 9000}).error, 0);
-        ck_assert_int_eq(returned_of((domt_deed){.kind = DOMT_READ, .file = file, .size = 5001}),
-                         -EMSGSIZE);
+        ck_assert_int_eq(
+            direct_result_of_deed((domt_deed){.kind = DOMT_READ, .file = file, .size = 5001}),
+            -EMSGSIZE);
         domt_done done = domt_file_do((domt_deed){.kind = DOMT_READ, .file = file, .size = 5000});
         ck_assert_int_eq(done.error, 0);
         ck_assert_uint_eq(done.bytes.size, 5000);
@@ -264,8 +277,8 @@ DOMT_TEST(reads_have_a_limit)
     }
 }
 
-/* The kernel writes a part, and refuses the rest. */
-static void check_part(void)
+/* The kernel writes only a part of the bytes, and refuses the rest. */
+static void check_partial_write(void)
 {
     static char bytes[10000];
     struct rlimit before, less;
@@ -289,12 +302,12 @@ static void check_part(void)
     domus_file_close(file);
 }
 
-DOMT_TEST(a_write_tells_how_much_was_written)
+DOMT_TEST(partial_write_tells_how_much_was_written)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
 
     ck_assert_int_eq(sigaction(SIGXFSZ, &ignore, NULL), 0);
-    domt_files_in_both(check_part);
+    domt_files_in_both(check_partial_write);
 }
 
 /* --- without memory --------------------------------------------------------------------------- */
@@ -311,8 +324,9 @@ typedef struct chain {
     int step;
 } chain;
 
-/* Take what an answer owns. */
-static void take_answer(domus_stack *stack, chain *frame, const domus_answer *answer)
+/* Take what the answer owns, a file or bytes, into the frame of the chain. */
+static void keep_file_or_bytes_of_answer(domus_stack *stack, chain *frame,
+                                         const domus_answer *answer)
 {
     if (answer->type == &domus_file_type)
         frame->file = *(domus_file *const *)answer->payload;
@@ -323,7 +337,7 @@ static void take_answer(domus_stack *stack, chain *frame, const domus_answer *an
     (void)domus_take_answer(stack, answer);
 }
 
-static int end_chain(chain *frame, int error)
+static int end_chain_of_operations(chain *frame, int error)
 {
     domus_file_close(frame->file);
     domus_slice_free(frame->bytes);
@@ -332,10 +346,11 @@ static int end_chain(chain *frame, int error)
     return 0;
 }
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer);
+static int continue_chain_after_answer(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* Begin the next operation; a long path takes an envelope of its own. */
-static int begin_step(domus_stack *stack, chain *frame)
+/* Begin the next operation of the chain; its long path needs an envelope that comes from no
+ * pool. */
+static int begin_next_operation_of_chain(domus_stack *stack, chain *frame)
 {
     domus_slice bytes = frame->bytes;
     int result;
@@ -343,58 +358,62 @@ static int begin_step(domus_stack *stack, chain *frame)
     switch (frame->step++) {
     case 0:
         return domus_file_open(stack, NULL, path,
-                               DOMUS_FILE_READ | DOMUS_FILE_WRITE | DOMUS_FILE_CREATE, 0600, go_on);
+                               DOMUS_FILE_READ | DOMUS_FILE_WRITE | DOMUS_FILE_CREATE, 0600,
+                               continue_chain_after_answer);
     case 1:
         result = domus_slice_copy(path, 1000, &bytes);
         if (result != 0)
             return result;
-        result = domus_file_write(stack, frame->file, 0, bytes, go_on);
+        result = domus_file_write(stack, frame->file, 0, bytes, continue_chain_after_answer);
         if (result < 0)
             domus_slice_free(bytes);
         return result;
     case 2:
-        return domus_file_read(stack, frame->file, 0, 65536, go_on);
-    case 3: /* the bytes that were read are written again */
+        return domus_file_read(stack, frame->file, 0, 65536, continue_chain_after_answer);
+    case 3: /* write the bytes again that the operation before has read */
         frame->bytes = (domus_slice){NULL, 0, 0};
-        result = domus_file_write(stack, frame->file, 5, bytes, go_on);
+        result = domus_file_write(stack, frame->file, 5, bytes, continue_chain_after_answer);
         if (result < 0)
             domus_slice_free(bytes);
         return result;
     case 4:
-        return domus_file_stat(stack, frame->file, go_on);
+        return domus_file_stat(stack, frame->file, continue_chain_after_answer);
     case 5:
-        return domus_file_list(stack, frame->file, 0, go_on); /* fails with -ENOTDIR */
+        /* this operation fails with -ENOTDIR, because the file is no directory */
+        return domus_file_list(stack, frame->file, 0, continue_chain_after_answer);
     default:
-        return domus_file_remove(stack, NULL, path, 0, go_on);
+        return domus_file_remove(stack, NULL, path, 0, continue_chain_after_answer);
     }
 }
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int continue_chain_after_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     chain *frame = domus_frame(stack);
 
     if (answer->error != 0 && answer->error != -ENOTDIR)
-        return end_chain(frame, answer->error);
-    take_answer(stack, frame, answer);
+        return end_chain_of_operations(frame, answer->error);
+    keep_file_or_bytes_of_answer(stack, frame, answer);
     if (frame->step == 7)
-        return end_chain(frame, 0);
-    int result = begin_step(stack, frame);
-    return result < 0 ? end_chain(frame, result) : result;
+        return end_chain_of_operations(frame, 0);
+    int result = begin_next_operation_of_chain(stack, frame);
+    return result < 0 ? end_chain_of_operations(frame, result) : result;
 }
 
-static int begin_chain(domus_stack *stack, void *self, const void *payload)
+static int begin_chain_of_operations(domus_stack *stack, void *self, const void *payload)
 {
-    int result = begin_step(stack, domus_frame(stack));
-    return result < 0 ? end_chain(domus_frame(stack), result) : result;
+    int result = begin_next_operation_of_chain(stack, domus_frame(stack));
+    return result < 0 ? end_chain_of_operations(domus_frame(stack), result) : result;
 }
 
 static const domus_behaviour chained = {
-    .name = "chained", .on = (const domus_on[]){{&go_type, begin_chain, sizeof(chain)}, {0}}};
+    .name = "chained",
+    .on = (const domus_on[]){{&go_type, begin_chain_of_operations, sizeof(chain)}, {0}}};
 
-DOMT_TEST(each_allocation_may_fail)
+DOMT_TEST(file_operations_survive_failed_allocations)
 {
     uint32_t failures = 0;
-    /* runs in a row without a failed allocation: no further one is left to fail */
+    /* number of rounds without a failure that followed each other; after 8 of them no allocation is
+     * left to fail */
     uint32_t clean = 0;
 
     for (int64_t count = 0; clean < 8; count++) {
@@ -409,7 +428,8 @@ DOMT_TEST(each_allocation_may_fail)
         domi_memory_fail_after(count, 0);
         ck_assert_int_eq(domus_testkit_run(domt_files_now.kit), 0);
         domi_memory_fail_after(-1, 0);
-        bool has_failed = ended == 0 || last_error == -ENOMEM; /* 0: no conversation began */
+        /* if `ended` is 0, no conversation could begin */
+        bool has_failed = ended == 0 || last_error == -ENOMEM;
         ck_assert(has_failed || last_error == 0);
         failures += has_failed;
         clean = has_failed ? 0 : clean + 1;
@@ -420,8 +440,9 @@ DOMT_TEST(each_allocation_may_fail)
 
 /* --- where there is no /proc ------------------------------------------------------------------ */
 
-/* Runs in the container. Returns 0 if the file has its name and its bytes, else an errno. */
-static int link_a_file(void)
+/* Run in the container: give a file without a name the name /data/named. Returns 0 if the name
+ * leads to the file's bytes, else an errno. */
+static int link_unnamed_file_in_container(void)
 {
     const domi_disk_name name = {.directory = AT_FDCWD, .path = "/data/named"};
     char text[8] = "";
@@ -460,7 +481,7 @@ DOMT_TEST(a_file_without_a_name_gets_one_without_proc)
     ck_assert_int_ge(child, 0);
     if (child == 0) {
         domt_container_enter(&container);
-        _exit(link_a_file());
+        _exit(link_unnamed_file_in_container());
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s",

@@ -1,4 +1,5 @@
-/* The clerk of the tests of files, and the system in which it works. */
+/* The clerk actor of the tests of files, and the system in which it works
+ * (tests/runtime/files.h). */
 #include "tests/runtime/files.h"
 #include "tests/support/kits.h"
 
@@ -14,7 +15,7 @@
 
 domt_files domt_files_now;
 
-static void release_done(void *payload)
+static void release_result_of_deed(void *payload)
 {
     domt_done *done = payload;
 
@@ -24,9 +25,9 @@ static void release_done(void *payload)
 
 const domus_type domt_deed_type = {.name = "deed", .size = sizeof(domt_deed)};
 static const domus_type done_type = {
-    .name = "done", .size = sizeof(domt_done), .release = release_done};
+    .name = "done", .size = sizeof(domt_done), .release = release_result_of_deed};
 
-static void record_loaded(domt_done *done, const domus_file_loaded *loaded)
+static void record_loaded_file(domt_done *done, const domus_file_loaded *loaded)
 {
     done->file = loaded->file;
     done->bytes = loaded->bytes;
@@ -34,7 +35,7 @@ static void record_loaded(domt_done *done, const domus_file_loaded *loaded)
     done->index = loaded->index;
 }
 
-static int report_result(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_with_result(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_done done = {.error = answer->error, .tag = answer->tag};
 
@@ -51,7 +52,7 @@ static int report_result(domus_stack *stack, void *self, const domus_answer *ans
         else if (answer->type == &domus_file_entries_type)
             done.entries = *(const domus_file_entries *)payload;
         else if (answer->type == &domus_file_loaded_type)
-            record_loaded(&done, payload);
+            record_loaded_file(&done, payload);
         else if (answer->type != &domus_file_done_type)
             done.error = -EPROTO;
         if (answer->type == &domus_file_entries_type)
@@ -61,19 +62,19 @@ static int report_result(domus_stack *stack, void *self, const domus_answer *ans
     return domus_reply(stack, &done_type, &done);
 }
 
-static int begin_write(domus_stack *stack, const domt_deed *deed)
+static int begin_write_of_file(domus_stack *stack, const domt_deed *deed)
 {
     domus_slice bytes = {NULL, 0, 0};
     int result = domus_slice_copy(deed->bytes, (size_t)deed->size, &bytes);
 
     if (result == 0)
-        result = domus_file_write(stack, deed->file, deed->position, bytes, report_result);
+        result = domus_file_write(stack, deed->file, deed->position, bytes, reply_with_result);
     if (result < 0)
         domus_slice_free(bytes);
     return result;
 }
 
-static int load_now(domus_stack *stack, const domt_deed *deed)
+static int load_file_now(domus_stack *stack, const domt_deed *deed)
 {
     domus_file_loaded loaded;
     domt_done done = {0};
@@ -85,60 +86,60 @@ static int load_now(domus_stack *stack, const domt_deed *deed)
 
     if (error != 0)
         return error;
-    record_loaded(&done, &loaded);
+    record_loaded_file(&done, &loaded);
     return domus_reply(stack, &done_type, &done);
 }
 
-static int begin_deed(domus_stack *stack, const domt_deed *deed)
+static int begin_file_operation(domus_stack *stack, const domt_deed *deed)
 {
     switch (deed->kind) {
     case DOMT_OPEN:
         return domus_file_open(stack, deed->file, deed->path, deed->flags, deed->mode,
-                               report_result);
+                               reply_with_result);
     case DOMT_READ:
         return domus_file_read(stack, deed->file, deed->position, (uint32_t)deed->size,
-                               report_result);
+                               reply_with_result);
     case DOMT_WRITE:
-        return begin_write(stack, deed);
+        return begin_write_of_file(stack, deed);
     case DOMT_SYNC:
-        return domus_file_sync(stack, deed->file, deed->flags != 0, report_result);
+        return domus_file_sync(stack, deed->file, deed->flags != 0, reply_with_result);
     case DOMT_TRUNCATE:
-        return domus_file_truncate(stack, deed->file, deed->size, report_result);
+        return domus_file_truncate(stack, deed->file, deed->size, reply_with_result);
     case DOMT_STAT:
-        return domus_file_stat(stack, deed->file, report_result);
+        return domus_file_stat(stack, deed->file, reply_with_result);
     case DOMT_RENAME:
         return domus_file_rename(stack, deed->file, deed->path, deed->to_file, deed->to,
-                                 deed->flags, report_result);
+                                 deed->flags, reply_with_result);
     case DOMT_LINK:
         return domus_file_link(stack, deed->file, deed->to_file, deed->to, deed->flags,
-                               report_result);
+                               reply_with_result);
     case DOMT_REMOVE:
-        return domus_file_remove(stack, deed->file, deed->path, deed->flags, report_result);
+        return domus_file_remove(stack, deed->file, deed->path, deed->flags, reply_with_result);
     case DOMT_MAKE_DIRECTORY:
         return domus_file_make_directory(stack, deed->file, deed->path, deed->flags, deed->mode,
-                                         report_result);
+                                         reply_with_result);
     case DOMT_LIST:
-        return domus_file_list(stack, deed->file, deed->position, report_result);
+        return domus_file_list(stack, deed->file, deed->position, reply_with_result);
     case DOMT_LOAD:
         return domus_file_load(stack, deed->file, deed->paths, deed->flags, (uint32_t)deed->size,
-                               deed->position, report_result);
+                               deed->position, reply_with_result);
     case DOMT_LOAD_NOW:
-        return load_now(stack, deed);
+        return load_file_now(stack, deed);
     }
     return -EPROTO;
 }
 
-static int do_deed(domus_stack *stack, void *self, const void *payload)
+static int on_deed_do_operation(domus_stack *stack, void *self, const void *payload)
 {
-    int result = begin_deed(stack, payload);
+    int result = begin_file_operation(stack, payload);
     if (result >= 0)
         return result;
     const domt_done done = {.returned = result, .error = result};
     return domus_reply(stack, &done_type, &done);
 }
 
-const domus_behaviour domt_clerk = {.name = "clerk",
-                                    .on = (const domus_on[]){{&domt_deed_type, do_deed, 0}, {0}}};
+const domus_behaviour domt_clerk = {
+    .name = "clerk", .on = (const domus_on[]){{&domt_deed_type, on_deed_do_operation, 0}, {0}}};
 
 /* --- the system ------------------------------------------------------------------------------- */
 
@@ -179,7 +180,7 @@ void domt_files_end(void)
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), now->open_fds);
 }
 
-static domt_done ask_in_kit(domus_address clerk, const domt_deed *deed)
+static domt_done ask_clerk_in_kit(domus_address clerk, const domt_deed *deed)
 {
     domt_files *now = &domt_files_now;
     domt_done done;
@@ -197,7 +198,7 @@ domt_done domt_file_do_at(uint32_t clerk, domt_deed deed)
     domus_outside_reply reply = {.buffer = &done, .size = sizeof done};
 
     if (now->kit != NULL)
-        return ask_in_kit(now->clerks[clerk], &deed);
+        return ask_clerk_in_kit(now->clerks[clerk], &deed);
     ck_assert_int_eq(
         domus_outside_ask(now->system, now->clerks[clerk], &domt_deed_type, &deed, 0, &reply), 0);
     ck_assert_ptr_eq(reply.type, &done_type);

@@ -1,5 +1,5 @@
-/* An actor, the clerk, that does file operations as it is asked, in a real system or in a test kit;
- * and a directory for the files. */
+/* An actor, called the clerk, that does file operations on order of a test, in a real system or in
+ * a test kit; and a directory for the files. */
 #ifndef DOMT_FILES_H
 #define DOMT_FILES_H
 
@@ -12,19 +12,21 @@ typedef enum domt_deed_kind {
     DOMT_OPEN,
     DOMT_READ,
     DOMT_WRITE,
-    DOMT_SYNC, /* syncs; with `flags` the data only */
+    DOMT_SYNC, /* sync a file; if `flags` is not 0, only its data */
     DOMT_TRUNCATE,
     DOMT_STAT,
     DOMT_RENAME,
-    DOMT_LINK, /* links `file` as the name `to` in `to_file` */
+    DOMT_LINK, /* link `file` as the name `to` in the directory `to_file` */
     DOMT_REMOVE,
     DOMT_MAKE_DIRECTORY,
     DOMT_LIST,
-    DOMT_LOAD,     /* loads the first of `paths` that opens; reads at most `size` bytes */
-    DOMT_LOAD_NOW, /* loads after `position` ms of work in the same turn */
+    /* load the first of `paths` that can be opened; read at most `size` bytes of it */
+    DOMT_LOAD,
+    /* load as domus_file_load_now() does, after `position` ms of work in the same turn */
+    DOMT_LOAD_NOW,
 } domt_deed_kind;
 
-/* An order to the clerk: a file operation with its parameters. */
+/* An order to the clerk: the kind of a file operation, and its parameters. */
 typedef struct domt_deed {
     domt_deed_kind kind;
     domus_file *file;
@@ -33,74 +35,79 @@ typedef struct domt_deed {
     const char *to;
     const char *const *paths;
     uint64_t position;
-    uint64_t size; /* bytes to read, or the number of bytes at `bytes` */
+    uint64_t size; /* number of bytes to read, or number of bytes at `bytes` */
     const char *bytes;
     uint32_t flags;
     uint32_t mode;
 } domt_deed;
 
-/* The result of a file operation. */
+/* The answer of the clerk: the result of a file operation. */
 typedef struct domt_done {
-    int returned; /* a negative errno that the function itself returned */
-    int error;    /* the error of the function or of its answer */
+    /* negative errno that the function of the operation itself has returned; 0: none */
+    int returned;
+    int error; /* error of the function, or of the answer that came later; 0: none */
     domus_file *file;
     domus_slice bytes;
     domus_file_written written;
     domus_file_status status;
-    domus_file_entries entries; /* entries of a listing, whose memory is `bytes` */
-    uint32_t index;             /* index of the path that was loaded */
-    uint64_t tag;               /* tag that the answer has */
+    domus_file_entries entries; /* entries of a listed directory; their memory is `bytes` */
+    uint32_t index;             /* index in `paths` of the file that was loaded */
+    uint64_t tag;               /* tag of the answer to the clerk */
 } domt_done;
 
 extern const domus_type domt_deed_type;
 extern const domus_behaviour domt_clerk;
 
-/* The system of this test, the clerks on its two threads, and the directory. */
+/* The system of the running test, the clerks on its two threads, and the directory for files. */
 typedef struct domt_files {
     domus_system *system;
-    domus_testkit *kit; /* NULL: the system has real threads */
-    domus_probe *probe; /* the probe that sends the asks in a kit */
+    domus_testkit *kit; /* the test kit of the system; NULL: the system has real threads */
+    domus_probe *probe; /* the probe that asks the clerks, if the system is in a kit */
     domus_address clerks[2];
     domt_tree tree;
-    domus_file *root;  /* an open handle of the directory */
-    uint32_t open_fds; /* descriptors that the process had open before the test */
+    domus_file *root;  /* open handle of the test's directory */
+    uint32_t open_fds; /* number of descriptors that the process had open before the test */
 } domt_files;
 
 extern domt_files domt_files_now;
 
-/* Start with a configuration that domt_config(2) made; stop, and check that no descriptor is left
- * open. */
+/* Start a system, in a test kit or with real threads, with two clerks and a directory. If `config`
+ * is NULL, the system has the configuration of domt_config(2). */
 void domt_files_begin(const domus_config *config, bool in_kit);
+
+/* Stop the system of the clerks, and check that no descriptor is left open. */
 void domt_files_end(void);
 
-/* Ask a clerk, and wait for its answer. */
+/* Order a file operation from a clerk (domt_file_do(): from the first one), and wait for its
+ * result. */
 domt_done domt_file_do_at(uint32_t clerk, domt_deed deed);
 domt_done domt_file_do(domt_deed deed);
 
-/* Short forms of file operations. Paths are beneath the directory. A failed open returns its
- * negative errno. */
+/* Open a file in the test's directory. The first function returns 0 or the negative errno of the
+ * open; the second one fails the test if the open fails. */
 int domt_file_open(const char *path, uint32_t flags, domus_file **ret_file);
 domus_file *domt_file_must_open(const char *path, uint32_t flags);
-/* Check that these bytes are read, or that so many bytes are written. */
+/* Read or write a file, and check that exactly the bytes of `text` are read or written. */
 void domt_file_must_read(domus_file *file, uint64_t position, uint32_t size, const char *text);
 void domt_file_must_write(domus_file *file, uint64_t position, const char *text);
 
-/* Returns the whole path of a name in the directory, valid until the next call. */
+/* Returns the whole path of a file in the test's directory, valid until the next call. */
 const char *domt_file_path(const char *name);
 
-/* A file without a name: the byte at each position, a descriptor of such a file, and a handle of
- * that descriptor like one from an open. */
+/* A file of `size` bytes without a name: domt_file_byte() is its byte at a position,
+ * domt_file_make() returns a descriptor of a new one, and domt_file_handle() makes a domus_file of
+ * a descriptor. */
 char domt_file_byte(uint64_t position);
 int domt_file_make(uint64_t size);
 domus_file *domt_file_handle(domus_system *system, int fd);
 
-/* Returns how many jobs helper threads have done; 0 in a kit. */
+/* Returns how many jobs the helper threads of the system have done; 0 in a test kit. */
 uint64_t domt_helped(void);
 
 /* Returns how many threads of this process have a name that begins with `name`. */
 uint32_t domt_threads_named(const char *name);
 
-/* Run `hold` with a test kit, and then with a real system. */
+/* Run the test `hold` twice: with a test kit, and with a real system. */
 void domt_files_in_both(void (*hold)(void));
 
 #endif

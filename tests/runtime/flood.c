@@ -1,5 +1,5 @@
-/* The floods of notices, asks, foreign sends, connections and actors, and how the child sees that a
- * flood is over. */
+/* The floods of memory tests (by notices, asks, foreign threads, connections and actors), and how
+ * the flooded child process sees that a flood is over. */
 #include "tests/runtime/flood.h"
 
 #include <pthread.h>
@@ -17,8 +17,8 @@ domt_cgroup domt_flood_cgroup;
 
 static domus_address sinks[SINKS];
 
-/* Returns for how many ms a flood goes on after its first refusal. */
-static uint32_t flood_ms(void)
+/* Returns how many milliseconds a flood goes on after memory has become short. */
+static uint32_t ms_of_flood_after_refusal(void)
 {
     return getenv("DOMT_LONG") != NULL ? 20000 : DOMT_SCALE(300, 100);
 }
@@ -48,29 +48,30 @@ static const domus_type huge_type = {.name = "huge", .size = sizeof(huge_load)};
 static const domus_type go_type = {.name = "go"};
 static const domus_type answer_type = {.name = "answer"};
 
-static int count_handled(domus_stack *stack, void *self, const void *payload)
+static int on_load_count_handled(domus_stack *stack, void *self, const void *payload)
 {
     add_to_count(&domt_flood_shared->handled, 1);
-    (void)domus_reply(stack, &answer_type, NULL); /* Replies in case the message was an ask. */
+    (void)domus_reply(stack, &answer_type, NULL); /* the reply succeeds if the message was an ask */
     return 0;
 }
 
-static int sleep_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int sleep_while_flood_lasts(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return domt_flood_lasts() ? domus_sleep(stack, 20 * MS, sleep_on) : 0;
+    return domt_flood_lasts() ? domus_sleep(stack, 20 * MS, sleep_while_flood_lasts) : 0;
 }
 
-static int lie_down(domus_stack *stack, void *self, const void *payload)
+static int on_go_sleep_in_barrier(domus_stack *stack, void *self, const void *payload)
 {
     int error = domus_barrier(stack);
-    return error != 0 ? error : sleep_on(stack, self, NULL);
+    return error != 0 ? error : sleep_while_flood_lasts(stack, self, NULL);
 }
 
 static const domus_behaviour sink = {.name = "sink",
-                                     .on = (const domus_on[]){{&load_type, count_handled, 0},
-                                                              {&huge_type, count_handled, 0},
-                                                              {&go_type, lie_down, 0},
-                                                              {0}}};
+                                     .on =
+                                         (const domus_on[]){{&load_type, on_load_count_handled, 0},
+                                                            {&huge_type, on_load_count_handled, 0},
+                                                            {&go_type, on_go_sleep_in_barrier, 0},
+                                                            {0}}};
 
 typedef struct flooder {
     const domus_type *type;
@@ -78,7 +79,7 @@ typedef struct flooder {
     bool asks;
 } flooder;
 
-static int count_answers(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answers_of_asks(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next) {
         if (answer->error == 0)
@@ -100,7 +101,7 @@ static int flood_with_asks(domus_stack *stack, flooder *self)
         if (error != 0)
             return error;
     }
-    return domus_wait_all(stack, count_answers);
+    return domus_wait_all(stack, count_answers_of_asks);
 }
 
 static int flood_with_notices(domus_stack *stack, flooder *self)
@@ -120,7 +121,7 @@ static int flood_with_notices(domus_stack *stack, flooder *self)
     return 0;
 }
 
-static int send_flood(domus_stack *stack, void *self_, const void *payload)
+static int on_go_send_flood(domus_stack *stack, void *self_, const void *payload)
 {
     flooder *self = self_;
 
@@ -132,7 +133,7 @@ static int send_flood(domus_stack *stack, void *self_, const void *payload)
     return self->asks ? flood_with_asks(stack, self) : flood_with_notices(stack, self);
 }
 
-static int begin_flood(domus_stack *stack, void *self)
+static int on_mount_begin_flood(domus_stack *stack, void *self)
 {
     return domus_after(stack, MS, &go_type, NULL, NULL);
 }
@@ -140,8 +141,8 @@ static int begin_flood(domus_stack *stack, void *self)
 static const domus_behaviour flooder_behaviour = {
     .name = "flooder",
     .state_size = sizeof(flooder),
-    .on = (const domus_on[]){{&go_type, send_flood, 0}, {0}},
-    .on_mount = begin_flood};
+    .on = (const domus_on[]){{&go_type, on_go_send_flood, 0}, {0}},
+    .on_mount = on_mount_begin_flood};
 
 /* --- the child -------------------------------------------------------------------------------- */
 
@@ -151,8 +152,9 @@ void domt_flood_need(bool is_so, int status)
         _exit(status);
 }
 
-/* Start a system; one of `sleepers` sinks handles nothing while the flood lasts. */
-static domus_system *start_system(uint32_t sleepers)
+/* Start the system that will be flooded. One of `sleepers` sinks handles nothing while the flood
+ * lasts. */
+static domus_system *start_flooded_system(uint32_t sleepers)
 {
     domus_config config;
     domus_listener_config listener = {.name = "flood", .address = "127.0.0.1:0", .backlog = 4096};
@@ -175,7 +177,7 @@ static domus_system *start_system(uint32_t sleepers)
     return system;
 }
 
-static domus_profile profile_of(const domus_system *system)
+static domus_profile profile_of_flood(const domus_system *system)
 {
     domus_profile sum, profile;
 
@@ -190,11 +192,12 @@ static domus_profile profile_of(const domus_system *system)
     return sum;
 }
 
-/* Whether the flood is over: at most `most` bytes are in use. */
-static bool is_over(const domus_system *system, uint64_t most)
+/* Returns whether the flood is over: all its connections are closed, all its messages are handled,
+ * and at most `most` bytes are in use. */
+static bool is_flood_over(const domus_system *system, uint64_t most)
 {
     domus_memory memory;
-    domus_profile profile = profile_of(system);
+    domus_profile profile = profile_of_flood(system);
 
     domus_system_memory(system, &memory);
     if (profile.channels_closed != atomic_load(&domt_flood_shared->clients) ||
@@ -204,8 +207,9 @@ static bool is_over(const domus_system *system, uint64_t most)
            (memory.level == DOMUS_MEMORY_NORMAL && domt_cgroup_used(&domt_flood_cgroup) < most);
 }
 
-/* Let the flood go on until memory has reached `level`, and then for a while. */
-static void wait_for(const domus_system *system, domus_memory_level level)
+/* Let the flood go on until memory has reached `level` and some time has passed, and then end
+ * it. */
+static void wait_for_memory_level(const domus_system *system, domus_memory_level level)
 {
     domus_memory memory;
     uint64_t until_ns = domt_monotonic_ns() + 60000 * MS;
@@ -215,21 +219,21 @@ static void wait_for(const domus_system *system, domus_memory_level level)
         domus_system_memory(system, &memory);
         domt_flood_need(domt_monotonic_ns() < until_ns, 18);
     } while (level == DOMUS_MEMORY_HIGH ? memory.highs == 0 : memory.criticals == 0);
-    domt_sleep_ms(flood_ms());
+    domt_sleep_ms(ms_of_flood_after_refusal());
     domus_system_memory(system, &domt_flood_shared->most);
     atomic_store(&domt_flood_shared->over, 1);
 }
 
-/* End the flood: all messages are handled, the memory is given back, and then the system stops as
- * usual. */
-static void end_with(domus_system *system, uint64_t most)
+/* After a flood, wait until all messages are handled and the memory is given back. Then record the
+ * figures, and stop the system. */
+static void end_flood_with_limit(domus_system *system, uint64_t most)
 {
     uint64_t until_ns = domt_monotonic_ns() + DOMT_SCALE(30000, 100000) * MS;
-    while (!is_over(system, most) && domt_monotonic_ns() < until_ns)
+    while (!is_flood_over(system, most) && domt_monotonic_ns() < until_ns)
         domt_sleep_ms(5);
     domus_system_memory(system, &domt_flood_shared->after);
     domt_flood_shared->used_after = domt_cgroup_used(&domt_flood_cgroup);
-    domus_profile profile = profile_of(system);
+    domus_profile profile = profile_of_flood(system);
     domt_flood_shared->trimmed_bytes = profile.trimmed_bytes;
     domt_flood_shared->pressed = profile.pressed;
     domt_flood_shared->stopped = domus_system_stop(system);
@@ -239,38 +243,38 @@ static void end_with(domus_system *system, uint64_t most)
 
 static void end_flood(domus_system *system)
 {
-    end_with(system, DOMT_FLOOD_BACK);
+    end_flood_with_limit(system, DOMT_FLOOD_BACK);
 }
 
-static void flood_inside(const domus_type *type, bool asks)
+static void flood_from_actors(const domus_type *type, bool asks)
 {
-    domus_system *system = start_system(2);
+    domus_system *system = start_flooded_system(2);
 
     for (uint32_t i = 0; i < FLOODERS; i++) {
         flooder state = {.type = type, .next = i * (SINKS / FLOODERS), .asks = asks};
         domus_address address;
         domt_flood_need(domus_outside_spawn(system, &flooder_behaviour, &state, &address) == 0, 14);
     }
-    wait_for(system, DOMUS_MEMORY_CRITICAL);
+    wait_for_memory_level(system, DOMUS_MEMORY_CRITICAL);
     end_flood(system);
 }
 
 void domt_flood_notices(void)
 {
-    flood_inside(&load_type, false);
+    flood_from_actors(&load_type, false);
 }
 
 void domt_flood_large_notices(void)
 {
-    flood_inside(&huge_type, false);
+    flood_from_actors(&huge_type, false);
 }
 
 void domt_flood_asks(void)
 {
-    flood_inside(&load_type, true);
+    flood_from_actors(&load_type, true);
 }
 
-static void *send_from_outside(void *system)
+static void *send_notices_from_outside(void *system)
 {
     static const load payload;
     uint64_t accepted = 0, refused = 0, failed = 0;
@@ -289,19 +293,21 @@ static void *send_from_outside(void *system)
 
 void domt_flood_foreign(void)
 {
-    domus_system *system = start_system(2);
+    domus_system *system = start_flooded_system(2);
     pthread_t threads[FOREIGN];
 
     for (int i = 0; i < FOREIGN; i++)
-        domt_flood_need(pthread_create(&threads[i], NULL, send_from_outside, system) == 0, 15);
-    wait_for(system, DOMUS_MEMORY_HIGH);
+        domt_flood_need(pthread_create(&threads[i], NULL, send_notices_from_outside, system) == 0,
+                        15);
+    wait_for_memory_level(system, DOMUS_MEMORY_HIGH);
     for (int i = 0; i < FOREIGN; i++)
         pthread_join(threads[i], NULL);
     end_flood(system);
 }
 
-/* A reader that makes a message of each 128 bytes: the message takes four times as much memory. */
-static int read_bytes(domus_stack *stack, void *self, const void *payload)
+/* Send a notice for each 128 bytes that a connection has read, so messages take four times as much
+ * memory as the bytes. */
+static int on_read_send_notices(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -319,17 +325,17 @@ static int read_bytes(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour reader = {.name = "reader",
                                        .kind = DOMUS_CHANNELS,
                                        .state_size = sizeof(uint32_t),
-                                       .on_read = {read_bytes, 0}};
+                                       .on_read = {on_read_send_notices, 0}};
 
 void domt_flood_connections(void)
 {
-    domus_system *system = start_system(1);
+    domus_system *system = start_flooded_system(1);
     uint32_t next = 0;
     uint16_t port = 0;
 
     domt_flood_need(domus_serve(system, "flood", &reader, &next, &port) == 0, 16);
     atomic_store(&domt_flood_shared->port, port);
-    wait_for(system, DOMUS_MEMORY_HIGH);
+    wait_for_memory_level(system, DOMUS_MEMORY_HIGH);
     end_flood(system);
 }
 
@@ -345,9 +351,9 @@ static void wait_until_normal(const domus_system *system)
     } while (memory.level != DOMUS_MEMORY_NORMAL);
 }
 
-/* Check that the system serves as before, with as many notices as fit into the memory that was
- * left. */
-static void send_some(domus_system *system)
+/* Check that the system handles notices as before the flood, as many as fit into the memory that
+ * was left. */
+static void check_notices_are_handled(domus_system *system)
 {
     static const load payload;
 
@@ -357,13 +363,13 @@ static void send_some(domus_system *system)
     add_to_count(&domt_flood_shared->accepted, SOME);
 }
 
-/* A flood of actors, which no -EBUSY refuses, ends too. The slots stay mapped, but do no harm
- * later. */
+/* A flood of actors, which -EBUSY does not refuse, ends too. The slots of the ended actors stay
+ * mapped, but do no harm afterwards. */
 void domt_flood_actors(void)
 {
     static const domus_behaviour idle = {.name = "idle", .state_size = 1000};
     static domus_address actors[ACTORS_MAX];
-    domus_system *system = start_system(2);
+    domus_system *system = start_flooded_system(2);
     uint32_t count = 0;
     int error = 0;
 
@@ -374,9 +380,9 @@ void domt_flood_actors(void)
     atomic_store(&domt_flood_shared->over, 1);
     for (uint32_t i = 0; i + 1 < count; i++)
         domt_flood_need(domus_outside_stop(system, actors[i]) == 0, 17);
-    if (!DOMT_SANITIZED) { /* the sanitizer keeps its shadow of the memory that was touched */
+    if (!DOMT_SANITIZED) { /* the sanitizer keeps the shadow of memory that the flood has touched */
         wait_until_normal(system);
-        send_some(system);
+        check_notices_are_handled(system);
     }
-    end_with(system, DOMT_FLOOD_LIMIT);
+    end_flood_with_limit(system, DOMT_FLOOD_LIMIT);
 }

@@ -1,11 +1,12 @@
-/* Floods in a real memory cgroup: refused in time, never killed, and gone when they are over.
+/* Floods in a real memory cgroup: the system refuses messages in time, the kernel never kills it,
+ * and it gives back the memory when the flood is over.
  *
- * Each flood runs in a child that is moved into a cgroup of DOMT_FLOOD_LIMIT bytes: what comes in
- * faster than it is handled would take many times that. The parent holds that nobody was killed
- * there, that all that was accepted was handled, and that the memory is back. Where no cgroup can
- * be made this is said and skipped. A sanitizer's own memory is several times the program's, grows
- * when something is freed, and stays: under one the same floods run against memory.limit, and what
- * is used in the end is not looked at. */
+ * Each flood runs in a child process in a cgroup of DOMT_FLOOD_LIMIT bytes. Messages come in faster
+ * than they are handled, so without refusals they would take many times that memory. The parent
+ * checks that nothing was killed, that all accepted messages were handled, and that the memory was
+ * given back. Where no cgroup can be made, a test says so and is skipped. A sanitizer needs several
+ * times the memory of the program, and keeps freed memory; so under a sanitizer the floods run
+ * against memory.limit, and the memory at the end is not checked. */
 #include "tests/runtime/flood.h"
 #include "tests/support/suite.h"
 
@@ -21,7 +22,7 @@
 
 /* --- the parent ------------------------------------------------------------------------------- */
 
-static bool make_cgroup(void)
+static bool make_memory_cgroup_and_report(void)
 {
     if (!DOMT_SANITIZED && !domt_cgroup_make_memory(&domt_flood_cgroup, DOMT_FLOOD_LIMIT)) {
         printf("skipped: no memory cgroup can be made: %s\n", domt_flood_cgroup.why);
@@ -33,7 +34,7 @@ static bool make_cgroup(void)
     return true;
 }
 
-static pid_t run_in_cgroup(void (*run)(void))
+static pid_t fork_into_cgroup(void (*run)(void))
 {
     pid_t parent = getpid();
     pid_t child = fork();
@@ -49,7 +50,7 @@ static pid_t run_in_cgroup(void (*run)(void))
     return child;
 }
 
-static void print_report(void)
+static void print_report_of_flood(void)
 {
     const domt_flood_report *told = domt_flood_shared;
     const unsigned long long figures[] = {
@@ -73,7 +74,7 @@ static void print_report(void)
                i + 1 < sizeof names / sizeof names[0] ? ", " : "\n");
 }
 
-static void finish_child(pid_t child)
+static void wait_for_child_of_flood(pid_t child)
 {
     int status = 0;
 
@@ -81,7 +82,7 @@ static void finish_child(pid_t child)
     uint64_t kills = DOMT_SANITIZED ? 0 : domt_cgroup_kills(&domt_flood_cgroup);
     if (!DOMT_SANITIZED)
         domt_cgroup_remove(&domt_flood_cgroup);
-    print_report();
+    print_report_of_flood();
     ck_assert_uint_eq(kills, 0);
     ck_assert_msg(WIFEXITED(status), "killed by signal %d", WTERMSIG(status));
     ck_assert_int_eq(WEXITSTATUS(status), 0);
@@ -90,10 +91,11 @@ static void finish_child(pid_t child)
     ck_assert_uint_eq(domt_flood_shared->most.limit_bytes, DOMT_FLOOD_LIMIT);
 }
 
-/* Check what holds at the end of each flood of messages. */
-static void finish_recovered(pid_t child)
+/* Check that the flood of messages in the child has ended well, and that its memory was given
+ * back. */
+static void check_child_has_recovered(pid_t child)
 {
-    finish_child(child);
+    wait_for_child_of_flood(child);
     ck_assert_uint_eq(domt_flood_shared->handled, domt_flood_shared->accepted);
     ck_assert_uint_eq(domt_flood_shared->failed, 0);
     ck_assert_uint_ge(domt_flood_shared->after.highs, 1);
@@ -105,44 +107,46 @@ static void finish_recovered(pid_t child)
 
 DOMT_TEST(a_flood_of_notices_is_refused_and_goes_away)
 {
-    if (!make_cgroup())
+    if (!make_memory_cgroup_and_report())
         return;
-    finish_recovered(run_in_cgroup(domt_flood_notices));
+    check_child_has_recovered(fork_into_cgroup(domt_flood_notices));
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
     ck_assert_uint_ge(domt_flood_shared->after.criticals, 1);
 }
 
 DOMT_TEST(a_flood_of_large_notices_is_refused_and_goes_away)
 {
-    if (!make_cgroup())
+    if (!make_memory_cgroup_and_report())
         return;
-    finish_recovered(run_in_cgroup(domt_flood_large_notices));
+    check_child_has_recovered(fork_into_cgroup(domt_flood_large_notices));
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
 }
 
 DOMT_TEST(a_flood_of_asks_is_refused_and_goes_away)
 {
-    if (!make_cgroup())
+    if (!make_memory_cgroup_and_report())
         return;
-    finish_recovered(run_in_cgroup(domt_flood_asks));
+    check_child_has_recovered(fork_into_cgroup(domt_flood_asks));
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
 }
 
 DOMT_TEST(a_flood_from_foreign_threads_is_refused_and_goes_away)
 {
-    if (!make_cgroup())
+    if (!make_memory_cgroup_and_report())
         return;
-    finish_recovered(run_in_cgroup(domt_flood_foreign));
+    check_child_has_recovered(fork_into_cgroup(domt_flood_foreign));
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
 }
 
-static int connect_to(uint16_t port)
+static int connect_to_flooded_port(uint16_t port)
 {
     const struct sockaddr_in to = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-    int few = 65536; /* bytes that a socket still holds must be handled, too */
+    /* a small send buffer, because bytes that a socket still holds at the end must be handled, too
+     */
+    int few = 65536;
 
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &few, sizeof few), 0);
@@ -150,9 +154,9 @@ static int connect_to(uint16_t port)
     return fd;
 }
 
-/* Write to all clients as fast as they accept bytes, while the child goes on. Returns how many
+/* Write to all connections as fast as they accept bytes, while the child runs. Returns how many
  * bytes were accepted. */
-static uint64_t write_to_all(const int *clients, pid_t child)
+static uint64_t write_to_all_connections(const int *clients, pid_t child)
 {
     static char bytes[65536];
     uint64_t sum = 0;
@@ -170,27 +174,27 @@ DOMT_TEST(a_flood_by_connections_is_not_read_and_goes_away)
 {
     int clients[CLIENTS];
 
-    if (!make_cgroup())
+    if (!make_memory_cgroup_and_report())
         return;
-    pid_t child = run_in_cgroup(domt_flood_connections);
+    pid_t child = fork_into_cgroup(domt_flood_connections);
     while (atomic_load(&domt_flood_shared->port) == 0 && waitpid(child, NULL, WNOHANG) == 0)
         domt_sleep_ms(1);
     atomic_store(&domt_flood_shared->clients, CLIENTS);
     for (int i = 0; i < CLIENTS; i++)
-        clients[i] = connect_to((uint16_t)atomic_load(&domt_flood_shared->port));
-    uint64_t sent = write_to_all(clients, child);
+        clients[i] = connect_to_flooded_port((uint16_t)atomic_load(&domt_flood_shared->port));
+    uint64_t sent = write_to_all_connections(clients, child);
     for (int i = 0; i < CLIENTS; i++)
         close(clients[i]);
-    finish_recovered(child);
+    check_child_has_recovered(child);
     ck_assert_uint_ge(domt_flood_shared->pressed, 1);
     ck_assert_uint_gt(sent, 0);
 }
 
 DOMT_TEST(a_flood_of_actors_ends_for_want_of_memory_and_all_goes_on)
 {
-    if (!make_cgroup())
+    if (!make_memory_cgroup_and_report())
         return;
-    finish_child(run_in_cgroup(domt_flood_actors));
+    wait_for_child_of_flood(fork_into_cgroup(domt_flood_actors));
     ck_assert_uint_ge(domt_flood_shared->after.highs, 1);
     ck_assert_uint_eq(domt_flood_shared->handled, domt_flood_shared->accepted);
     ck_assert_uint_eq(domt_flood_shared->failed, 0);

@@ -1,6 +1,7 @@
-/* A system whose memory is short acts by who holds the memory: itself, or others (foreign memory).
- * An actor that holds memory of the application is told of foreign memory, and nothing else is
- * stopped by it; also on a thread that sleeps. The cgroup is made of files. */
+/* A system whose memory is short acts by the holder of the memory: the system itself, or others
+ * (foreign memory). If foreign memory is to blame, an actor that holds memory of the application is
+ * told of it, also on a thread that sleeps, and nothing else is stopped. The cgroup is made of
+ * files. */
 #include "runtime/system/pressure.h"
 
 #include "tests/runtime/pressed.h"
@@ -20,44 +21,46 @@ static const domus_type go = {.name = "go"};
 static domus_address counter;
 static _Atomic int heard_error;
 
-static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_of_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&heard_error, answer->error);
     return 0;
 }
 
-static int begin_going(domus_stack *stack, void *self)
+static int begin_ticking_in_mount(domus_stack *stack, void *self)
 {
     return domus_after(stack, DOMT_MS, &go, NULL, NULL);
 }
 
-static int ask_counter(domus_stack *stack, void *self, const void *payload)
+static int ask_counter_at_each_tick(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_after(stack, 2 * DOMT_MS, &go, NULL, NULL), 0);
-    return domus_ask(stack, counter, &note, NULL, record_error);
+    return domus_ask(stack, counter, &note, NULL, record_error_of_ask);
 }
 
 static const domus_behaviour counting = {
     .name = "counting", .on = (const domus_on[]){{&note, domt_ignore_message, 0}, {0}}};
-static const domus_behaviour asking = {.name = "asking",
-                                       .on = (const domus_on[]){{&go, ask_counter, 0}, {0}},
-                                       .on_mount = begin_going};
+static const domus_behaviour asking = {
+    .name = "asking",
+    .on = (const domus_on[]){{&go, ask_counter_at_each_tick, 0}, {0}},
+    .on_mount = begin_ticking_in_mount};
 
-static void start_test(bool enabled)
+static void start_pressed_system(bool enabled)
 {
     system_ = domt_pressed_start_logged(enabled);
     domt_pressed_serve();
 }
 
-/* A thread that sleeps does not look at memory while nothing is short. */
-static void reach_level(uint64_t percent, domus_memory_level level)
+/* Set the used memory, and send notices until the system has this level: a thread that sleeps does
+ * not look at memory while nothing is short. */
+static void use_memory_until_level(uint64_t percent, domus_memory_level level)
 {
     domt_pressed_use(percent);
     DOMT_WAIT_FOR(20, ((void)domus_outside_notice(system_, counter, &note, NULL),
                        domt_pressed_memory().level == level));
 }
 
-/* Wait until both threads have paused, which each counts at its next tick. */
+/* Wait until both threads have counted that they pause, which each does at its next tick. */
 static void wait_until_paused(int fd)
 {
     DOMT_WAIT_FOR(10, (domt_pressed_say(fd), domt_profile_all(system_).pressed == 2));
@@ -67,7 +70,7 @@ static void wait_until_paused(int fd)
 
 DOMT_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
 {
-    start_test(true);
+    start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     int early[4], late[4];
     for (int i = 0; i < 4; i++) {
@@ -75,23 +78,24 @@ DOMT_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
         domt_pressed_say(early[i]);
         ck_assert(domt_pressed_hears(early[i], 10000));
     }
-    reach_level(85, DOMUS_MEMORY_HIGH);
+    use_memory_until_level(85, DOMUS_MEMORY_HIGH);
     wait_until_paused(early[0]);
     uint64_t accepted = domt_profile_all(system_).accepted;
     for (int i = 0; i < 4; i++) {
-        late[i] = domt_pressed_connect(); /* this connection waits in the backlog */
+        /* while threads do not accept, this connection waits in the backlog */
+        late[i] = domt_pressed_connect();
         domt_pressed_say(late[i]);
         domt_pressed_say(early[i]);
     }
     for (int i = 0; i < 4; i++)
         ck_assert(domt_pressed_hears(early[i], 10000) && !domt_pressed_hears(late[i], 10));
     ck_assert_uint_eq(domt_profile_all(system_).accepted, accepted);
-    reach_level(92, DOMUS_MEMORY_CRITICAL);
+    use_memory_until_level(92, DOMUS_MEMORY_CRITICAL);
     for (int i = 0; i < 8; i++) {
         domt_pressed_say(early[i % 4]);
         ck_assert(domt_pressed_hears(early[i % 4], 10000));
     }
-    domt_pressed_use(20); /* no message wakes a thread meanwhile */
+    domt_pressed_use(20); /* memory is no longer short, but no message wakes a sleeping thread */
     for (int i = 0; i < 4; i++)
         ck_assert(domt_pressed_hears(late[i], 10000));
     for (int i = 0; i < 4; i++) {
@@ -103,7 +107,7 @@ DOMT_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
 
 /* --- foreign memory --------------------------------------------------------------------------- */
 
-static bool is_served(void)
+static bool is_new_connection_served(void)
 {
     int fd = domt_pressed_connect();
 
@@ -115,14 +119,14 @@ static bool is_served(void)
 
 DOMT_TEST(foreign_memory_stops_nothing_and_is_logged_once)
 {
-    start_test(true);
+    start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     (void)domt_spawn(system_, 1, &asking, NULL);
     domt_pressed_use_with(94, 92);
     DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_CRITICAL);
     ck_assert_int_eq(domt_pressed_memory().own_level, DOMUS_MEMORY_NORMAL);
     for (int i = 0; i < 5; i++) {
-        ck_assert(is_served());
+        ck_assert(is_new_connection_served());
         ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), 0);
         domt_pause_ns(10 * DOMT_MS);
     }
@@ -144,12 +148,13 @@ DOMT_TEST(foreign_memory_stops_nothing_and_is_logged_once)
 
 DOMT_TEST(beside_much_foreign_memory_the_library_has_an_eighth)
 {
-    start_test(true);
+    start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_pressed_use_with(88, 77);
     DOMT_WAIT_FOR(10, domt_pressed_memory().own_bytes >= 110 * MIB);
     ck_assert_int_eq(domt_pressed_memory().own_level, DOMUS_MEMORY_NORMAL);
-    domt_pressed_use_with(90, 77); /* own memory is 130 of 1000; the budgets are 125 and 130 */
+    /* own memory is 130 of 1000 MiB, and the budgets are 125 and 130 MiB */
+    domt_pressed_use_with(90, 77);
     DOMT_WAIT_FOR(10, domt_pressed_memory().own_level != DOMUS_MEMORY_NORMAL);
     domt_pressed_use_with(88, 77);
     DOMT_WAIT_FOR(10, domt_pressed_memory().own_level == DOMUS_MEMORY_NORMAL);
@@ -158,7 +163,7 @@ DOMT_TEST(beside_much_foreign_memory_the_library_has_an_eighth)
 
 DOMT_TEST(whoever_holds_the_memory_accepting_pauses_when_it_is_full)
 {
-    start_test(true);
+    start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_pressed_spawn_large(1);
     int early = domt_pressed_connect();
@@ -181,10 +186,11 @@ DOMT_TEST(whoever_holds_the_memory_accepting_pauses_when_it_is_full)
     domt_pressed_end();
 }
 
-/* The kernel's socket buffers count against the limit of v2, and they are own memory. */
+/* The kernel counts socket buffers against the limit of a cgroup of version 2, and the system
+ * counts them as own memory. */
 DOMT_TEST(socket_buffers_are_own_memory)
 {
-    start_test(true);
+    start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.stat",
                     "inactive_file 0\nsock 629145600\n");
@@ -203,16 +209,17 @@ static _Atomic uint32_t heard_level;
 static _Atomic uint32_t heard_own_level;
 static _Atomic uint64_t foreign_bytes;
 
-static int watch(domus_stack *stack, void *self)
+static int watch_memory_in_mount(domus_stack *stack, void *self)
 {
     return domus_watch_memory(stack);
 }
 
-static int handle_change(domus_stack *stack, void *self, const void *payload)
+static int record_change_of_memory(domus_stack *stack, void *self, const void *payload)
 {
     const domus_memory_change *change = payload;
 
-    /* The test waits for the levels, and reads the bytes then. */
+    /* The bytes are stored first, because the test waits for the levels and then reads the
+     * bytes. */
     atomic_store(&foreign_bytes, change->foreign_bytes);
     atomic_store(&heard_own_level, change->own_level);
     atomic_store(&heard_level, change->level);
@@ -222,16 +229,16 @@ static int handle_change(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour holding = {
     .name = "holding",
-    .on = (const domus_on[]){{&domus_memory_type, handle_change, 0}, {0}},
-    .on_mount = watch};
+    .on = (const domus_on[]){{&domus_memory_type, record_change_of_memory, 0}, {0}},
+    .on_mount = watch_memory_in_mount};
 
-static void expect_levels(domus_memory_level wanted, domus_memory_level wanted_own)
+static void expect_levels_heard(domus_memory_level wanted, domus_memory_level wanted_own)
 {
     DOMT_WAIT_FOR(20, atomic_load(&heard_level) == wanted &&
                           atomic_load(&heard_own_level) == wanted_own);
 }
 
-static void check_with_levels(domus_spawn_options options, const char *pool)
+static void check_foreign_and_own_levels(domus_spawn_options options, const char *pool)
 {
     domus_address address;
 
@@ -240,32 +247,33 @@ static void check_with_levels(domus_spawn_options options, const char *pool)
     options.pool = pool != NULL ? domus_outside_pool_find(system_, pool) : NULL;
     ck_assert_int_eq(domus_outside_spawn_with(system_, &holding, NULL, &options, &address), 0);
     domt_pressed_use_with(85, 80);
-    expect_levels(DOMUS_MEMORY_HIGH, DOMUS_MEMORY_NORMAL);
-    /* 80 %, or 75 % when the look came between the two figures of the test. */
+    expect_levels_heard(DOMUS_MEMORY_HIGH, DOMUS_MEMORY_NORMAL);
+    /* at least 74 %: foreign memory is 80 %, or 75 % if the system looked between the two figures
+     * that the test sets */
     ck_assert_uint_ge(atomic_load(&foreign_bytes), UINT64_C(740) << 20);
     domt_pressed_use_with(92, 87);
-    expect_levels(DOMUS_MEMORY_CRITICAL, DOMUS_MEMORY_NORMAL);
+    expect_levels_heard(DOMUS_MEMORY_CRITICAL, DOMUS_MEMORY_NORMAL);
     domt_pressed_use_with(92, 10);
-    expect_levels(DOMUS_MEMORY_CRITICAL, DOMUS_MEMORY_CRITICAL);
+    expect_levels_heard(DOMUS_MEMORY_CRITICAL, DOMUS_MEMORY_CRITICAL);
     domt_pressed_use_with(20, 10);
-    expect_levels(DOMUS_MEMORY_NORMAL, DOMUS_MEMORY_NORMAL);
+    expect_levels_heard(DOMUS_MEMORY_NORMAL, DOMUS_MEMORY_NORMAL);
     ck_assert_uint_ge(atomic_load(&heard), 4);
     domt_pressed_end();
 }
 
 DOMT_TEST(an_actor_hears_of_memory_that_others_hold_and_of_the_librarys)
 {
-    check_with_levels((domus_spawn_options){0}, NULL);
+    check_foreign_and_own_levels((domus_spawn_options){0}, NULL);
 }
 
-DOMT_TEST(a_detached_actor_does_too)
+DOMT_TEST(detached_actor_hears_of_foreign_memory)
 {
-    check_with_levels((domus_spawn_options){.detached = true}, NULL);
+    check_foreign_and_own_levels((domus_spawn_options){.detached = true}, NULL);
 }
 
-DOMT_TEST(an_actor_of_a_pool_does_too)
+DOMT_TEST(pool_actor_hears_of_foreign_memory)
 {
-    check_with_levels((domus_spawn_options){0}, "work");
+    check_foreign_and_own_levels((domus_spawn_options){0}, "work");
 }
 
 DOMT_SUITE(60)

@@ -1,5 +1,5 @@
-/* runtime/os/fork.c: after a fork of a running system each call in the child fails with an error
- * and touches nothing, and the parent goes on. */
+/* runtime/os/fork.c: in a child that was forked from a running system, each call fails with an
+ * error and changes nothing, and the parent's system goes on. */
 #include "tests/runtime/running.h"
 #include "tests/support/death.h"
 
@@ -20,15 +20,15 @@ static const domus_type done_type = {.name = "done", .size = sizeof(int)};
 
 enum { EXIT, RETURN };
 
-static int said[2]; /* a pipe for what a child prints at its end */
+static int said[2]; /* a pipe through which a child tells its result */
 
-static int answer_seven(domus_stack *stack, void *self, const void *payload)
+static int reply_with_seven(domus_stack *stack, void *self, const void *payload)
 {
     return domus_reply(stack, &done_type, &(int){7});
 }
 
-/* Fork in a handler; the answer is the child's pid. */
-static int fork_here(domus_stack *stack, void *self, const void *payload)
+/* Fork in a handler; the parent answers with the child's pid. */
+static int on_fork_fork_process(domus_stack *stack, void *self, const void *payload)
 {
     int how = *(const int *)payload;
     pid_t child = fork();
@@ -44,11 +44,12 @@ static int fork_here(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour forking = {
     .name = "forking",
-    .on = (const domus_on[]){{&ask_type, answer_seven, 0}, {&fork_type, fork_here, 0}, {0}}};
+    .on = (const domus_on[]){
+        {&ask_type, reply_with_seven, 0}, {&fork_type, on_fork_fork_process, 0}, {0}}};
 
 static const domus_behaviour serving = {.name = "serving", .kind = DOMUS_CHANNELS};
 
-static void expect_going_on(domus_system *system, domus_address to)
+static void expect_parent_still_answers(domus_system *system, domus_address to)
 {
     int number = 0;
     domus_outside_reply reply = {.buffer = &number, .size = sizeof number};
@@ -65,8 +66,8 @@ struct busy {
     atomic_bool ends;
 };
 
-/* Use the system as a child, and end the child without Check, with 0 or the number of the first
- * call that is wrong. */
+/* Use the parent's system in the child. The child ends with 0, or with the number of the first call
+ * that had a wrong result; it does not return to Check. */
 static void use_as_child(void *parents_)
 {
     const struct busy *parents = parents_;
@@ -99,18 +100,18 @@ static void use_as_child(void *parents_)
         if (results[i] != -ECHILD)
             _exit((int)i + 1);
     }
-    domus_system_free(system); /* in the child this call does nothing */
+    domus_system_free(system); /* this call does nothing in a child */
     _exit(domus_system_threads(system) == 0 ? 99 : 0);
 }
 
 static char child_said[DOMT_SAID_MAX];
 
-static void check_in_child(struct busy *parents)
+static void check_system_of_parent_in_child(struct busy *parents)
 {
     ck_assert_int_eq(domt_run_in_child(use_as_child, parents, child_said), 0);
 }
 
-static int wait_for_child(pid_t child)
+static int status_of_ended_child(pid_t child)
 {
     int status = 0;
 
@@ -118,17 +119,17 @@ static int wait_for_child(pid_t child)
     return status;
 }
 
-DOMT_TEST(in_a_child_every_call_says_so_and_the_parent_goes_on)
+DOMT_TEST(each_call_on_a_parents_system_fails_in_child)
 {
     domus_system *system = domt_start_threads(2);
     struct busy parents = {.system = system, .to = domt_spawn(system, 0, &forking, NULL)};
 
-    check_in_child(&parents);
-    expect_going_on(system, parents.to);
+    check_system_of_parent_in_child(&parents);
+    expect_parent_still_answers(system, parents.to);
     domt_end(system);
 }
 
-static void *keep_busy(void *self_)
+static void *ask_until_over(void *self_)
 {
     struct busy *self = self_;
 
@@ -137,24 +138,24 @@ static void *keep_busy(void *self_)
     return NULL;
 }
 
-/* The mutex is held most of the time, by threads that the child does not have. */
-DOMT_TEST(a_child_waits_for_nobody)
+/* In most cases the mutex is held at the fork, by a thread that the child does not have. */
+DOMT_TEST(forked_child_waits_for_no_lost_thread)
 {
     domus_system *system = domt_start_threads(1);
     struct busy busy = {.system = system, .to = domt_spawn(system, 0, &forking, NULL)};
     pthread_t threads[2];
 
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, keep_busy, &busy), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_until_over, &busy), 0);
     for (int i = 0; i < (DOMT_SANITIZED ? 5 : 50); i++)
-        check_in_child(&busy);
+        check_system_of_parent_in_child(&busy);
     atomic_store(&busy.ends, true);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
     domt_end(system);
 }
 
-static pid_t fork_in_handler(domus_system *system, domus_address to, int how)
+static pid_t let_handler_fork(domus_system *system, domus_address to, int how)
 {
     int child = 0;
     domus_outside_reply reply = {.buffer = &child, .size = sizeof child};
@@ -170,19 +171,19 @@ DOMT_TEST(a_handler_may_fork_if_the_child_does_not_return)
     domus_address to = domt_spawn(system, 0, &forking, NULL);
 
     ck_assert_int_eq(pipe2(said, O_CLOEXEC), 0);
-    int status = wait_for_child(fork_in_handler(system, to, EXIT));
+    int status = status_of_ended_child(let_handler_fork(system, to, EXIT));
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 42);
-    expect_going_on(system, to);
-    status = wait_for_child(fork_in_handler(system, to, RETURN));
+    expect_parent_still_answers(system, to);
+    status = status_of_ended_child(let_handler_fork(system, to, RETURN));
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     char text[256] = "";
     ck_assert_int_gt(read(said[0], text, sizeof text - 1), 0);
     ck_assert_ptr_nonnull(strstr(text, "!domi_system_is_forked"));
-    expect_going_on(system, to);
+    expect_parent_still_answers(system, to);
     domt_end(system);
 }
 
-static void start_as_child(void *system)
+static void start_and_use_system_in_child(void *system)
 {
     domus_address to = {NULL, 0};
     int result = domus_system_start(system);
@@ -197,7 +198,7 @@ static void start_as_child(void *system)
     _exit(-result);
 }
 
-static void make_and_free(void *config)
+static void make_and_free_system(void *config)
 {
     domus_system *system = NULL;
 
@@ -205,21 +206,21 @@ static void make_and_free(void *config)
     domus_system_free(system);
 }
 
-/* A system that was made in the parent may be started in the child. */
+/* A system that was made, but not started, in the parent can be started in the child. */
 DOMT_TEST(a_system_may_be_started_after_a_fork)
 {
     domus_config config = domt_config(1);
     domus_system *system = NULL;
 
     ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
-    ck_assert_int_eq(domt_run_in_child(start_as_child, system, child_said), 0);
+    ck_assert_int_eq(domt_run_in_child(start_and_use_system_in_child, system, child_said), 0);
     ck_assert_int_eq(domus_system_start(system), 0);
-    expect_going_on(system, domt_spawn(system, 0, &forking, NULL));
+    expect_parent_still_answers(system, domt_spawn(system, 0, &forking, NULL));
     domt_end(system);
-    ck_assert_int_eq(domt_run_in_child(make_and_free, &config, child_said), 0);
+    ck_assert_int_eq(domt_run_in_child(make_and_free_system, &config, child_said), 0);
 }
 
-/* All descriptors of a system are close-on-exec, so an exec leaves none of them open. */
+/* All descriptors of a system are close-on-exec, so no other program gets one of them. */
 DOMT_TEST(all_descriptors_are_close_on_exec)
 {
     const domus_listener_config listener = {.name = "any", .address = "127.0.0.1:0", .backlog = 16};
@@ -240,7 +241,7 @@ DOMT_TEST(all_descriptors_are_close_on_exec)
         ck_assert_int_eq(flags, FD_CLOEXEC);
         opened++;
     }
-    ck_assert_int_ge(opened, 5); /* two rings, two eventfds and a listener */
+    ck_assert_int_ge(opened, 5); /* the system has two rings, two eventfds and a listener */
     domt_end(system);
 }
 

@@ -1,6 +1,6 @@
-/* Byte stages that a listener puts in front of the pipelines of its connections: the actors behind
- * them behave the same with and without them. The front here changes each byte by a key that moves
- * on, so a stage that begins anew, or is left out, is seen. */
+/* A front: byte stages that a listener puts before the pipelines of its connections. The actors
+ * behind it behave as without it. The front of this test changes each byte by a key that moves on,
+ * so the test notices if the stage is left out or begins anew. */
 #include "tests/runtime/running.h"
 #include "tests/support/stages.h"
 
@@ -21,7 +21,7 @@ static const domus_line_options line = {.role = DOMUS_ROLE_SERVER};
 static const domus_delimiter_options semicolon = {.role = DOMUS_ROLE_SERVER, .delimiter = ';'};
 static const domus_pipeline lines = {
     .stages = (const domus_pipeline_stage[]){{&domus_line_stage, &line}, {NULL, NULL}}};
-/* The most stages that a pipeline of its own may have. */
+/* A pipeline with as many stages as its own part may have. */
 static const domus_pipeline long_pipeline = {
     .stages = (const domus_pipeline_stage[]){{&domt_sip_stage, NULL},
                                              {&domt_sip_stage, NULL},
@@ -32,7 +32,7 @@ static const domus_pipeline bytes = {
     .stages = (const domus_pipeline_stage[]){{&domus_bytes_stage, NULL}, {NULL, NULL}}};
 
 /* Answer a packet with the same packet. */
-static int reply_text(domus_stack *stack, domus_slice text)
+static int reply_same_packet(domus_stack *stack, domus_slice text)
 {
     domus_packet packet;
     int error = domus_slice_keep(text, &packet.bytes);
@@ -45,9 +45,9 @@ static int reply_text(domus_stack *stack, domus_slice text)
     return error;
 }
 
-/* Send everything back. "long" and "bytes" change the pipeline; the state is true once packets are
- * no requests any more. */
-static int send_back(domus_stack *stack, void *self, const void *payload)
+/* Answer each message with the same bytes. The messages "long" and "bytes" change the pipeline of
+ * the channel; the state is true when the new pipeline makes no requests of packets. */
+static int echo_and_change_pipeline(domus_stack *stack, void *self, const void *payload)
 {
     domus_channel *own = domus_channel_running(stack);
     domus_slice text = ((const domus_packet *)payload)->bytes;
@@ -63,7 +63,7 @@ static int send_back(domus_stack *stack, void *self, const void *payload)
         error = domus_channel_set_pipeline(stack, own, &bytes, 0);
         *has_bytes = true;
     }
-    return error == 0 ? reply_text(stack, text) : error;
+    return error == 0 ? reply_same_packet(stack, text) : error;
 }
 
 static const domus_behaviour channel = {
@@ -72,17 +72,18 @@ static const domus_behaviour channel = {
     .state_size = sizeof(bool),
     .pipeline = &lines,
     .on_peer =
-        (const domus_on_peer[]){{.type = &domus_packet_type, .handle = send_back}, {.type = NULL}},
+        (const domus_on_peer[]){{.type = &domus_packet_type, .handle = echo_and_change_pipeline},
+                                {.type = NULL}},
 };
 
 /* --- the client ------------------------------------------------------------------------------- */
 
 typedef struct talk {
     int fd;
-    uint32_t in, out; /* the keys of the two directions */
+    uint32_t in, out; /* keys of the front for the bytes that come and the bytes that go */
 } talk;
 
-static talk connect_to(uint16_t port)
+static talk begin_talk_at_port(uint16_t port)
 {
     const struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -95,62 +96,64 @@ static talk connect_to(uint16_t port)
     return made;
 }
 
-static char change_byte(uint32_t *key, char byte)
+static char change_byte_by_key(uint32_t *key, char byte)
 {
     *key = *key * 1664525u + 1013904223u;
     return (char)(byte ^ (char)(*key >> 24));
 }
 
-static void send_text(talk *with, const char *text)
+static void send_changed_text(talk *with, const char *text)
 {
     char sent[256];
     size_t size = strlen(text);
 
     ck_assert_uint_le(size, sizeof sent);
     for (size_t i = 0; i < size; i++)
-        sent[i] = change_byte(&with->out, text[i]);
+        sent[i] = change_byte_by_key(&with->out, text[i]);
     ck_assert_int_eq(send(with->fd, sent, size, MSG_NOSIGNAL), (ssize_t)size);
 }
 
-static void expect_text(talk *with, const char *text)
+static void expect_changed_text(talk *with, const char *text)
 {
     for (size_t i = 0; text[i] != '\0';) {
         char byte;
         ssize_t got = recv(with->fd, &byte, 1, 0);
-        /* the kernel has interrupted the call for a ring of this thread */
+        /* on EINTR receive again, because the kernel is tearing down a ring that this thread has
+         * made */
         if (got < 0 && errno == EINTR)
             continue;
         ck_assert_msg(got == 1, "no answer behind \"%.*s\"", (int)i, text);
-        byte = change_byte(&with->in, byte);
+        byte = change_byte_by_key(&with->in, byte);
         ck_assert_msg(byte == text[i], "'%c' behind \"%.*s\"", byte, (int)i, text);
         i++;
     }
 }
 
-/* Send requests to a service whose connections have the front, and check the answers. */
-static void talk_with(uint16_t port)
+/* Send requests to a service whose connections have the front, by a client that applies the same
+ * keys, and check the answers. */
+static void check_talks_through_front(uint16_t port)
 {
-    talk one = connect_to(port), other = connect_to(port);
+    talk one = begin_talk_at_port(port), other = begin_talk_at_port(port);
 
-    send_text(&one, "first\nsecond\n");
-    expect_text(&one, "first\nsecond\n");
-    send_text(&one, "long\n");
-    expect_text(&one, "long\n");
-    send_text(&one, "a;bc;");
-    expect_text(&one, "a;bc;");
-    send_text(&one, "bytes;");
-    expect_text(&one, "bytes;");
-    send_text(&one, "no end");
-    expect_text(&one, "no end");
-    send_text(&other, "bytes\nand these");
-    expect_text(&other, "bytes\nand these");
+    send_changed_text(&one, "first\nsecond\n");
+    expect_changed_text(&one, "first\nsecond\n");
+    send_changed_text(&one, "long\n");
+    expect_changed_text(&one, "long\n");
+    send_changed_text(&one, "a;bc;");
+    expect_changed_text(&one, "a;bc;");
+    send_changed_text(&one, "bytes;");
+    expect_changed_text(&one, "bytes;");
+    send_changed_text(&one, "no end");
+    expect_changed_text(&one, "no end");
+    send_changed_text(&other, "bytes\nand these");
+    expect_changed_text(&other, "bytes\nand these");
     close(one.fd);
     close(other.fd);
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-static domus_system *make_system(void)
+static domus_system *make_system_with_front(void)
 {
     static const domus_listener_config listener = {
         .name = "front", .address = "127.0.0.1:0", .backlog = 64};
@@ -164,18 +167,18 @@ static domus_system *make_system(void)
 DOMT_TEST(front_of_a_listener_stays_when_the_pipeline_changes)
 {
     const domus_serve_options options = {.front = front};
-    domus_system *system = make_system();
+    domus_system *system = make_system_with_front();
     uint16_t port;
 
     ck_assert_int_eq(domus_serve_with(system, "front", &channel, NULL, &options, &port), 0);
-    talk_with(port);
+    check_talks_through_front(port);
     domt_end(system);
 }
 
 static _Atomic uint32_t own_port;
 static _Atomic int own_error;
 
-static int listen_here(domus_stack *stack, void *self)
+static int listen_with_front_in_mount(domus_stack *stack, void *self)
 {
     const domus_listen_options options = {.front = front};
     domus_endpoint at, got;
@@ -190,23 +193,27 @@ static int listen_here(domus_stack *stack, void *self)
 
 DOMT_TEST(listeners_of_actors_have_fronts)
 {
-    static const domus_behaviour service = {
-        .name = "service", .kind = DOMUS_CHANNELS, .channel = &channel, .on_mount = listen_here};
-    domus_system *system = make_system();
+    static const domus_behaviour service = {.name = "service",
+                                            .kind = DOMUS_CHANNELS,
+                                            .channel = &channel,
+                                            .on_mount = listen_with_front_in_mount};
+    domus_system *system = make_system_with_front();
 
     atomic_store(&own_port, 0);
     (void)domt_spawn(system, 0, &service, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&own_port) != 0);
-    talk_with((uint16_t)atomic_load(&own_port));
+    check_talks_through_front((uint16_t)atomic_load(&own_port));
     domt_end(system);
 }
 
 DOMT_TEST(listeners_of_actors_whose_channels_have_no_pipeline_take_no_front)
 {
     static const domus_behaviour raw = {.name = "raw", .kind = DOMUS_CHANNELS};
-    static const domus_behaviour service = {
-        .name = "service", .kind = DOMUS_CHANNELS, .channel = &raw, .on_mount = listen_here};
-    domus_system *system = make_system();
+    static const domus_behaviour service = {.name = "service",
+                                            .kind = DOMUS_CHANNELS,
+                                            .channel = &raw,
+                                            .on_mount = listen_with_front_in_mount};
+    domus_system *system = make_system_with_front();
 
     atomic_store(&own_error, 1);
     (void)domt_spawn(system, 0, &service, NULL);
@@ -215,12 +222,13 @@ DOMT_TEST(listeners_of_actors_whose_channels_have_no_pipeline_take_no_front)
     domt_end(system);
 }
 
-static int refuse_options(const void *options)
+static int refuse_options_of_front(const void *options)
 {
     return -EDOM;
 }
 
-/* A program without TLS must not serve without encryption what was meant to be encrypted. */
+/* A listener that is meant for TLS must not be served without encryption by a program that has no
+ * TLS. */
 DOMT_TEST(listener_that_is_to_speak_tls_is_not_served_without_a_front)
 {
     static const domus_listener_config listener = {
@@ -237,11 +245,11 @@ DOMT_TEST(listener_that_is_to_speak_tls_is_not_served_without_a_front)
                      "listener front: the configuration wants TLS (tls.certFile), and the program "
                      "puts none in front");
     ck_assert_int_eq(domus_serve_with(system, "front", &channel, NULL, &options, &port), 0);
-    talk_with(port);
+    check_talks_through_front(port);
     domt_end(system);
 }
 
-DOMT_TEST(wrong_fronts_are_refused)
+DOMT_TEST(wrong_front_of_a_listener_is_refused)
 {
     static const domus_behaviour raw = {.name = "raw", .kind = DOMUS_CHANNELS};
     static const domus_behaviour acceptor = {
@@ -250,10 +258,10 @@ DOMT_TEST(wrong_fronts_are_refused)
         {&domt_sip_stage, NULL}, {&domt_sip_stage, NULL}, {&domt_sip_stage, NULL}, {NULL, NULL}};
     static const domus_pipeline_stage message[] = {{&domus_line_stage, &line}, {NULL, NULL}};
     domus_stage checked = domt_sip_stage;
-    checked.check = refuse_options;
+    checked.check = refuse_options_of_front;
     const domus_pipeline_stage refused[] = {{&checked, NULL}, {NULL, NULL}};
     static const domus_pipeline_stage none[] = {{NULL, NULL}};
-    domus_system *system = make_system();
+    domus_system *system = make_system_with_front();
     uint16_t port;
 
     const struct {

@@ -12,18 +12,18 @@ static atomic_bool enough;
 
 static const domus_type go_type = {.name = "go"};
 
-static void release_news(void *payload)
+static void count_released_news(void *payload)
 {
     atomic_fetch_add(&released, 1);
 }
 
 struct news {
     uint32_t publisher;
-    uint32_t number; /* number of the message, from 1 */
+    uint32_t number; /* number of the publisher's message, from 1 on */
 };
 
 static const domus_type news_type = {
-    .name = "news", .size = sizeof(struct news), .release = release_news};
+    .name = "news", .size = sizeof(struct news), .release = count_released_news};
 
 static domus_group group;
 
@@ -33,16 +33,15 @@ struct member {
     uint32_t last[PUBLISHERS + 1];
 };
 
-static int join(domus_stack *stack, void *self)
+static int join_group_in_mount(domus_stack *stack, void *self)
 {
     int error = domus_group_join(stack, group);
     atomic_fetch_add(&mounted, error == 0);
     return error;
 }
 
-/* Members that are there all the time get each number in order; the numbers of other members only
- * never go back. */
-static int on_news(domus_stack *stack, void *self_, const void *payload)
+/* Handle a publication: a member that is always there gets each number of a publisher in order. */
+static int check_order_of_news(domus_stack *stack, void *self_, const void *payload)
 {
     struct member *self = self_;
     const struct news *news = payload;
@@ -55,20 +54,23 @@ static int on_news(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static const domus_behaviour member = {.name = "member",
-                                       .state_size = sizeof(struct member),
-                                       .on = (const domus_on[]){{&news_type, on_news, 0}, {0}},
-                                       .on_mount = join};
+static const domus_behaviour member = {
+    .name = "member",
+    .state_size = sizeof(struct member),
+    .on = (const domus_on[]){{&news_type, check_order_of_news, 0}, {0}},
+    .on_mount = join_group_in_mount};
 
 /* --- publishers ------------------------------------------------------------------------------- */
 
 struct publisher {
     uint32_t index;
     uint32_t number;
-    uint32_t rounds; /* rounds of messages; 0: until the test says that it is enough */
+    /* number of rounds of messages to publish; 0: as many as come until the test ends
+     * them */
+    uint32_t rounds;
 };
 
-static int publish(domus_stack *stack, void *self_, const void *payload)
+static int publish_next_news(domus_stack *stack, void *self_, const void *payload)
 {
     struct publisher *self = self_;
     const struct news news = {self->index, ++self->number};
@@ -81,9 +83,10 @@ static int publish(domus_stack *stack, void *self_, const void *payload)
     return domus_notice(stack, domus_self(stack), &go_type, NULL);
 }
 
-static const domus_behaviour publisher = {.name = "publisher",
-                                          .state_size = sizeof(struct publisher),
-                                          .on = (const domus_on[]){{&go_type, publish, 0}, {0}}};
+static const domus_behaviour publisher = {
+    .name = "publisher",
+    .state_size = sizeof(struct publisher),
+    .on = (const domus_on[]){{&go_type, publish_next_news, 0}, {0}}};
 
 static domus_system *start_system(void)
 {
@@ -146,21 +149,21 @@ DOMT_TEST(a_system_that_does_not_run_publishes_nothing)
 #define LIVES    (DOMT_SANITIZED ? 1500u : 10000u)
 #define CHURNERS 40u
 
-/* A member that joins and leaves when it gets messages, and ends after a few; its parent then makes
- * another one. */
+/* A member that leaves and joins when it gets messages, and ends after a few of them; its parent
+ * then spawns another one. */
 struct fickle {
     domus_address mother;
     uint32_t left;
     uint32_t last[PUBLISHERS];
 };
 
-static int fickle_join(domus_stack *stack, void *self)
+static int join_group_for_six_news(domus_stack *stack, void *self)
 {
     ((struct fickle *)self)->left = 6;
     return domus_group_join(stack, group);
 }
 
-static int on_fickle_news(domus_stack *stack, void *self_, const void *payload)
+static int check_news_and_leave(domus_stack *stack, void *self_, const void *payload)
 {
     struct fickle *self = self_;
     const struct news *news = payload;
@@ -174,19 +177,19 @@ static int on_fickle_news(domus_stack *stack, void *self_, const void *payload)
     return error == 0 ? domus_group_join(stack, group) : error;
 }
 
-static void fickle_end(domus_stack *stack, void *self)
+static void tell_mother_of_end(domus_stack *stack, void *self)
 {
     (void)domus_notice(stack, ((struct fickle *)self)->mother, &go_type, NULL);
 }
 
-static const domus_behaviour fickle = {.name = "fickle",
-                                       .state_size = sizeof(struct fickle),
-                                       .on =
-                                           (const domus_on[]){{&news_type, on_fickle_news, 0}, {0}},
-                                       .on_mount = fickle_join,
-                                       .on_stop = fickle_end};
+static const domus_behaviour fickle = {
+    .name = "fickle",
+    .state_size = sizeof(struct fickle),
+    .on = (const domus_on[]){{&news_type, check_news_and_leave, 0}, {0}},
+    .on_mount = join_group_for_six_news,
+    .on_stop = tell_mother_of_end};
 
-static int make_one(domus_stack *stack, void *self, const void *payload)
+static int spawn_one_fickle_member(domus_stack *stack, void *self, const void *payload)
 {
     struct fickle state = {.mother = domus_self(stack)};
     domus_address address;
@@ -196,8 +199,8 @@ static int make_one(domus_stack *stack, void *self, const void *payload)
     return domus_spawn(stack, &fickle, &state, &address);
 }
 
-static const domus_behaviour mother = {.name = "mother",
-                                       .on = (const domus_on[]){{&go_type, make_one, 0}, {0}}};
+static const domus_behaviour mother = {
+    .name = "mother", .on = (const domus_on[]){{&go_type, spawn_one_fickle_member, 0}, {0}}};
 
 DOMT_TEST(members_come_and_go_while_others_publish)
 {
@@ -215,7 +218,7 @@ DOMT_TEST(members_come_and_go_while_others_publish)
     ck_assert_uint_eq(atomic_load(&published), atomic_load(&released));
 }
 
-static int try_all(domus_stack *stack, void *self, const void *payload)
+static int call_group_functions_detached(domus_stack *stack, void *self, const void *payload)
 {
     const struct news news = {0, 1};
 
@@ -225,10 +228,10 @@ static int try_all(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour alone = {.name = "alone",
-                                      .on = (const domus_on[]){{&go_type, try_all, 0}, {0}}};
+static const domus_behaviour alone = {
+    .name = "alone", .on = (const domus_on[]){{&go_type, call_group_functions_detached, 0}, {0}}};
 
-static int spawn_alone(domus_stack *stack, void *self, const void *payload)
+static int spawn_detached_actor_and_notify(domus_stack *stack, void *self, const void *payload)
 {
     const domus_spawn_options options = {.detached = true};
     domus_address address;
@@ -237,8 +240,9 @@ static int spawn_alone(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : domus_notice(stack, address, &go_type, NULL);
 }
 
-static const domus_behaviour employer = {.name = "employer",
-                                         .on = (const domus_on[]){{&go_type, spawn_alone, 0}, {0}}};
+static const domus_behaviour employer = {
+    .name = "employer",
+    .on = (const domus_on[]){{&go_type, spawn_detached_actor_and_notify, 0}, {0}}};
 
 DOMT_TEST(a_detached_actor_publishes_but_is_no_member)
 {
@@ -255,26 +259,26 @@ DOMT_TEST(a_detached_actor_publishes_but_is_no_member)
 
 /* --- routers ---------------------------------------------------------------------------------- */
 
-#define MESSAGES (DOMT_SANITIZED ? 1500u : 10000u) /* messages of each sender */
+#define MESSAGES (DOMT_SANITIZED ? 1500u : 10000u) /* number of messages that each sender sends */
 #define SENDERS  2u
 #define KEYS     64u
 
 struct item {
     uint32_t sender;
-    uint32_t number; /* number of the message, from 1 */
+    uint32_t number; /* number of the sender's message, from 1 on */
 };
 
 static const domus_type item_type = {.name = "item", .size = sizeof(struct item)};
 
 static domus_address router;
 static domus_route route;
-static _Atomic(void *) owners[KEYS]; /* the routee that got each key */
+static _Atomic(void *) owners[KEYS]; /* for each key, the routee that has got it */
 
 struct worker {
     uint32_t last[SENDERS];
 };
 
-static int on_item(domus_stack *stack, void *self_, const void *payload)
+static int check_order_and_owner_of_item(domus_stack *stack, void *self_, const void *payload)
 {
     struct worker *self = self_;
     const struct item *item = payload;
@@ -284,7 +288,8 @@ static int on_item(domus_stack *stack, void *self_, const void *payload)
         atomic_fetch_add(&disorder, 1);
     self->last[item->sender] = item->number;
     if (route == DOMUS_ROUTE_NEAR && self->last[1 - item->sender] != 0)
-        atomic_fetch_add(&disorder, 1); /* the key went to a routee of another thread */
+        /* the key went to a routee on another thread than that of its sender */
+        atomic_fetch_add(&disorder, 1);
     if (route == DOMUS_ROUTE_HASH &&
         !atomic_compare_exchange_strong(&owners[item->number % KEYS], &owner, self) &&
         owner != self)
@@ -293,11 +298,12 @@ static int on_item(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static const domus_behaviour worker = {.name = "worker",
-                                       .state_size = sizeof(struct worker),
-                                       .on = (const domus_on[]){{&item_type, on_item, 0}, {0}}};
+static const domus_behaviour worker = {
+    .name = "worker",
+    .state_size = sizeof(struct worker),
+    .on = (const domus_on[]){{&item_type, check_order_and_owner_of_item, 0}, {0}}};
 
-static int send_items(domus_stack *stack, void *self_, const void *payload)
+static int send_items_to_router(domus_stack *stack, void *self_, const void *payload)
 {
     struct item *self = self_;
     int error = 0;
@@ -312,11 +318,12 @@ static int send_items(domus_stack *stack, void *self_, const void *payload)
     return self->number < MESSAGES ? domus_notice(stack, domus_self(stack), &go_type, NULL) : 0;
 }
 
-static const domus_behaviour sender = {.name = "sender",
-                                       .state_size = sizeof(struct item),
-                                       .on = (const domus_on[]){{&go_type, send_items, 0}, {0}}};
+static const domus_behaviour sender = {
+    .name = "sender",
+    .state_size = sizeof(struct item),
+    .on = (const domus_on[]){{&go_type, send_items_to_router, 0}, {0}}};
 
-static uint64_t key_of(const domus_type *type, const void *payload)
+static uint64_t key_of_item(const domus_type *type, const void *payload)
 {
     return ((const struct item *)payload)->number % KEYS;
 }
@@ -325,7 +332,7 @@ DOMT_TEST(each_route_keeps_order_and_loses_nothing)
 {
     for (route = DOMUS_ROUTE_ROBIN; route <= DOMUS_ROUTE_HASH; route++) {
         domus_system *system = start_system();
-        const domus_routing routing = {route, key_of};
+        const domus_routing routing = {route, key_of_item};
 
         atomic_store(&handled, 0);
         ck_assert_int_eq(domus_outside_spawn_many(system, &worker, NULL,
@@ -341,18 +348,21 @@ DOMT_TEST(each_route_keeps_order_and_loses_nothing)
         ck_assert_int_eq(domus_outside_stop(system, router), 0);
         ck_assert_int_eq(domus_outside_stop(system, router), -ESTALE);
         ck_assert_int_eq(domus_outside_spawn_many(system, &worker, NULL, 2, NULL, NULL, &router),
-                         0); /* -ENOBUFS, because routers.max is 1 */
+                         /* the spawn of this router would fail with -ENOBUFS if the stopped router
+                            still counted, because routers.max is 1 */
+                         0);
         domt_end(system);
     }
 }
 
-/* A maker makes routers in the same memory, again and again, and publishes their addresses; others
- * send to the address that they got last. A message for one generation must reach no other. */
+/* A maker makes routers in the same memory, one after another, and publishes their addresses; other
+ * actors send to the address that they got last. A message for one of these routers (a generation)
+ * must never reach the routees of another. */
 #define GENERATIONS (DOMT_SANITIZED ? 250u : 2000u)
 
 struct generation {
     uint32_t number;
-    uint32_t turns; /* used by the maker: turns since the last router */
+    uint32_t turns; /* number of turns since the maker has made its last router */
     domus_address router;
 };
 
@@ -361,7 +371,7 @@ static const domus_type parcel_type = {.name = "parcel", .size = sizeof(uint32_t
 
 static _Atomic uint64_t stale, made;
 
-static int on_parcel(domus_stack *stack, void *self, const void *payload)
+static int check_generation_of_parcel(domus_stack *stack, void *self, const void *payload)
 {
     if (*(const uint32_t *)payload != *(const uint32_t *)self)
         atomic_fetch_add(&disorder, 1);
@@ -372,9 +382,9 @@ static int on_parcel(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour addressee = {
     .name = "addressee",
     .state_size = sizeof(uint32_t),
-    .on = (const domus_on[]){{&parcel_type, on_parcel, 0}, {0}}};
+    .on = (const domus_on[]){{&parcel_type, check_generation_of_parcel, 0}, {0}}};
 
-static int make_router(domus_stack *stack, void *self_, const void *payload)
+static int make_router_of_next_generation(domus_stack *stack, void *self_, const void *payload)
 {
     struct generation *self = self_;
     const domus_routing routing = {self->number % 3 == 0 ? DOMUS_ROUTE_LEAST : DOMUS_ROUTE_ROBIN,
@@ -398,17 +408,18 @@ static int make_router(domus_stack *stack, void *self_, const void *payload)
     return domus_notice(stack, domus_self(stack), &go_type, NULL);
 }
 
-static const domus_behaviour maker = {.name = "maker",
-                                      .state_size = sizeof(struct generation),
-                                      .on = (const domus_on[]){{&go_type, make_router, 0}, {0}}};
+static const domus_behaviour maker = {
+    .name = "maker",
+    .state_size = sizeof(struct generation),
+    .on = (const domus_on[]){{&go_type, make_router_of_next_generation, 0}, {0}}};
 
-static int on_generation(domus_stack *stack, void *self, const void *payload)
+static int take_over_generation(domus_stack *stack, void *self, const void *payload)
 {
     *(struct generation *)self = *(const struct generation *)payload;
     return 0;
 }
 
-static int send_parcels(domus_stack *stack, void *self_, const void *payload)
+static int send_parcels_to_router(domus_stack *stack, void *self_, const void *payload)
 {
     const struct generation *self = self_;
 
@@ -422,9 +433,10 @@ static int send_parcels(domus_stack *stack, void *self_, const void *payload)
 static const domus_behaviour carrier = {
     .name = "carrier",
     .state_size = sizeof(struct generation),
-    .on =
-        (const domus_on[]){{&go_type, send_parcels, 0}, {&generation_type, on_generation, 0}, {0}},
-    .on_mount = join};
+    .on = (const domus_on[]){{&go_type, send_parcels_to_router, 0},
+                             {&generation_type, take_over_generation, 0},
+                             {0}},
+    .on_mount = join_group_in_mount};
 
 DOMT_TEST(a_router_that_ends_is_never_taken_for_the_next_one)
 {
@@ -438,7 +450,8 @@ DOMT_TEST(a_router_that_ends_is_never_taken_for_the_next_one)
     ck_assert_uint_eq(atomic_load(&made), GENERATIONS);
     ck_assert_uint_eq(atomic_load(&refused), 0);
     ck_assert_uint_eq(atomic_load(&disorder), 0);
-    /* How many messages were handled and how many were stale depends on the machine. */
+    /* How many messages are handled and how many are stale depends on the machine, so only their
+     * sum is checked. */
     ck_assert_uint_ne(atomic_load(&handled) + atomic_load(&stale), 0);
     domt_end(system);
 }

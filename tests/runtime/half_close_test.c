@@ -1,7 +1,7 @@
-/* Services over real sockets whose answers come from actors of other threads. A peer that sends a
- * request and then FIN gets the answer. While a shard blocks its thread, or never answers, requests
- * to other shards are answered, requests to the hanging shard end with a time-out, and the order of
- * each connection holds. The same program is run on both backends. */
+/* Services over real sockets whose answers come from actors on other threads. A peer that sends a
+ * request and then FIN gets its answer. While a shard blocks its thread or never answers, requests
+ * to other shards are answered, requests to that shard end with a time-out, and answers keep their
+ * order on each connection. The same tests run on both backends. */
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
 
@@ -20,7 +20,7 @@
 #define REQUEST   "requests"
 #define ANSWER_NS (20 * DOMT_MS)
 
-static domus_address worker; /* written before the system serves */
+static domus_address worker; /* the actor that answers requests; set before the system serves */
 static _Atomic unsigned begun;
 static _Atomic unsigned closes_with_error;
 
@@ -40,18 +40,19 @@ static int reply_after_sleep(domus_stack *stack, void *self, const domus_answer 
     return answer->error != 0 ? answer->error : domus_reply(stack, &done_type, domus_frame(stack));
 }
 
-static int on_job(domus_stack *stack, void *self, const void *payload)
+static int sleep_and_reply_job(domus_stack *stack, void *self, const void *payload)
 {
     memcpy(domus_frame(stack), payload, sizeof(job));
     return domus_sleep(stack, ANSWER_NS, reply_after_sleep);
 }
 
 static const domus_behaviour working = {
-    .name = "working", .on = (const domus_on[]){{&job_type, on_job, sizeof(job)}, {0}}};
+    .name = "working",
+    .on = (const domus_on[]){{&job_type, sleep_and_reply_job, sizeof(job)}, {0}}};
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-static int write_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_answer_to_channel(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const job *done = answer->payload;
     domus_buffer *buffer = NULL;
@@ -65,7 +66,7 @@ static int write_answer(domus_stack *stack, void *self, const domus_answer *answ
     return domus_channel_write(stack, done->channel, buffer);
 }
 
-static int on_read(domus_stack *stack, void *self, const void *payload)
+static int ask_worker_for_read_bytes(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     job work = {.channel = event->channel, .size = (uint32_t)domus_buffer_size(event->bytes)};
@@ -74,11 +75,12 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
         memcpy(work.bytes, domus_buffer_data(event->bytes), work.size);
     domus_buffer_free(event->bytes);
     atomic_fetch_add(&begun, 1);
-    return work.size < sizeof work.bytes ? domus_ask(stack, worker, &job_type, &work, write_answer)
-                                         : -EMSGSIZE;
+    return work.size < sizeof work.bytes
+               ? domus_ask(stack, worker, &job_type, &work, write_answer_to_channel)
+               : -EMSGSIZE;
 }
 
-static int on_close(domus_stack *stack, void *self, const void *payload)
+static int count_close_with_error(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -86,17 +88,19 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour serving = {
-    .name = "serving", .kind = DOMUS_CHANNELS, .on_read = {on_read, 0}, .on_close = {on_close, 0}};
+static const domus_behaviour serving = {.name = "serving",
+                                        .kind = DOMUS_CHANNELS,
+                                        .on_read = {ask_worker_for_read_bytes, 0},
+                                        .on_close = {count_close_with_error, 0}};
 
 static const domus_listener_config listeners[] = {
     {.name = "half", .address = "127.0.0.1:0", .backlog = 64}};
 
 /* --- the clients ------------------------------------------------------------------------------ */
 
-/* Send half of the request, a little later the other half, and FIN, so that the service has one or
- * two conversations. */
-static void ask_and_finish(int fd)
+/* Send half of the request, and a little later the other half and FIN, so that the service may need
+ * a second conversation. */
+static void send_request_and_fin(int fd)
 {
     size_t half = strlen(REQUEST) / 2;
 
@@ -106,8 +110,8 @@ static void ask_and_finish(int fd)
     ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
 }
 
-/* Check all bytes until the service closes the connection. */
-static void check_answer(int fd)
+/* Read until the service closes the connection, and check that exactly the answer has come. */
+static void check_whole_answer_and_close(int fd)
 {
     char answer[64] = "";
     size_t length = 0;
@@ -115,7 +119,8 @@ static void check_answer(int fd)
 
     while ((size = recv(fd, answer + length, sizeof answer - 1 - length, 0)) > 0)
         length += (size_t)size;
-    ck_assert_int_eq(size, 0); /* closed by FIN, not by a reset */
+    /* recv(2) returns 0, because the service has closed by FIN and not by a reset */
+    ck_assert_int_eq(size, 0);
     ck_assert_str_eq(answer, REQUEST);
     close(fd);
 }
@@ -142,26 +147,26 @@ DOMT_TEST(answer_by_a_conversation_reaches_a_peer_that_has_finished_sending)
 
     for (uint32_t i = 0; i < CLIENTS; i++) {
         fds[i] = domt_connect(port);
-        ask_and_finish(fds[i]);
+        send_request_and_fin(fds[i]);
     }
     for (uint32_t i = 0; i < CLIENTS; i++)
-        check_answer(fds[i]);
+        check_whole_answer_and_close(fds[i]);
     ck_assert_uint_ge(atomic_load(&begun), CLIENTS);
     DOMT_WAIT_FOR(30, domt_profile_all(system).channels_closed == CLIENTS);
     ck_assert_uint_eq(atomic_load(&closes_with_error), 0);
     domt_end(system);
 }
 
-DOMT_TEST(answer_reaches_it_in_a_drain_too)
+DOMT_TEST(half_closed_peer_gets_answer_in_a_drain)
 {
     uint16_t port = 0;
     domus_system *system = start_service(&port);
     int fd = domt_connect(port);
 
-    ask_and_finish(fd);
+    send_request_and_fin(fd);
     DOMT_WAIT_FOR(30, atomic_load(&begun) != 0);
-    domt_end(system); /* the end checks that no channel was cut */
-    check_answer(fd);
+    domt_end(system); /* domt_end() checks that no channel was cut */
+    check_whole_answer_and_close(fd);
 }
 
 /* --- a shard that hangs ----------------------------------------------------------------------- */
@@ -170,7 +175,7 @@ DOMT_TEST(answer_reaches_it_in_a_drain_too)
  * thread for BLOCK_MS first, and "forever" is never answered. */
 
 #define THREADS    3u
-#define SHARDS     3u /* one shard on each thread */
+#define SHARDS     3u /* number of shards, one of them on each thread */
 #define ASKERS     16
 #define BLOCK_MS   4000u
 #define TIMEOUT_MS 1000u
@@ -181,7 +186,7 @@ DOMT_TEST(answer_reaches_it_in_a_drain_too)
 static domus_address shards[SHARDS];
 static atomic_bool is_blocked;
 
-static int handle_line(domus_stack *stack, void *self, const void *payload)
+static int handle_line_in_shard(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice line = ((const domus_packet *)payload)->bytes;
     domus_packet packet;
@@ -199,9 +204,9 @@ static int handle_line(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour shard = {
-    .name = "shard", .on = (const domus_on[]){{&domus_packet_type, handle_line, 0}, {0}}};
+    .name = "shard", .on = (const domus_on[]){{&domus_packet_type, handle_line_in_shard, 0}, {0}}};
 
-static int take_line(domus_stack *stack, void *self, const void *payload)
+static int forward_line_to_shard(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice line = ((const domus_packet *)payload)->bytes;
 
@@ -217,10 +222,10 @@ static const domus_behaviour lines = {
     .name = "lines",
     .kind = DOMUS_CHANNELS,
     .pipeline = &by_lines,
-    .on_peer =
-        (const domus_on_peer[]){{.type = &domus_packet_type, .handle = take_line}, {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){
+        {.type = &domus_packet_type, .handle = forward_line_to_shard}, {.type = NULL}}};
 
-static domus_system *serve_shards(uint16_t *ret_port)
+static domus_system *start_service_with_shards(uint16_t *ret_port)
 {
     static const domus_listener_config listener = {
         .name = "lines", .address = "127.0.0.1:0", .backlog = 64};
@@ -242,7 +247,7 @@ static domus_system *serve_shards(uint16_t *ret_port)
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
-static int connect_to(uint16_t port)
+static int connect_to_loopback_port(uint16_t port)
 {
     const struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -255,13 +260,14 @@ static int connect_to(uint16_t port)
     return fd;
 }
 
-static void send_text(int fd, const char *text)
+static void send_text_to_service(int fd, const char *text)
 {
     ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* Read the next line. Returns false if the line is not there yet and `flags` say not to wait. */
-static bool read_line(int fd, char line[64], int flags)
+/* Read the next line from the connection. Returns false if no line has come and `flags` say not to
+ * wait. */
+static bool read_line_from_service(int fd, char line[64], int flags)
 {
     size_t size = 0;
 
@@ -278,11 +284,11 @@ static bool read_line(int fd, char line[64], int flags)
     return true;
 }
 
-static void expect_line(int fd, const char *expected)
+static void expect_line_from_service(int fd, const char *expected)
 {
     char line[64];
 
-    (void)read_line(fd, line, 0);
+    (void)read_line_from_service(fd, line, 0);
     ck_assert_str_eq(line, expected);
 }
 
@@ -292,24 +298,25 @@ DOMT_TEST(a_shard_that_never_answers_keeps_nobody_else_waiting)
 {
     char line[64];
     uint16_t port;
-    domus_system *system = serve_shards(&port);
-    int one = connect_to(port);
-    int other = connect_to(port);
+    domus_system *system = start_service_with_shards(&port);
+    int one = connect_to_loopback_port(port);
+    int other = connect_to_loopback_port(port);
 
-    send_text(one, "0 forever\n1 one\n0 two\n0 forever\n2 three\n");
-    send_text(other, "1 a\n0 b\n2 c\n");
-    expect_line(other, "a");
-    expect_line(other, "b");
-    expect_line(other, "c");
+    send_text_to_service(one, "0 forever\n1 one\n0 two\n0 forever\n2 three\n");
+    send_text_to_service(other, "1 a\n0 b\n2 c\n");
+    expect_line_from_service(other, "a");
+    expect_line_from_service(other, "b");
+    expect_line_from_service(other, "c");
     ck_assert(
-        !read_line(one, line, MSG_DONTWAIT)); /* the answer to the first request must come first */
-    expect_line(one, LATE);
-    expect_line(one, "one");
-    expect_line(one, "two");
-    expect_line(one, LATE);
-    expect_line(one, "three");
-    send_text(one, "0 again\n");
-    expect_line(one, "again");
+        /* no later answer may come before the one to the first request */
+        !read_line_from_service(one, line, MSG_DONTWAIT));
+    expect_line_from_service(one, LATE);
+    expect_line_from_service(one, "one");
+    expect_line_from_service(one, "two");
+    expect_line_from_service(one, LATE);
+    expect_line_from_service(one, "three");
+    send_text_to_service(one, "0 again\n");
+    expect_line_from_service(one, "again");
     close(one);
     close(other);
     domt_end(system);
@@ -322,21 +329,21 @@ DOMT_TEST(a_shard_that_blocks_its_thread_keeps_no_other_thread_waiting)
     uint16_t port;
     uint32_t at_once = 0;
     uint32_t late = 0;
-    domus_system *system = serve_shards(&port);
+    domus_system *system = start_service_with_shards(&port);
 
     for (int i = 0; i < ASKERS; i++) {
-        fds[i] = connect_to(port);
-        send_text(fds[i], "2 here\n");
-        expect_line(fds[i], "here");
+        fds[i] = connect_to_loopback_port(port);
+        send_text_to_service(fds[i], "2 here\n");
+        expect_line_from_service(fds[i], "here");
     }
-    send_text(fds[0], "0 block\n");
+    send_text_to_service(fds[0], "0 block\n");
     DOMT_WAIT_FOR(10, atomic_load(&is_blocked));
     for (int i = 1; i < ASKERS; i++)
-        send_text(fds[i], "1 a\n0 b\n2 c\n");
+        send_text_to_service(fds[i], "1 a\n0 b\n2 c\n");
     bool heard[ASKERS] = {false};
     while (atomic_load(&is_blocked)) {
         for (int i = 1; i < ASKERS; i++) {
-            if (heard[i] || !read_line(fds[i], line, MSG_DONTWAIT))
+            if (heard[i] || !read_line_from_service(fds[i], line, MSG_DONTWAIT))
                 continue;
             ck_assert_str_eq(line, "a");
             heard[i] = true;
@@ -346,21 +353,22 @@ DOMT_TEST(a_shard_that_blocks_its_thread_keeps_no_other_thread_waiting)
     }
     for (int i = 1; i < ASKERS; i++) {
         if (!heard[i])
-            expect_line(fds[i], "a");
-        (void)read_line(fds[i], line, 0);
+            expect_line_from_service(fds[i], "a");
+        (void)read_line_from_service(fds[i], line, 0);
         late += strcmp(line, LATE) == 0;
         ck_assert_msg(strcmp(line, "b") == 0 || strcmp(line, LATE) == 0, "%s", line);
-        expect_line(fds[i], "c");
+        expect_line_from_service(fds[i], "c");
     }
-    (void)read_line(fds[0], line, 0);
+    (void)read_line_from_service(fds[0], line, 0);
     ck_assert_msg(strcmp(line, "block") == 0 || strcmp(line, LATE) == 0, "%s", line);
-    /* A third of the connections lives on the thread that was blocked. */
+    /* About a third of the connections are on the thread that was blocked, so some answers come
+     * late, but not all. */
     ck_assert_uint_gt(at_once, 0);
     ck_assert_uint_gt(late, 0);
     ck_assert_uint_lt(at_once, ASKERS);
     for (int i = 0; i < ASKERS; i++) {
-        send_text(fds[i], "0 again\n");
-        expect_line(fds[i], "again");
+        send_text_to_service(fds[i], "0 again\n");
+        expect_line_from_service(fds[i], "again");
         close(fds[i]);
     }
     domt_end(system);

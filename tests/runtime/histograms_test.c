@@ -16,7 +16,7 @@ static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)};
 static const domus_type ball_type = {.name = "ball", .size = sizeof(uint64_t)};
 static _Atomic uint64_t worked;
 
-static uint64_t cpu_ns(void)
+static uint64_t cpu_time_of_thread_ns(void)
 {
     struct timespec now;
 
@@ -24,23 +24,23 @@ static uint64_t cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Use so much CPU time, and take at least so long. */
-static int handle_work(domus_stack *stack, void *self, const void *payload)
+/* Handle a message by using as much CPU time as it says. */
+static int use_cpu_as_message_says(domus_stack *stack, void *self, const void *payload)
 {
-    uint64_t until_ns = cpu_ns() + *(const uint64_t *)payload;
+    uint64_t until_ns = cpu_time_of_thread_ns() + *(const uint64_t *)payload;
 
-    while (cpu_ns() < until_ns)
+    while (cpu_time_of_thread_ns() < until_ns)
         continue;
     atomic_fetch_add(&worked, 1);
     return 0;
 }
 
-static const domus_behaviour worker = {.name = "worker",
-                                       .on = (const domus_on[]){{&work_type, handle_work, 0}, {0}}};
+static const domus_behaviour worker = {
+    .name = "worker", .on = (const domus_on[]){{&work_type, use_cpu_as_message_says, 0}, {0}}};
 
 static domus_address partners[2];
 
-static int pass_ball(domus_stack *stack, void *self, const void *payload)
+static int pass_ball_to_partner(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t left = *(const uint64_t *)payload - 1;
 
@@ -50,8 +50,8 @@ static int pass_ball(domus_stack *stack, void *self, const void *payload)
                                     &ball_type, &left);
 }
 
-static const domus_behaviour player = {.name = "player",
-                                       .on = (const domus_on[]){{&ball_type, pass_ball, 0}, {0}}};
+static const domus_behaviour player = {
+    .name = "player", .on = (const domus_on[]){{&ball_type, pass_ball_to_partner, 0}, {0}}};
 
 static domus_system *start_system(uint32_t threads, domus_profile_level level)
 {
@@ -62,8 +62,8 @@ static domus_system *start_system(uint32_t threads, domus_profile_level level)
     return domt_start(&config);
 }
 
-static domus_histogram read_histogram(const domus_system *system, uint32_t thread,
-                                      domus_histogram_kind kind)
+static domus_histogram histogram_of_thread(const domus_system *system, uint32_t thread,
+                                           domus_histogram_kind kind)
 {
     domus_histogram found;
 
@@ -71,13 +71,16 @@ static domus_histogram read_histogram(const domus_system *system, uint32_t threa
     return found;
 }
 
-static uint64_t count(const domus_system *system, uint32_t thread, domus_histogram_kind kind)
+static uint64_t count_in_histogram(const domus_system *system, uint32_t thread,
+                                   domus_histogram_kind kind)
 {
-    return read_histogram(system, thread, kind).count;
+    return histogram_of_thread(system, thread, kind).count;
 }
 
-/* Let an actor of thread 0 run `times` times for `time_ns`, with one message in each run. */
-static void work_for(domus_system *system, domus_address address, uint64_t times, uint64_t time_ns)
+/* Send an actor on thread 0 `times` messages, one for each run, and let it work for `time_ns` in
+ * each. */
+static void let_actor_work_so_often(domus_system *system, domus_address address, uint64_t times,
+                                    uint64_t time_ns)
 {
     uint64_t before = atomic_load(&worked);
 
@@ -87,11 +90,12 @@ static void work_for(domus_system *system, domus_address address, uint64_t times
     }
 }
 
-/* Wait until the thread has followed the level, and has forgotten what it measured before. */
-static void wait_until_it_measures(domus_system *system, domus_address address)
+/* Wait until thread 0 has followed the new level, so that it measures runs and has forgotten what
+ * it measured before. */
+static void wait_until_thread_measures_anew(domus_system *system, domus_address address)
 {
-    DOMT_WAIT_FOR(20, (work_for(system, address, 1, 2 * DOMT_MS),
-                       count(system, 0, DOMUS_HISTOGRAM_RUN) != 0));
+    DOMT_WAIT_FOR(20, (let_actor_work_so_often(system, address, 1, 2 * DOMT_MS),
+                       count_in_histogram(system, 0, DOMUS_HISTOGRAM_RUN) != 0));
 }
 
 DOMT_TEST(long_runs_are_each_measured)
@@ -99,30 +103,32 @@ DOMT_TEST(long_runs_are_each_measured)
     domus_system *system = start_system(1, DOMUS_PROFILE_HISTOGRAMS);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
 
-    wait_until_it_measures(system, address);
-    domus_histogram before = read_histogram(system, 0, DOMUS_HISTOGRAM_RUN);
-    work_for(system, address, 40, 2 * DOMT_MS);
+    wait_until_thread_measures_anew(system, address);
+    domus_histogram before = histogram_of_thread(system, 0, DOMUS_HISTOGRAM_RUN);
+    let_actor_work_so_often(system, address, 40, 2 * DOMT_MS);
     DOMT_WAIT_FOR(20, domt_profile(system, 0).runs != 0);
     domt_pause_ns(20 * DOMT_MS);
-    domus_histogram after = read_histogram(system, 0, DOMUS_HISTOGRAM_RUN);
+    domus_histogram after = histogram_of_thread(system, 0, DOMUS_HISTOGRAM_RUN);
     domus_histogram_subtract(&after, &before);
     uint64_t median_ns = domus_histogram_quantile_ns(&after, 0.5);
     ck_assert_uint_ge(after.count, 30);
     ck_assert_uint_le(after.count, 60);
     ck_assert_uint_ge(median_ns, 19 * DOMT_MS / 10);
-    ck_assert_uint_le(median_ns, 20 * DOMT_MS); /* the thread may lose its CPU in a run */
-    domus_histogram state = read_histogram(system, 0, DOMUS_HISTOGRAM_STATE);
+    /* a run may take longer than its 2 ms, because the thread may lose its CPU */
+    ck_assert_uint_le(median_ns, 20 * DOMT_MS);
+    domus_histogram state = histogram_of_thread(system, 0, DOMUS_HISTOGRAM_STATE);
     ck_assert_uint_ge(state.count, 40);
     ck_assert_uint_ge(state.sum_ns, 80 * DOMT_MS);
-    ck_assert_uint_ge(read_histogram(system, 0, DOMUS_HISTOGRAM_ITERATION).sum_ns, 80 * DOMT_MS);
-    ck_assert_uint_ne(count(system, 0, DOMUS_HISTOGRAM_ENTER), 0);
-    /* No time is counted in two iterations. */
-    uint64_t iterations_ns = read_histogram(system, 0, DOMUS_HISTOGRAM_ITERATION).sum_ns;
+    ck_assert_uint_ge(histogram_of_thread(system, 0, DOMUS_HISTOGRAM_ITERATION).sum_ns,
+                      80 * DOMT_MS);
+    ck_assert_uint_ne(count_in_histogram(system, 0, DOMUS_HISTOGRAM_ENTER), 0);
+    /* The times of iterations do not overlap, so their sum is at most the time that has passed. */
+    uint64_t iterations_ns = histogram_of_thread(system, 0, DOMUS_HISTOGRAM_ITERATION).sum_ns;
     ck_assert_uint_le(iterations_ns, domt_profile(system, 0).wall_ns);
     domt_end(system);
 }
 
-/* Short runs are sampled: a sampled run counts with a weight for those that are not. */
+/* Short runs are sampled: a run that is measured counts for those that are not, by a weight. */
 DOMT_TEST(short_runs_count_as_many_as_they_are)
 {
     domus_system *system = start_system(1, DOMUS_PROFILE_HISTOGRAMS);
@@ -131,14 +137,14 @@ DOMT_TEST(short_runs_count_as_many_as_they_are)
 
     for (int i = 0; i < 2; i++)
         partners[i] = domt_spawn(system, 0, &player, NULL);
-    wait_until_it_measures(system, address);
+    wait_until_thread_measures_anew(system, address);
     uint64_t runs = domt_profile(system, 0).runs;
-    uint64_t before = count(system, 0, DOMUS_HISTOGRAM_RUN);
+    uint64_t before = count_in_histogram(system, 0, DOMUS_HISTOGRAM_RUN);
     uint64_t until = atomic_load(&worked) + balls;
     domt_notice(system, partners[0], &ball_type, &balls);
     DOMT_WAIT_FOR(60, atomic_load(&worked) == until);
     runs = domt_profile(system, 0).runs - runs;
-    uint64_t counted = count(system, 0, DOMUS_HISTOGRAM_RUN) - before;
+    uint64_t counted = count_in_histogram(system, 0, DOMUS_HISTOGRAM_RUN) - before;
     ck_assert_uint_ge(runs, balls);
     ck_assert_msg(counted > runs * 9 / 10 && counted < runs * 11 / 10, "%llu runs count as %llu",
                   (unsigned long long)runs, (unsigned long long)counted);
@@ -148,8 +154,8 @@ DOMT_TEST(short_runs_count_as_many_as_they_are)
 static const domus_type all_type = {.name = "all", .size = sizeof(uint64_t)};
 static domus_address workers[3];
 
-/* Send one message to each actor, and two to the last one. */
-static int send_to_all(domus_stack *stack, void *self, const void *payload)
+/* Send one message to each of the actors, and a second one to the last actor. */
+static int send_work_to_all_actors(domus_stack *stack, void *self, const void *payload)
 {
     int error = 0;
 
@@ -158,12 +164,12 @@ static int send_to_all(domus_stack *stack, void *self, const void *payload)
     return error;
 }
 
-static const domus_behaviour dealer = {.name = "dealer",
-                                       .on = (const domus_on[]){{&all_type, send_to_all, 0}, {0}}};
+static const domus_behaviour dealer = {
+    .name = "dealer", .on = (const domus_on[]){{&all_type, send_work_to_all_actors, 0}, {0}}};
 
-/* The last of four messages that are put in one run waits for three runs: its own actor, which
- * handles one message in a run, has another one before it. */
-DOMT_TEST(waits_show_what_is_ahead)
+/* Four messages are put within one run. The last of them waits for three runs, because its actor
+ * handles one message in a run and has another message before it. */
+DOMT_TEST(wait_histogram_shows_work_ahead)
 {
     domus_config config = domt_config(1);
     const uint64_t long_ns = 3 * DOMT_MS;
@@ -175,33 +181,34 @@ DOMT_TEST(waits_show_what_is_ahead)
     domus_address address = domt_spawn(system, 0, &dealer, NULL);
     for (int i = 0; i < 3; i++)
         workers[i] = domt_spawn(system, 0, &worker, NULL);
-    wait_until_it_measures(system, workers[0]);
-    domus_histogram before = read_histogram(system, 0, DOMUS_HISTOGRAM_WAIT);
+    wait_until_thread_measures_anew(system, workers[0]);
+    domus_histogram before = histogram_of_thread(system, 0, DOMUS_HISTOGRAM_WAIT);
     for (int i = 0; i < 20; i++) {
         uint64_t until = atomic_load(&worked) + 4;
         domt_notice(system, address, &all_type, &long_ns);
         DOMT_WAIT_FOR(60, atomic_load(&worked) == until);
     }
-    domus_histogram after = read_histogram(system, 0, DOMUS_HISTOGRAM_WAIT);
+    domus_histogram after = histogram_of_thread(system, 0, DOMUS_HISTOGRAM_WAIT);
     domus_histogram_subtract(&after, &before);
     ck_assert_uint_ge(after.count, 10);
     ck_assert_uint_ge(domus_histogram_quantile_ns(&after, 0.8), 17 * DOMT_MS / 2);
     domt_end(system);
 }
 
-static int hit_slowly(domus_stack *stack, void *self, const void *payload)
+static int pass_ball_after_50_us(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = domt_now_ns() + 50 * US;
 
-    while (domt_now_ns() < until_ns) /* both threads are busy, so neither runs the other's houses */
+    /* stay busy, so that neither thread is idle and runs houses of the other one */
+    while (domt_now_ns() < until_ns)
         continue;
-    return pass_ball(stack, self, payload);
+    return pass_ball_to_partner(stack, self, payload);
 }
 
 static const domus_behaviour slow_player = {
-    .name = "slow player", .on = (const domus_on[]){{&ball_type, hit_slowly, 0}, {0}}};
+    .name = "slow player", .on = (const domus_on[]){{&ball_type, pass_ball_after_50_us, 0}, {0}}};
 
-DOMT_TEST(deliveries_between_threads_are_sampled)
+DOMT_TEST(histogram_samples_deliveries_between_threads)
 {
     domus_system *system = start_system(2, DOMUS_PROFILE_HISTOGRAMS);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
@@ -209,13 +216,13 @@ DOMT_TEST(deliveries_between_threads_are_sampled)
 
     for (uint32_t i = 0; i < 2; i++)
         partners[i] = domt_spawn(system, i, &slow_player, NULL);
-    wait_until_it_measures(system, address);
+    wait_until_thread_measures_anew(system, address);
     uint64_t until = atomic_load(&worked) + 8 * balls;
     for (uint32_t i = 0; i < 8; i++)
         domt_notice(system, partners[i % 2], &ball_type, &balls);
     DOMT_WAIT_FOR(60, atomic_load(&worked) == until);
     for (uint32_t i = 0; i < 2; i++) {
-        domus_histogram found = read_histogram(system, i, DOMUS_HISTOGRAM_DELIVERY);
+        domus_histogram found = histogram_of_thread(system, i, DOMUS_HISTOGRAM_DELIVERY);
         ck_assert_uint_gt(found.count, 10);
         ck_assert_uint_le(domus_histogram_quantile_ns(&found, 0.5), 100 * DOMT_MS);
     }
@@ -230,26 +237,28 @@ DOMT_TEST(level_changes_while_the_system_runs_and_phases_still_sum)
     domus_system *system = start_system(1, DOMUS_PROFILE_COUNTERS);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
 
-    work_for(system, address, 5, 2 * DOMT_MS);
-    ck_assert_uint_eq(count(system, 0, DOMUS_HISTOGRAM_RUN), 0);
+    let_actor_work_so_often(system, address, 5, 2 * DOMT_MS);
+    ck_assert_uint_eq(count_in_histogram(system, 0, DOMUS_HISTOGRAM_RUN), 0);
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
-        uint64_t runs = count(system, 0, DOMUS_HISTOGRAM_RUN);
+        uint64_t runs = count_in_histogram(system, 0, DOMUS_HISTOGRAM_RUN);
         ck_assert_int_eq(domus_system_set_profile_level(system, levels[i]), 0);
         ck_assert_int_eq(domus_system_profile_level(system), (int)levels[i]);
-        work_for(system, address, 20, 2 * DOMT_MS);
+        let_actor_work_so_often(system, address, 20, 2 * DOMT_MS);
         domt_pause_ns(20 * DOMT_MS);
-        runs = count(system, 0, DOMUS_HISTOGRAM_RUN) - runs;
+        runs = count_in_histogram(system, 0, DOMUS_HISTOGRAM_RUN) - runs;
         if (levels[i] == DOMUS_PROFILE_HISTOGRAMS)
             ck_assert_uint_ge(runs, 10);
         else
-            ck_assert_uint_le(runs, 8); /* the level holds from the end of the first run on */
+            /* some runs were still measured, because the level holds only from the end of the next
+             * run on */
+            ck_assert_uint_le(runs, 8);
         domus_profile profile = domt_profile(system, 0);
         uint64_t sum_ns = 0;
         for (int phase = 0; phase < DOMUS_PHASES; phase++)
             sum_ns += profile.phase_ns[phase];
         ck_assert_uint_eq(sum_ns, profile.wall_ns);
     }
-    /* Time at the level off does not count for the submit phase. */
+    /* The time in which the level was off does not count for the phase `submit`. */
     domus_profile profile = domt_profile(system, 0);
     ck_assert_uint_lt(profile.phase_ns[DOMUS_PHASE_SUBMIT], 60 * DOMT_MS);
     domt_end(system);
@@ -265,7 +274,7 @@ typedef struct trace_bytes {
 static trace_bytes trace;
 static domt_traced traced;
 
-static int append_trace(void *context, const void *bytes, size_t length)
+static int append_bytes_of_trace(void *context, const void *bytes, size_t length)
 {
     trace_bytes *all = context;
 
@@ -276,9 +285,9 @@ static int append_trace(void *context, const void *bytes, size_t length)
     return 0;
 }
 
-/* Check that all records named in this text lie within one of the wanted kind, except the
- * outermost. */
-static void check_around(const char *text, const char *wanted)
+/* Check that all records with this text, except the outermost, lie directly within a record of the
+ * kind `wanted`. */
+static void check_records_lie_within_kind(const char *text, const char *wanted)
 {
     uint32_t seen = 0;
 
@@ -300,32 +309,33 @@ DOMT_TEST(spans_have_phases_and_runs_and_none_of_other_levels)
     domus_system *system = start_system(1, DOMUS_PROFILE_SPANS);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
 
-    wait_until_it_measures(system, address);
-    work_for(system, address, 20, 2 * DOMT_MS);
+    wait_until_thread_measures_anew(system, address);
+    let_actor_work_so_often(system, address, 20, 2 * DOMT_MS);
     domt_pause_ns(20 * DOMT_MS);
     trace.length = 0;
-    ck_assert_int_eq(domus_trace_write(system, 0, append_trace, &trace), 0);
+    ck_assert_int_eq(domus_trace_write(system, 0, append_bytes_of_trace, &trace), 0);
     domt_traced_decode(trace.bytes, trace.length, &traced);
     ck_assert_uint_eq(traced.threads, 1);
     const domt_traced_event *run = domt_traced_find(&traced, 'B', "run worker (work)");
     ck_assert_ptr_nonnull(run);
     ck_assert_str_eq(run->thread, "thread 0");
-    ck_assert_uint_eq(run->depth, 2); /* the run lies in a phase, and that in an iteration */
-    check_around("run worker (work)", "state");
-    check_around("park", "enter");
+    /* the run lies within a phase, and the phase within an iteration */
+    ck_assert_uint_eq(run->depth, 2);
+    check_records_lie_within_kind("run worker (work)", "state");
+    check_records_lie_within_kind("park", "enter");
 
     ck_assert_int_eq(domus_system_set_profile_level(system, DOMUS_PROFILE_HISTOGRAMS), 0);
-    work_for(system, address, 5, 2 * DOMT_MS);
+    let_actor_work_so_often(system, address, 5, 2 * DOMT_MS);
     uint64_t now_ns = domt_now_ns();
-    work_for(system, address, 20, 2 * DOMT_MS);
+    let_actor_work_so_often(system, address, 20, 2 * DOMT_MS);
     trace.length = 0;
-    ck_assert_int_eq(domus_trace_write(system, now_ns, append_trace, &trace), 0);
+    ck_assert_int_eq(domus_trace_write(system, now_ns, append_bytes_of_trace, &trace), 0);
     domt_traced_decode(trace.bytes, trace.length, &traced);
     ck_assert_uint_eq(traced.events, 0);
     domt_end(system);
 }
 
-DOMT_TEST(odd_numbers_are_refused)
+DOMT_TEST(wrong_kind_or_thread_of_histogram_is_refused)
 {
     domus_system *system = start_system(1, DOMUS_PROFILE_COUNTERS);
     domus_histogram found;

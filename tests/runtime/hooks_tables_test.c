@@ -85,8 +85,8 @@ static_assert(sizeof(domi_backend) ==
               "the name, each operation, and is_simulated with its padding");
 static_assert(sizeof(domi_sockets) == COUNT(of_sockets) * sizeof(void *), "each call");
 
-/* True if `name` is a word of `list`, whose words stand between blanks. */
-static bool has_word(const char *list, const char *name)
+/* Returns whether `name` is one of the words in `list`, which stand between blanks. */
+static bool has_list_the_word(const char *list, const char *name)
 {
     char word[64];
 
@@ -94,60 +94,67 @@ static bool has_word(const char *list, const char *name)
     return strstr(list, word) != NULL;
 }
 
-/* The entries that are NULL must be exactly those that `lacks` names. */
-static void check_table(const char *whose, const void *table, const entry *entries, size_t count,
-                        const char *lacks)
+/* Check that exactly those entries of the table are NULL that `lacks` names. */
+static void check_null_entries_of_table(const char *whose, const void *table, const entry *entries,
+                                        size_t count, const char *lacks)
 {
     for (size_t i = 0; i < count; i++) {
         void *value;
 
         memcpy(&value, (const char *)table + entries[i].offset, sizeof value);
-        ck_assert_msg((value == NULL) == has_word(lacks, entries[i].name), "%s: %s is %sNULL",
-                      whose, entries[i].name, value == NULL ? "" : "not ");
+        ck_assert_msg((value == NULL) == has_list_the_word(lacks, entries[i].name),
+                      "%s: %s is %sNULL", whose, entries[i].name, value == NULL ? "" : "not ");
     }
 }
 
-static void check_runtime(const char *whose, const domi_runtime_hooks *hooks, const char *lacks)
+static void check_table_of_runtime_hooks(const char *whose, const domi_runtime_hooks *hooks,
+                                         const char *lacks)
 {
-    check_table(whose, hooks, of_runtime, COUNT(of_runtime), lacks);
+    check_null_entries_of_table(whose, hooks, of_runtime, COUNT(of_runtime), lacks);
 }
 
 DOMT_TEST(each_table_of_io_has_each_hook)
 {
-    check_table("io", &domi_hooks_of_io, of_io, COUNT(of_io), "");
-    check_table("a manager without io", &domi_hooks_without_io, of_io, COUNT(of_io), "");
+    check_null_entries_of_table("io", &domi_hooks_of_io, of_io, COUNT(of_io), "");
+    check_null_entries_of_table("a manager without io", &domi_hooks_without_io, of_io, COUNT(of_io),
+                                "");
 }
 
 DOMT_TEST(each_table_of_runtime_lacks_only_hooks_that_it_may_lack)
 {
-    check_runtime("threads", &domi_hooks_of_threads, " begin_spawn end_spawn ");
-    check_runtime("detached actors", &domi_hooks_of_detached, " say resolve unresolve read_clock ");
-    check_runtime("the outside", &domi_hooks_of_outside,
-                  " log warn begin_spawn end_spawn resolve unresolve read_clock block ");
-    check_runtime("the test kit", &domi_hooks_of_testkit, " begin_spawn end_spawn ");
-    check_runtime("the stepped system", &domt_hooks_of_stepped,
-                  " begin_spawn end_spawn resolve unresolve block ");
-    check_runtime("the world of house's tests", &domt_hooks_of_world,
-                  " log warn say spawn_detached begin_spawn end_spawn withdraw resolve "
-                  "unresolve read_memory read_clock block ");
+    check_table_of_runtime_hooks("threads", &domi_hooks_of_threads, " begin_spawn end_spawn ");
+    check_table_of_runtime_hooks("detached actors", &domi_hooks_of_detached,
+                                 " say resolve unresolve read_clock ");
+    check_table_of_runtime_hooks(
+        "the outside", &domi_hooks_of_outside,
+        " log warn begin_spawn end_spawn resolve unresolve read_clock block ");
+    check_table_of_runtime_hooks("the test kit", &domi_hooks_of_testkit, " begin_spawn end_spawn ");
+    check_table_of_runtime_hooks("the stepped system", &domt_hooks_of_stepped,
+                                 " begin_spawn end_spawn resolve unresolve block ");
+    check_table_of_runtime_hooks(
+        "the world of house's tests", &domt_hooks_of_world,
+        " log warn say spawn_detached begin_spawn end_spawn withdraw resolve "
+        "unresolve read_memory read_clock block ");
 }
 
-static void check_backend(const domi_backend *backend, const char *lacks)
+static void check_tables_of_backend(const domi_backend *backend, const char *lacks)
 {
-    check_table(backend->name, backend, of_backend, COUNT(of_backend), lacks);
-    check_table(backend->name, backend->sockets, of_sockets, COUNT(of_sockets), "");
+    check_null_entries_of_table(backend->name, backend, of_backend, COUNT(of_backend), lacks);
+    check_null_entries_of_table(backend->name, backend->sockets, of_sockets, COUNT(of_sockets), "");
 }
 
 DOMT_TEST(each_backend_has_each_operation)
 {
-    check_backend(&domi_backend_uring, "");
-    check_backend(&domi_backend_epoll, "");
-    /* These backends have no file operations. */
-    check_backend(&domt_fake_backend, " file_read file_write file_open ");
-    check_backend(&domi_backend_net, " file_read file_write file_open ");
-    /* The stepped system has no watches of descriptors and no datagrams. */
-    check_backend(&domt_stepped_ring, " submit poll_once receive_datagrams send_datagram file_read "
-                                      "file_write file_open ");
+    check_tables_of_backend(&domi_backend_uring, "");
+    check_tables_of_backend(&domi_backend_epoll, "");
+    /* These two backends have no operations for files. */
+    check_tables_of_backend(&domt_fake_backend, " file_read file_write file_open ");
+    check_tables_of_backend(&domi_backend_net, " file_read file_write file_open ");
+    /* The backend of the stepped system can neither watch descriptors nor receive or send
+     * datagrams. */
+    check_tables_of_backend(&domt_stepped_ring,
+                            " submit poll_once receive_datagrams send_datagram file_read "
+                            "file_write file_open ");
 }
 
 DOMT_SUITE(10)

@@ -16,13 +16,13 @@
 
 typedef struct bank {
     domus_allocator allocator;
-    /* Allocations that were not given back yet. */
+    /* Numbers of allocations, bytes and mappings that were not given back yet. */
     atomic_uint_fast64_t blocks, bytes, maps, mapped_bytes;
     atomic_uint_fast64_t calls;
     atomic_int_fast64_t passes; /* number of allocations that still succeed; below 0: all of them */
 } bank;
 
-static bool is_refused(bank *from)
+static bool is_allocation_refused(bank *from)
 {
     atomic_fetch_add(&from->calls, 1);
     if (atomic_load(&from->passes) < 0)
@@ -36,7 +36,7 @@ static bool is_refused(bank *from)
 static void *allocate_from_bank(void *context, size_t bytes)
 {
     bank *from = context;
-    void *memory = is_refused(from) ? NULL : calloc(1, bytes);
+    void *memory = is_allocation_refused(from) ? NULL : calloc(1, bytes);
 
     if (memory != NULL) {
         atomic_fetch_add(&from->blocks, 1);
@@ -45,7 +45,7 @@ static void *allocate_from_bank(void *context, size_t bytes)
     return memory;
 }
 
-static void take_back(void *context, void *memory, size_t bytes)
+static void free_to_bank(void *context, void *memory, size_t bytes)
 {
     bank *to = context;
 
@@ -54,12 +54,12 @@ static void take_back(void *context, void *memory, size_t bytes)
     free(memory);
 }
 
-static void *lend_pages(void *context, size_t bytes)
+static void *map_pages_from_bank(void *context, size_t bytes)
 {
     bank *from = context;
 
     ck_assert_uint_eq(bytes % 4096, 0);
-    if (is_refused(from))
+    if (is_allocation_refused(from))
         return NULL;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(memory, MAP_FAILED);
@@ -68,7 +68,7 @@ static void *lend_pages(void *context, size_t bytes)
     return memory;
 }
 
-static void take_pages(void *context, void *memory, size_t bytes)
+static void unmap_pages_to_bank(void *context, void *memory, size_t bytes)
 {
     bank *to = context;
 
@@ -77,11 +77,11 @@ static void take_pages(void *context, void *memory, size_t bytes)
     ck_assert_int_eq(munmap(memory, bytes), 0);
 }
 
-static void bank_open(bank *opened)
+static void open_bank(bank *opened)
 {
     memset(opened, 0, sizeof *opened);
-    opened->allocator =
-        (domus_allocator){allocate_from_bank, take_back, lend_pages, take_pages, opened};
+    opened->allocator = (domus_allocator){allocate_from_bank, free_to_bank, map_pages_from_bank,
+                                          unmap_pages_to_bank, opened};
     atomic_store(&opened->passes, -1);
 }
 
@@ -98,10 +98,10 @@ static const domus_type work_type = {.name = "work"};
 static const domus_type small_type = {.name = "small", .size = 8};
 
 static char bytes[60000] = "large";
-static atomic_int unexpected; /* results that were errors other than -ENOMEM */
-static atomic_int in_vain;    /* results that were -ENOMEM */
+static atomic_int unexpected; /* number of results that were errors other than -ENOMEM */
+static atomic_int in_vain;    /* number of results that were -ENOMEM */
 
-static int count_error(int result)
+static int count_result_if_out_of_memory(int result)
 {
     if (result == -ENOMEM)
         atomic_fetch_add(&in_vain, 1);
@@ -110,20 +110,20 @@ static int count_error(int result)
     return result;
 }
 
-static int do_nothing(void *argument)
+static int ignore_message(void *argument)
 {
     return 0;
 }
 
-static int reply_after_work(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_bytes_after_work(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    count_error(answer->error);
+    count_result_if_out_of_memory(answer->error);
     if (answer->error != 0)
         return answer->error;
     return domus_reply(stack, &large_type, bytes);
 }
 
-static int echo_large(domus_stack *stack, void *self, const void *payload)
+static int reply_same_large_message(domus_stack *stack, void *self, const void *payload)
 {
     return domus_reply(stack, &large_type, payload);
 }
@@ -131,22 +131,25 @@ static int echo_large(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour child = {
     .name = "child",
     .state_size = 5000,
-    .on = (const domus_on[]){{&large_type, echo_large, DOMUS_FRAME_MAX}, {0}}};
+    .on = (const domus_on[]){{&large_type, reply_same_large_message, DOMUS_FRAME_MAX}, {0}}};
 
-/* Make a child that ends with its parent, blocking work, and a timer. */
-static int begin_work(domus_stack *stack, void *self, const void *payload)
+/* Let an actor allocate in many ways: it spawns a child, begins blocking work, and arms a timer. */
+static int allocate_in_many_ways(domus_stack *stack, void *self, const void *payload)
 {
     domus_address address;
 
-    count_error(domus_spawn(stack, &child, NULL, &address));
-    count_error(domus_after(stack, 60000 * DOMT_MS, &small_type, "a small", NULL));
-    return count_error(domus_blocking(stack, do_nothing, NULL, reply_after_work));
+    count_result_if_out_of_memory(domus_spawn(stack, &child, NULL, &address));
+    count_result_if_out_of_memory(
+        domus_after(stack, 60000 * DOMT_MS, &small_type, "a small", NULL));
+    return count_result_if_out_of_memory(
+        domus_blocking(stack, ignore_message, NULL, reply_bytes_after_work));
 }
 
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = 3000,
-    .on = (const domus_on[]){{&work_type, begin_work, 100}, {&large_type, echo_large, 0}, {0}}};
+    .on = (const domus_on[]){
+        {&work_type, allocate_in_many_ways, 100}, {&large_type, reply_same_large_message, 0}, {0}}};
 
 static const domus_behaviour echoing = {
     .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {domt_echo, 0}};
@@ -154,7 +157,7 @@ static const domus_behaviour echoing = {
 static const domus_listener_config listeners[] = {
     {.name = "echo", .address = "127.0.0.1:0", .backlog = 16}};
 
-static domus_config config_of(void)
+static domus_config config_with_small_ring(void)
 {
     domus_config config = domt_config(2);
 
@@ -166,8 +169,8 @@ static domus_config config_of(void)
     return config;
 }
 
-/* Use all that a program uses, from any thread. */
-static void use_system(domus_system *system, bool connects)
+/* Use all functions of a system that a program uses; any thread may call this. */
+static void use_all_functions_of_system(domus_system *system, bool connects)
 {
     static char text[1 << 16];
     domus_spawn_options named = {.name = "worker", .passivate_after_ns = 60000 * DOMT_MS};
@@ -175,19 +178,24 @@ static void use_system(domus_system *system, bool connects)
     domus_outside_reply reply = {.buffer = text, .size = sizeof text};
     uint16_t port = 0;
 
-    if (count_error(domus_outside_spawn_with(system, &worker, NULL, &named, &address)) == 0) {
-        count_error(domus_outside_ask(system, address, &work_type, NULL, 0, &reply));
-        count_error(domus_outside_ask(system, address, &large_type, bytes, 0, &reply));
-        count_error(domus_outside_notice(system, address, &large_type, bytes));
-        count_error(domus_outside_letters(system, address, DOMUS_LETTERS_DEAD));
+    if (count_result_if_out_of_memory(
+            domus_outside_spawn_with(system, &worker, NULL, &named, &address)) == 0) {
+        count_result_if_out_of_memory(
+            domus_outside_ask(system, address, &work_type, NULL, 0, &reply));
+        count_result_if_out_of_memory(
+            domus_outside_ask(system, address, &large_type, bytes, 0, &reply));
+        count_result_if_out_of_memory(domus_outside_notice(system, address, &large_type, bytes));
+        count_result_if_out_of_memory(domus_outside_letters(system, address, DOMUS_LETTERS_DEAD));
     }
     domus_group group;
-    count_error(domus_outside_group_open(system, "group", &group));
+    count_result_if_out_of_memory(domus_outside_group_open(system, "group", &group));
     const domus_spawn_options own_thread = {.detached = true};
-    if (count_error(domus_outside_spawn_with(system, &child, NULL, &own_thread, &address)) == 0)
-        count_error(domus_outside_ask(system, address, &large_type, bytes, 0, &reply));
-    count_error(domus_dump(system, text, sizeof text));
-    int served = count_error(domus_serve(system, "echo", &echoing, NULL, &port));
+    if (count_result_if_out_of_memory(
+            domus_outside_spawn_with(system, &child, NULL, &own_thread, &address)) == 0)
+        count_result_if_out_of_memory(
+            domus_outside_ask(system, address, &large_type, bytes, 0, &reply));
+    count_result_if_out_of_memory(domus_dump(system, text, sizeof text));
+    int served = count_result_if_out_of_memory(domus_serve(system, "echo", &echoing, NULL, &port));
     if (connects && served == 0) {
         int fd = domt_connect(port);
         ck_assert(domt_echoes(fd, "hello"));
@@ -195,25 +203,25 @@ static void use_system(domus_system *system, bool connects)
     }
 }
 
-DOMT_TEST(allocated_memory_comes_back)
+DOMT_TEST(hooks_get_all_allocated_memory_back)
 {
-    domus_config config = config_of();
+    domus_config config = config_with_small_ring();
     domus_system *systems[3] = {NULL, NULL, NULL};
     static bank banks[2];
 
-    /* Two systems with allocators of their own, and one without, run at the same time. */
+    /* Three systems run at the same time: two with allocators of their own, and one without. */
     for (int i = 0; i < 3; i++) {
         if (i < 2)
-            bank_open(&banks[i]);
+            open_bank(&banks[i]);
         const domus_hooks hooks = {.allocator = i < 2 ? &banks[i].allocator : NULL};
         ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &systems[i]), 0);
         ck_assert_int_eq(domus_system_start(systems[i]), 0);
     }
-    use_system(systems[0], true);
+    use_all_functions_of_system(systems[0], true);
     uint64_t calls = atomic_load(&banks[0].calls);
     ck_assert_uint_gt(calls, 30);
-    use_system(systems[2], true);
-    use_system(systems[1], true);
+    use_all_functions_of_system(systems[2], true);
+    use_all_functions_of_system(systems[1], true);
     ck_assert_uint_eq(atomic_load(&banks[0].calls), calls);
     ck_assert_uint_gt(atomic_load(&banks[1].calls), 30);
     ck_assert_int_eq(atomic_load(&unexpected), 0);
@@ -228,12 +236,12 @@ DOMT_TEST(allocated_memory_comes_back)
 
 DOMT_TEST(system_that_never_started_gives_its_memory_back)
 {
-    domus_config config = config_of();
+    domus_config config = config_with_small_ring();
     domus_system *system = NULL;
     static bank only;
     const domus_hooks hooks = {.allocator = &only.allocator};
 
-    bank_open(&only);
+    open_bank(&only);
     ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), 0);
     ck_assert(!has_bank_everything_back(&only));
     domus_system_free(system);
@@ -243,44 +251,45 @@ DOMT_TEST(system_that_never_started_gives_its_memory_back)
     ck_assert(has_bank_everything_back(&only));
 }
 
-/* Run a system with these hooks. Returns true when nothing failed in it. */
-static bool run_scenario(const domus_config *config, const domus_hooks *hooks)
+/* Run a system with these hooks from its start to its end. Returns true if no call has failed. */
+static bool run_system_with_hooks(const domus_config *config, const domus_hooks *hooks)
 {
     char error[256] = "";
     domus_system *system = NULL;
     int result = domus_system_new_with(config, hooks, error, sizeof error, &system);
 
     atomic_store(&in_vain, 0);
-    if (count_error(result) != 0) {
+    if (count_result_if_out_of_memory(result) != 0) {
         ck_assert_str_ne(error, "");
         return false;
     }
     result = domus_system_start(system);
     ck_assert(result == 0 || domus_system_error(system)[0] != '\0');
-    if (count_error(result) == 0) {
-        use_system(system, false);
+    if (count_result_if_out_of_memory(result) == 0) {
+        use_all_functions_of_system(system, false);
         ck_assert_int_eq(domus_system_stop(system), 0);
     }
     domus_system_free(system);
     return atomic_load(&in_vain) == 0;
 }
 
-DOMT_TEST(from_any_refusal_on_all_calls_say_so_and_nothing_is_lost)
+DOMT_TEST(each_refused_allocation_is_told_and_leaks_nothing)
 {
-    domus_config config = config_of();
+    domus_config config = config_with_small_ring();
     static bank only;
     const domus_hooks hooks = {.allocator = &only.allocator};
     int passes = 0;
     bool clean;
 
     do {
-        bank_open(&only);
+        open_bank(&only);
         atomic_store(&only.passes, passes);
-        clean = run_scenario(&config, &hooks);
+        clean = run_system_with_hooks(&config, &hooks);
         ck_assert_msg(has_bank_everything_back(&only), "after %d", passes);
         ck_assert_int_eq(atomic_load(&unexpected), 0);
         ck_assert_int_lt(passes, 400);
-        /* Each allocation before the first actor fails once, and later ones in steps. */
+        /* Let each of the first allocations be the one from which on all fail; under a sanitizer,
+         * take later ones in larger steps. */
         passes += passes < 40 || !DOMT_SANITIZED ? 1 : 3;
     } while (!clean);
     ck_assert_int_gt(passes, 30);
@@ -298,7 +307,7 @@ static struct {
     char text[LINES_MAX][DOMUS_LOG_TEXT_MAX + 1];
 } lines;
 
-static void log_line(void *context, domus_log_level level, uint32_t thread, const char *text)
+static void record_log_line(void *context, domus_log_level level, uint32_t thread, const char *text)
 {
     ck_assert_ptr_eq(context, &lines);
     ck_assert_ptr_null(strchr(text, '\n'));
@@ -307,14 +316,14 @@ static void log_line(void *context, domus_log_level level, uint32_t thread, cons
     ck_assert_uint_lt(place, LINES_MAX);
     lines.thread[place] = thread;
     memcpy(lines.text[place], text, strlen(text) + 1);
-    atomic_store(&lines.count, place + 1); /* now the line may be read */
+    atomic_store(&lines.count, place + 1); /* from now on the test may read this line */
     pthread_mutex_unlock(&lines_mutex);
     atomic_fetch_add(&lines.by_level[level], 1);
 }
 
-static domus_system *start_logging(const domus_config *config)
+static domus_system *start_system_with_log_hook(const domus_config *config)
 {
-    const domus_hooks hooks = {.log = log_line, .log_context = &lines};
+    const domus_hooks hooks = {.log = record_log_line, .log_context = &lines};
     domus_system *system = NULL;
 
     ck_assert_int_eq(domus_system_new_with(config, &hooks, NULL, 0, &system), 0);
@@ -322,7 +331,7 @@ static domus_system *start_logging(const domus_config *config)
     return system;
 }
 
-static bool was_logged(uint32_t thread, const char *text)
+static bool was_logged_by_thread(uint32_t thread, const char *text)
 {
     for (unsigned i = 0; i < atomic_load(&lines.count); i++) {
         if (lines.thread[i] == thread && strstr(lines.text[i], text) != NULL)
@@ -334,7 +343,7 @@ static bool was_logged(uint32_t thread, const char *text)
 static const domus_type fail_type = {.name = "fail"};
 static const domus_type begin_type = {.name = "begin"};
 
-static int fail_handler(domus_stack *stack, void *self, const void *payload)
+static int fail_with_eproto(domus_stack *stack, void *self, const void *payload)
 {
     return -EPROTO;
 }
@@ -345,14 +354,14 @@ static int refuse_to_mount(domus_stack *stack, void *self)
 }
 
 static const domus_behaviour failing = {
-    .name = "failing\nactor", .on = (const domus_on[]){{&fail_type, fail_handler, 0}, {0}}};
+    .name = "failing\nactor", .on = (const domus_on[]){{&fail_type, fail_with_eproto, 0}, {0}}};
 
 static const domus_behaviour unborn = {.name = "unborn", .on_mount = refuse_to_mount};
 
 static domus_address child_address;
 static atomic_int spawned;
 
-static int spawn_failing(domus_stack *stack, void *self, const void *payload)
+static int spawn_failing_child(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_spawn(stack, &failing, NULL, &child_address), 0);
     atomic_store(&spawned, 1);
@@ -361,78 +370,79 @@ static int spawn_failing(domus_stack *stack, void *self, const void *payload)
 
 static const domus_supervision once = {.intensity = 1, .otherwise = DOMUS_RESTART};
 
-static const domus_behaviour parent = {.name = "parent",
-                                       .on =
-                                           (const domus_on[]){{&begin_type, spawn_failing, 0}, {0}},
-                                       .supervision = &once};
+static const domus_behaviour parent = {
+    .name = "parent",
+    .on = (const domus_on[]){{&begin_type, spawn_failing_child, 0}, {0}},
+    .supervision = &once};
 
-DOMT_TEST(failures_restarts_and_escalations_are_said)
+DOMT_TEST(log_hook_hears_failures_and_restarts)
 {
     domus_config config = domt_config(2);
-    domus_system *system = start_logging(&config);
+    domus_system *system = start_system_with_log_hook(&config);
     domus_address above = domt_spawn(system, 1, &parent, NULL);
     domus_address address;
 
     domt_notice(system, above, &begin_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&spawned) == 1);
     domt_notice(system, child_address, &fail_type, NULL);
-    DOMT_WAIT_FOR(10, was_logged(1, "is restarted: EPROTO (-71)"));
+    DOMT_WAIT_FOR(10, was_logged_by_thread(1, "is restarted: EPROTO (-71)"));
     ck_assert_uint_eq(domt_profile(system, 1).restarts, 1);
-    ck_assert(was_logged(1, "actor failing\\nactor"));
-    ck_assert(was_logged(1, "has failed: EPROTO (-71)"));
+    ck_assert(was_logged_by_thread(1, "actor failing\\nactor"));
+    ck_assert(was_logged_by_thread(1, "has failed: EPROTO (-71)"));
     domt_notice(system, child_address, &fail_type, NULL);
     DOMT_WAIT_FOR(10, domt_profile(system, 1).stops == 2);
-    ck_assert(was_logged(1, "escalates the failure of a child: EPROTO (-71)"));
-    ck_assert(was_logged(1, "is ended: no rule is for its failure: EPROTO (-71)"));
+    ck_assert(was_logged_by_thread(1, "escalates the failure of a child: EPROTO (-71)"));
+    ck_assert(was_logged_by_thread(1, "is ended: no rule is for its failure: EPROTO (-71)"));
     ck_assert_int_eq(domus_outside_spawn_on(system, 0, &unborn, NULL, &address), 0);
-    DOMT_WAIT_FOR(10,
-                  was_logged(0, "is ended: no rule is for its failure: ENXIO (-6), and it was not "
-                                "mounted"));
-    ck_assert(was_logged(0, "actor unborn 0/")); /* thread, place and lease of the actor */
-    ck_assert(!was_logged(0, "0x") && !was_logged(1, "0x"));
+    DOMT_WAIT_FOR(10, was_logged_by_thread(
+                          0, "is ended: no rule is for its failure: ENXIO (-6), and it was not "
+                             "mounted"));
+    /* the address is given as thread, place and lease, and not as a pointer */
+    ck_assert(was_logged_by_thread(0, "actor unborn 0/"));
+    ck_assert(!was_logged_by_thread(0, "0x") && !was_logged_by_thread(1, "0x"));
     ck_assert_uint_eq(atomic_load(&lines.by_level[DOMUS_LOG_ERROR]), 3);
     domt_end(system);
 }
 
 static atomic_bool may_go;
 
-static int block_until_allowed(void *argument)
+static int block_work_until_allowed(void *argument)
 {
-    atomic_store(&spawned, 1); /* from here on the test waits for the spawn */
+    atomic_store(&spawned, 1); /* from here on the test waits for the end of the spawn */
     while (!atomic_load(&may_go))
         domt_pause_ns(DOMT_MS);
     return 0;
 }
 
-static int begin_blocking(domus_stack *stack, void *self, const void *payload)
+static int begin_work_until_allowed(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_blocking(stack, block_until_allowed, NULL, reply_after_work);
+    return domus_blocking(stack, block_work_until_allowed, NULL, reply_bytes_after_work);
 }
 
 static const domus_behaviour hanging = {
-    .name = "hanging", .on = (const domus_on[]){{&begin_type, begin_blocking, 0}, {0}}};
+    .name = "hanging", .on = (const domus_on[]){{&begin_type, begin_work_until_allowed, 0}, {0}}};
 
 DOMT_TEST(actor_that_is_left_at_a_stop_is_logged)
 {
     domus_config config = domt_config(1);
     config.shutdown.actor_timeout_ns = 50 * DOMT_MS;
-    domus_system *system = start_logging(&config);
+    domus_system *system = start_system_with_log_hook(&config);
     domus_address address = domt_spawn(system, 0, &hanging, NULL);
 
     domt_notice(system, address, &begin_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&spawned) == 1);
     ck_assert_int_eq(domus_system_stop(system), 0);
-    ck_assert(was_logged(DOMUS_LOG_OUTSIDE, "not stopped in time: thread 0: hanging"));
+    ck_assert(was_logged_by_thread(DOMUS_LOG_OUTSIDE, "not stopped in time: thread 0: hanging"));
     atomic_store(&may_go, true);
     domus_system_free(system);
 }
 
 #define FAILURES 3000
 
-DOMT_TEST(a_flood_is_bounded_and_counted_and_said)
+DOMT_TEST(flood_of_log_lines_is_bounded_and_counted)
 {
     domus_config config = domt_config(1);
-    domus_system *system = start_logging(&config);
+    domus_system *system = start_system_with_log_hook(&config);
     domus_address address = domt_spawn(system, 0, &failing, NULL);
 
     for (int i = 0; i < FAILURES; i++)
@@ -440,15 +450,15 @@ DOMT_TEST(a_flood_is_bounded_and_counted_and_said)
     DOMT_WAIT_FOR(10, domt_profile(system, 0).notices == FAILURES);
     domus_profile profile = domt_profile(system, 0);
     ck_assert_uint_gt(profile.log_lines_dropped, 0);
-    /* The flood may have spread over a few seconds, each of which has a line about the one
-     * before. */
+    /* The flood may take a few seconds, and each of these seconds has one more line, which tells
+     * how many lines of the second before were dropped. */
     uint64_t passed = FAILURES - profile.log_lines_dropped;
     uint64_t about = atomic_load(&lines.count) - passed;
     ck_assert_uint_le(about, passed / DOMUS_LOG_LINES_PER_SECOND + 1);
     ck_assert_uint_lt(passed, FAILURES / 2);
     domt_pause_ns(1100 * DOMT_MS);
     domt_notice(system, address, &fail_type, NULL);
-    DOMT_WAIT_FOR(10, was_logged(0, " lines of this thread were dropped"));
+    DOMT_WAIT_FOR(10, was_logged_by_thread(0, " lines of this thread were dropped"));
     domt_end(system);
 }
 

@@ -1,5 +1,5 @@
-/* The writer of an access log (domus/http_access.h) on real threads: every line is in the file, or
- * counted, also when the file is moved away meanwhile. */
+/* The writer of an access log (domus/http_access.h) on real threads: each line is written to the
+ * file or counted as lost, also while the file is moved away. */
 #include "tests/runtime/running.h"
 
 #include "protocols/http/access.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EACH 500u /* lines of each actor */
+#define EACH 500u /* number of lines that each actor puts into the log */
 
 static const domus_type go_type = {.name = "go"};
 static const domus_type open_type = {.name = "open"};
@@ -19,14 +19,14 @@ static domus_http_access access_log;
 static _Atomic int opened[2];
 static _Atomic uint32_t put, refused;
 
-static int open_log(domus_stack *stack, void *self, const void *payload)
+static int open_access_log_twice(domus_stack *stack, void *self, const void *payload)
 {
     atomic_store(&opened[0], domus_http_access_open(stack, &access_log));
     atomic_store(&opened[1], domus_http_access_open(stack, &access_log));
     return 0;
 }
 
-static int put_lines(domus_stack *stack, void *self, const void *payload)
+static int put_lines_into_access_log(domus_stack *stack, void *self, const void *payload)
 {
     for (uint32_t i = 0; i < EACH; i++)
         domi_http_access_put(domi_http_access_queue_of(&access_log), "0123456789\n", 11);
@@ -36,7 +36,8 @@ static int put_lines(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour logger = {
     .name = "logger",
-    .on = (const domus_on[]){{&go_type, put_lines, 0}, {&open_type, open_log, 0}, {0}}};
+    .on = (const domus_on[]){
+        {&go_type, put_lines_into_access_log, 0}, {&open_type, open_access_log_twice, 0}, {0}}};
 
 static void start_system(domus_system **ret_system)
 {
@@ -50,8 +51,8 @@ static void start_system(domus_system **ret_system)
     ck_assert_int_eq(atomic_load(&opened[1]), -EALREADY);
 }
 
-/* Let actors of both threads put lines. */
-static void put_all(domus_system *system)
+/* Let the actors of both threads put their lines into the log, and wait until all have. */
+static void put_lines_by_both_threads(domus_system *system)
 {
     uint32_t before = atomic_load(&put);
 
@@ -60,8 +61,8 @@ static void put_all(domus_system *system)
     DOMT_WAIT_FOR(20, atomic_load(&put) == before + 8 * EACH);
 }
 
-/* Returns how many whole lines a file has; 0 if there is no file. */
-static uint64_t count_lines(const char *path)
+/* Returns how many whole lines the file has; 0 if there is no such file. */
+static uint64_t count_lines_of_file(const char *path)
 {
     FILE *file = fopen(path, "r");
     char line[64];
@@ -77,7 +78,7 @@ static uint64_t count_lines(const char *path)
     return count;
 }
 
-DOMT_TEST(every_line_is_written)
+DOMT_TEST(access_log_writes_every_line)
 {
     char folder[] = "/tmp/domus-access-XXXXXX";
     char path[64], moved[64];
@@ -89,24 +90,25 @@ DOMT_TEST(every_line_is_written)
     access_log = (domus_http_access){.path = path, .flush_ns = 10000000};
     start_system(&system);
     ck_assert_int_eq(atomic_load(&opened[0]), 0);
-    put_all(system);
-    DOMT_WAIT_FOR(20, count_lines(path) + domus_http_access_dropped(&access_log) == 8 * EACH);
-    ck_assert_int_eq(rename(path, moved), 0);
-    put_all(system);
+    put_lines_by_both_threads(system);
     DOMT_WAIT_FOR(20,
-                  count_lines(path) + count_lines(moved) + domus_http_access_dropped(&access_log) ==
-                      16 * EACH);
-    put_all(system);
+                  count_lines_of_file(path) + domus_http_access_dropped(&access_log) == 8 * EACH);
+    ck_assert_int_eq(rename(path, moved), 0);
+    put_lines_by_both_threads(system);
+    DOMT_WAIT_FOR(20, count_lines_of_file(path) + count_lines_of_file(moved) +
+                              domus_http_access_dropped(&access_log) ==
+                          16 * EACH);
+    put_lines_by_both_threads(system);
     domt_end(system);
     uint64_t dropped = domus_http_access_dropped(&access_log);
-    domus_http_access_close(&access_log); /* the close writes the rest of the lines */
-    ck_assert_uint_eq(count_lines(path) + count_lines(moved) + dropped, 24 * EACH);
+    domus_http_access_close(&access_log); /* to close the log writes the rest of its lines */
+    ck_assert_uint_eq(count_lines_of_file(path) + count_lines_of_file(moved) + dropped, 24 * EACH);
     (void)unlink(path);
     (void)unlink(moved);
     (void)rmdir(folder);
 }
 
-static int refuse_lines(void *context, const char *lines, size_t size)
+static int refuse_lines_in_writer(void *context, const char *lines, size_t size)
 {
     ck_assert_str_eq(context, "context");
     atomic_fetch_add(&refused, 1);
@@ -117,17 +119,17 @@ DOMT_TEST(lines_that_cannot_be_written_are_counted)
 {
     domus_system *system;
 
-    access_log =
-        (domus_http_access){.write = refuse_lines, .context = "context", .flush_ns = 10000000};
+    access_log = (domus_http_access){
+        .write = refuse_lines_in_writer, .context = "context", .flush_ns = 10000000};
     start_system(&system);
-    put_all(system);
+    put_lines_by_both_threads(system);
     DOMT_WAIT_FOR(20, domus_http_access_dropped(&access_log) == 8 * EACH);
     ck_assert_uint_gt(atomic_load(&refused), 0);
     domt_end(system);
     domus_http_access_close(&access_log);
     access_log = (domus_http_access){.path = "/none/at/all", .flush_ns = 10000000};
     start_system(&system);
-    put_all(system);
+    put_lines_by_both_threads(system);
     DOMT_WAIT_FOR(20, domus_http_access_dropped(&access_log) == 8 * EACH);
     domt_end(system);
     domus_http_access_close(&access_log);

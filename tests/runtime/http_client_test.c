@@ -15,7 +15,7 @@ static domus_testkit *kit;
 static domus_probe *probe;
 static domus_address client;
 
-/* A server, with the connection that it has accepted last. */
+/* A scripted server, with the connection that it has accepted last. */
 typedef struct server {
     domus_peer_listener *listener;
     domus_peer *peer;
@@ -23,12 +23,12 @@ typedef struct server {
 
 static server one, two;
 
-static void run_kit(void)
+static void run_kit_until_idle(void)
 {
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
-static void begin_kit(const domus_http_client_options *options)
+static void begin_kit_with_client(const domus_http_client_options *options)
 {
     kit = domt_net_kit("10.0.0.3:80", 7);
     probe = domt_new_probe(kit);
@@ -36,10 +36,10 @@ static void begin_kit(const domus_http_client_options *options)
     domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.2:81", 0, &two.listener));
     ck_assert_int_eq(domus_http_client_open_outside(domus_testkit_system(kit), options, &client),
                      0);
-    run_kit();
+    run_kit_until_idle();
 }
 
-static void end_kit(void)
+static void end_kit_with_client(void)
 {
     domt_net_ok(kit, domus_probe_expect_nothing(probe, 100 * MS));
     domus_testkit_free(kit);
@@ -53,8 +53,8 @@ static domus_slice make_slice(const char *text)
     return made;
 }
 
-static void ask_with(domus_http_method method, const char *url, const char *fields,
-                     const char *body)
+static void send_request_by_probe(domus_http_method method, const char *url, const char *fields,
+                                  const char *body)
 {
     const domus_http_request request = {.method = (uint8_t)method,
                                         .target = make_slice(url),
@@ -66,27 +66,27 @@ static void ask_with(domus_http_method method, const char *url, const char *fiel
 
 static void send_get(const char *url)
 {
-    ask_with(DOMUS_HTTP_GET, url, "", "");
+    send_request_by_probe(DOMUS_HTTP_GET, url, "", "");
 }
 
-static void accept_at(server *at)
+static void accept_connection_of_server(server *at)
 {
     domt_net_ok(kit, domus_peer_accept(at->listener, 10 * DOMT_NET_SECOND, &at->peer));
 }
 
-static void expect_request(const server *at, const char *text)
+static void expect_server_got_request(const server *at, const char *text)
 {
     domt_net_ok(kit, domus_peer_expect(at->peer, text, strlen(text), DOMT_NET_SECOND));
 }
 
-/* Let a server answer its last request. */
-static void send_answer(const server *at, const char *text)
+/* Let a server send an answer on its last connection. */
+static void send_answer_of_server(const server *at, const char *text)
 {
-    run_kit();
+    run_kit_until_idle();
     domt_net_ok(kit, domus_peer_send(at->peer, text, strlen(text)));
 }
 
-static void expect_answer(unsigned status, const char *body)
+static void expect_client_got_answer(unsigned status, const char *body)
 {
     domus_http_response response;
 
@@ -97,7 +97,7 @@ static void expect_answer(unsigned status, const char *body)
     domus_http_response_type.release(&response);
 }
 
-static void expect_error(int error)
+static void expect_request_failed(int error)
 {
     domt_net_ok(kit, domus_probe_expect_error(probe, error, 5 * DOMT_NET_SECOND));
 }
@@ -107,126 +107,126 @@ static void expect_error(int error)
 
 DOMT_TEST(connections_are_kept_for_their_origin)
 {
-    begin_kit(NULL);
+    begin_kit_with_client(NULL);
     send_get("http://10.0.0.1/a?b#c");
-    accept_at(&one);
-    expect_request(&one, "GET /a?b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    send_answer(&one, OK("ab"));
-    expect_answer(200, "ab");
+    accept_connection_of_server(&one);
+    expect_server_got_request(&one, "GET /a?b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    send_answer_of_server(&one, OK("ab"));
+    expect_client_got_answer(200, "ab");
     send_get("HTTP://10.0.0.1:80");
-    expect_request(&one, "GET / HTTP/1.1\r\nHost: 10.0.0.1:80\r\n\r\n");
-    send_answer(&one, OK("cd"));
-    expect_answer(200, "cd");
-    ask_with(DOMUS_HTTP_POST, "http://10.0.0.2:81/x", "A: b\r\n", "hello");
-    accept_at(&two);
-    expect_request(
+    expect_server_got_request(&one, "GET / HTTP/1.1\r\nHost: 10.0.0.1:80\r\n\r\n");
+    send_answer_of_server(&one, OK("cd"));
+    expect_client_got_answer(200, "cd");
+    send_request_by_probe(DOMUS_HTTP_POST, "http://10.0.0.2:81/x", "A: b\r\n", "hello");
+    accept_connection_of_server(&two);
+    expect_server_got_request(
         &two, "POST /x HTTP/1.1\r\nHost: 10.0.0.2:81\r\nContent-Length: 5\r\nA: b\r\n\r\nhello");
-    send_answer(&two, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
-    expect_answer(404, "");
-    /* the connection ends because it was idle */
+    send_answer_of_server(&two, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    expect_client_got_answer(404, "");
+    /* the client ends the connection after its idle time */
     domt_net_ok(kit, domus_peer_expect_end(one.peer, 20 * DOMT_NET_SECOND));
-    end_kit();
+    end_kit_with_client();
 }
 
 DOMT_TEST(requests_that_cannot_be_done_fail)
 {
     const domus_http_request upgrade = {.target = make_slice("http://10.0.0.1/"), .upgrade = true};
 
-    begin_kit(NULL);
+    begin_kit_with_client(NULL);
     send_get("https://10.0.0.1/");
-    expect_error(-EPROTONOSUPPORT);
+    expect_request_failed(-EPROTONOSUPPORT);
     send_get("ftp://10.0.0.1/");
-    expect_error(-EPROTONOSUPPORT);
+    expect_request_failed(-EPROTONOSUPPORT);
     send_get("/a");
-    expect_error(-EINVAL);
+    expect_request_failed(-EINVAL);
     send_get("http://10.0.0.1/\r\nX: y");
-    expect_error(-EINVAL);
-    ask_with(DOMUS_HTTP_GET, "http://10.0.0.1/", "A: b\r\n\r\n", "");
-    expect_error(-EINVAL);
-    ask_with(DOMUS_HTTP_CONNECT, "http://10.0.0.1/", "", "");
-    expect_error(-EINVAL);
+    expect_request_failed(-EINVAL);
+    send_request_by_probe(DOMUS_HTTP_GET, "http://10.0.0.1/", "A: b\r\n\r\n", "");
+    expect_request_failed(-EINVAL);
+    send_request_by_probe(DOMUS_HTTP_CONNECT, "http://10.0.0.1/", "", "");
+    expect_request_failed(-EINVAL);
     ck_assert_int_eq(domus_probe_ask(probe, client, &domus_http_request_type, &upgrade), 0);
-    expect_error(-EOPNOTSUPP);
+    expect_request_failed(-EOPNOTSUPP);
     send_get("http://10.0.0.8/");
-    expect_error(-ECONNREFUSED);
-    end_kit();
+    expect_request_failed(-ECONNREFUSED);
+    end_kit_with_client();
 }
 
 DOMT_TEST(a_request_is_repeated_only_if_it_may_be)
 {
-    begin_kit(NULL);
+    begin_kit_with_client(NULL);
     send_get("http://10.0.0.1/a");
-    accept_at(&one);
-    send_answer(&one, OK("ab"));
-    expect_answer(200, "ab");
-    expect_request(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    accept_connection_of_server(&one);
+    send_answer_of_server(&one, OK("ab"));
+    expect_client_got_answer(200, "ab");
+    expect_server_got_request(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
     send_get("http://10.0.0.1/b");
-    expect_request(&one, "GET /b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    domus_peer_finish(one.peer); /* the server does not keep the connection */
-    accept_at(&one);
-    expect_request(&one, "GET /b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    send_answer(&one, OK("cd"));
-    expect_answer(200, "cd");
-    ask_with(DOMUS_HTTP_POST, "http://10.0.0.1/c", "", "x");
-    run_kit();
+    expect_server_got_request(&one, "GET /b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    domus_peer_finish(one.peer); /* the server closes the connection behind its answer */
+    accept_connection_of_server(&one);
+    expect_server_got_request(&one, "GET /b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    send_answer_of_server(&one, OK("cd"));
+    expect_client_got_answer(200, "cd");
+    send_request_by_probe(DOMUS_HTTP_POST, "http://10.0.0.1/c", "", "x");
+    run_kit_until_idle();
     domus_peer_reset(one.peer);
-    expect_error(-EPIPE);
+    expect_request_failed(-EPIPE);
     send_get("http://10.0.0.1/d");
-    accept_at(&one);
-    run_kit();
+    accept_connection_of_server(&one);
+    run_kit_until_idle();
     domus_peer_reset(one.peer);
-    accept_at(&one);
-    run_kit();
+    accept_connection_of_server(&one);
+    run_kit_until_idle();
     domus_peer_reset(one.peer);
-    expect_error(-EPIPE); /* a request is sent at most twice */
-    end_kit();
+    expect_request_failed(-EPIPE); /* after two tries the request fails */
+    end_kit_with_client();
 }
 
 DOMT_TEST(redirects_are_followed)
 {
-    begin_kit(NULL);
+    begin_kit_with_client(NULL);
     send_get("http://10.0.0.1/a/b?c");
-    accept_at(&one);
-    expect_request(&one, "GET /a/b?c HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    send_answer(&one, TO("../d#e"));
-    expect_request(&one, "GET /d HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    send_answer(&one, TO("//10.0.0.2:81/f"));
-    accept_at(&two);
-    expect_request(&two, "GET /f HTTP/1.1\r\nHost: 10.0.0.2:81\r\n\r\n");
-    send_answer(&two, OK("ab"));
-    expect_answer(200, "ab");
-    end_kit();
+    accept_connection_of_server(&one);
+    expect_server_got_request(&one, "GET /a/b?c HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    send_answer_of_server(&one, TO("../d#e"));
+    expect_server_got_request(&one, "GET /d HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    send_answer_of_server(&one, TO("//10.0.0.2:81/f"));
+    accept_connection_of_server(&two);
+    expect_server_got_request(&two, "GET /f HTTP/1.1\r\nHost: 10.0.0.2:81\r\n\r\n");
+    send_answer_of_server(&two, OK("ab"));
+    expect_client_got_answer(200, "ab");
+    end_kit_with_client();
 }
 
 #define SECRETS "Authorization: a\r\nAccept: b\r\ncookie: c\r\nProxy-Authorization: d\r\n"
 
-/* Check that a request with a body, redirected with this status, becomes one that begins with
- * `expected`. */
-static void expect_redirected(domus_http_method method, const char *status, const char *location,
-                              const char *expected)
+/* Send a request with a body, let the server redirect it with this status, and check that the next
+ * request begins with `expected`. */
+static void check_request_is_redirected(domus_http_method method, const char *status,
+                                        const char *location, const char *expected)
 {
     bool leaves = strstr(location, "10.0.0.2") != NULL;
     char text[256];
     size_t size;
 
-    begin_kit(NULL);
-    ask_with(method, "http://10.0.0.1/a", SECRETS "Content-Type: e\r\n", "body");
-    accept_at(&one);
-    run_kit();
+    begin_kit_with_client(NULL);
+    send_request_by_probe(method, "http://10.0.0.1/a", SECRETS "Content-Type: e\r\n", "body");
+    accept_connection_of_server(&one);
+    run_kit_until_idle();
     (void)domus_peer_got(one.peer, &size);
     domus_peer_take(one.peer, size);
     (void)snprintf(text, sizeof text, "HTTP/1.1 %s X\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n",
                    status, location);
-    send_answer(&one, text);
+    send_answer_of_server(&one, text);
     if (leaves)
-        accept_at(&two);
-    run_kit();
+        accept_connection_of_server(&two);
+    run_kit_until_idle();
     const char *seen = domus_peer_got(leaves ? two.peer : one.peer, &size);
     ck_assert_msg(size >= strlen(expected) && memcmp(seen, expected, strlen(expected)) == 0, "%.*s",
                   (int)size, seen);
-    send_answer(leaves ? &two : &one, "HTTP/1.1 204 No Content\r\n\r\n");
-    expect_answer(204, "");
-    end_kit();
+    send_answer_of_server(leaves ? &two : &one, "HTTP/1.1 204 No Content\r\n\r\n");
+    expect_client_got_answer(204, "");
+    end_kit_with_client();
 }
 
 DOMT_TEST(methods_change_as_the_rfc_says)
@@ -238,21 +238,22 @@ DOMT_TEST(methods_change_as_the_rfc_says)
     static const char put_b[] = "PUT /b HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 4\r\n" SECRETS
                                 "Content-Type: e\r\n\r\nbody";
 
-    expect_redirected(DOMUS_HTTP_POST, "301", "/b", get_b);
-    expect_redirected(DOMUS_HTTP_POST, "302", "/b", get_b);
-    expect_redirected(DOMUS_HTTP_POST, "303", "/b", get_b);
-    expect_redirected(DOMUS_HTTP_POST, "307", "/b", post_b);
-    expect_redirected(DOMUS_HTTP_POST, "308", "/b", post_b);
-    expect_redirected(DOMUS_HTTP_PUT, "301", "/b", put_b);
-    expect_redirected(DOMUS_HTTP_PUT, "303", "/b", get_b);
-    expect_redirected(DOMUS_HTTP_HEAD, "303", "/b", "HEAD /b HTTP/1.1\r\n");
+    check_request_is_redirected(DOMUS_HTTP_POST, "301", "/b", get_b);
+    check_request_is_redirected(DOMUS_HTTP_POST, "302", "/b", get_b);
+    check_request_is_redirected(DOMUS_HTTP_POST, "303", "/b", get_b);
+    check_request_is_redirected(DOMUS_HTTP_POST, "307", "/b", post_b);
+    check_request_is_redirected(DOMUS_HTTP_POST, "308", "/b", post_b);
+    check_request_is_redirected(DOMUS_HTTP_PUT, "301", "/b", put_b);
+    check_request_is_redirected(DOMUS_HTTP_PUT, "303", "/b", get_b);
+    check_request_is_redirected(DOMUS_HTTP_HEAD, "303", "/b", "HEAD /b HTTP/1.1\r\n");
 }
 
 DOMT_TEST(secrets_stay_with_their_origin)
 {
-    expect_redirected(DOMUS_HTTP_PUT, "307", "http://10.0.0.2:81/b",
-                      "PUT /b HTTP/1.1\r\nHost: 10.0.0.2:81\r\nContent-Length: 4\r\nAccept: b\r\n"
-                      "Content-Type: e\r\n\r\nbody");
+    check_request_is_redirected(
+        DOMUS_HTTP_PUT, "307", "http://10.0.0.2:81/b",
+        "PUT /b HTTP/1.1\r\nHost: 10.0.0.2:81\r\nContent-Length: 4\r\nAccept: b\r\n"
+        "Content-Type: e\r\n\r\nbody");
 }
 
 DOMT_TEST(a_redirect_that_cannot_be_followed_is_the_answer)
@@ -262,23 +263,23 @@ DOMT_TEST(a_redirect_that_cannot_be_followed_is_the_answer)
                                             "http://a b/",        "\xc3\xa4"};
     char text[256];
 
-    begin_kit(NULL);
+    begin_kit_with_client(NULL);
     send_get("http://10.0.0.1/a");
-    accept_at(&one);
+    accept_connection_of_server(&one);
     for (size_t i = 0; i < sizeof locations / sizeof locations[0]; i++) {
         (void)snprintf(text, sizeof text,
                        "HTTP/1.1 301 X\r\nLocation: %s\r\nContent-Length: 2\r\n\r\nno",
                        locations[i]);
-        send_answer(&one, text);
-        expect_answer(301, "no");
+        send_answer_of_server(&one, text);
+        expect_client_got_answer(301, "no");
         send_get("http://10.0.0.1/a");
     }
-    send_answer(&one, "HTTP/1.1 302 X\r\nContent-Length: 2\r\n\r\nno");
-    expect_answer(302, "no");
+    send_answer_of_server(&one, "HTTP/1.1 302 X\r\nContent-Length: 2\r\n\r\nno");
+    expect_client_got_answer(302, "no");
     send_get("http://10.0.0.1/a");
-    send_answer(&one, "HTTP/1.1 304 X\r\nLocation: /b\r\n\r\n");
-    expect_answer(304, "");
-    end_kit();
+    send_answer_of_server(&one, "HTTP/1.1 304 X\r\nLocation: /b\r\n\r\n");
+    expect_client_got_answer(304, "");
+    end_kit_with_client();
 }
 
 DOMT_TEST(redirects_are_bounded)
@@ -286,90 +287,90 @@ DOMT_TEST(redirects_are_bounded)
     static const domus_http_client_options twice = {.redirects_max = 2};
     static const domus_http_client_options never = {.redirects_max = DOMUS_HTTP_NO_REDIRECTS};
 
-    begin_kit(&twice);
+    begin_kit_with_client(&twice);
     send_get("http://10.0.0.1/a");
-    accept_at(&one);
+    accept_connection_of_server(&one);
     for (uint32_t i = 0; i < 3; i++)
-        send_answer(&one, TO("/a"));
-    expect_error(-ELOOP);
-    end_kit();
-    begin_kit(&never);
+        send_answer_of_server(&one, TO("/a"));
+    expect_request_failed(-ELOOP);
+    end_kit_with_client();
+    begin_kit_with_client(&never);
     send_get("http://10.0.0.1/a");
-    accept_at(&one);
-    send_answer(&one, TO("/a"));
-    expect_answer(302, "gone");
-    end_kit();
+    accept_connection_of_server(&one);
+    send_answer_of_server(&one, TO("/a"));
+    expect_client_got_answer(302, "gone");
+    end_kit_with_client();
 }
 
 DOMT_TEST(a_request_takes_no_longer_than_it_may)
 {
     static const domus_http_client_options options = {.timeout_ns = 100 * MS};
 
-    begin_kit(&options);
+    begin_kit_with_client(&options);
     send_get("http://10.0.0.1/a");
-    accept_at(&one);
+    accept_connection_of_server(&one);
     domt_net_ok(kit, domus_testkit_advance(kit, 60 * MS));
-    send_answer(&one, TO("/a"));
+    send_answer_of_server(&one, TO("/a"));
     domt_net_ok(kit, domus_testkit_advance(kit, 35 * MS));
     ck_assert_int_eq(domus_probe_expect_nothing(probe, MS), 0);
     domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
     domt_net_ok(kit, domus_probe_expect_error(probe, -ETIMEDOUT, MS));
     domt_net_ok(kit, domus_peer_expect_reset(one.peer, 10 * MS));
-    end_kit();
+    end_kit_with_client();
 }
 
-DOMT_TEST(the_pool_that_was_idle_for_longest_ends)
+DOMT_TEST(pool_idle_for_longest_makes_room_for_new)
 {
     static const domus_http_client_options options = {.origins_max = 2};
     server three;
 
-    begin_kit(&options);
+    begin_kit_with_client(&options);
     domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.4:80", 0, &three.listener));
     send_get("http://10.0.0.1/a");
-    accept_at(&one);
-    send_answer(&one, OK("ab"));
-    expect_request(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    expect_answer(200, "ab");
+    accept_connection_of_server(&one);
+    send_answer_of_server(&one, OK("ab"));
+    expect_server_got_request(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    expect_client_got_answer(200, "ab");
     send_get("http://10.0.0.2:81/a");
-    accept_at(&two);
+    accept_connection_of_server(&two);
     send_get("http://10.0.0.4/a");
-    accept_at(&three);
+    accept_connection_of_server(&three);
     domt_net_ok(kit, domus_peer_expect_end(one.peer, DOMT_NET_SECOND));
     send_get("http://10.0.0.1/a");
-    expect_error(-EBUSY);
-    send_answer(&two, OK("cd"));
-    send_answer(&three, OK("ef"));
-    expect_answer(200, "cd");
-    expect_answer(200, "ef");
+    expect_request_failed(-EBUSY);
+    send_answer_of_server(&two, OK("cd"));
+    send_answer_of_server(&three, OK("ef"));
+    expect_client_got_answer(200, "cd");
+    expect_client_got_answer(200, "ef");
     send_get("http://10.0.0.1/a");
-    accept_at(&one);
-    send_answer(&one, OK("gh"));
-    expect_answer(200, "gh");
-    end_kit();
+    accept_connection_of_server(&one);
+    send_answer_of_server(&one, OK("gh"));
+    expect_client_got_answer(200, "gh");
+    end_kit_with_client();
 }
 
 DOMT_TEST(requests_that_wait_are_bounded)
 {
     static const domus_http_client_options options = {.connections_max = 1, .queue_max = 1};
 
-    begin_kit(&options);
+    begin_kit_with_client(&options);
     send_get("http://10.0.0.1/a");
-    accept_at(&one);
+    accept_connection_of_server(&one);
     send_get("http://10.0.0.1/b");
-    run_kit();
+    run_kit_until_idle();
     send_get("http://10.0.0.1/c");
-    expect_error(-ENOBUFS);
-    send_answer(&one, OK("ab"));
-    expect_answer(200, "ab");
-    send_answer(&one, OK("cd"));
-    expect_answer(200, "cd");
-    end_kit();
+    expect_request_failed(-ENOBUFS);
+    send_answer_of_server(&one, OK("ab"));
+    expect_client_got_answer(200, "ab");
+    send_answer_of_server(&one, OK("cd"));
+    expect_client_got_answer(200, "cd");
+    end_kit_with_client();
 }
 
-/* Bytes that an actor has read, which reads an answer in pieces. */
+/* Number of bytes that an actor has read of an answer that came in pieces. */
 static uint64_t bytes_read;
 
-static int ask_for_a(domus_stack *stack, domus_resumed *then)
+static int ask_client_for_path_a(domus_stack *stack, domus_resumed *then)
 {
     const domus_http_request request = {.target = make_slice("http://10.0.0.1/a")};
 
@@ -379,7 +380,7 @@ static int ask_for_a(domus_stack *stack, domus_resumed *then)
 DOMUS_SEQUENCE(read_on, domus_body)
 {
     DOMUS_BEGIN;
-    DOMUS_AWAIT(ask_for_a(stack, then));
+    DOMUS_AWAIT(ask_client_for_path_a(stack, then));
     if (answer->error != 0)
         return answer->error;
     *frame = ((const domus_http_response *)answer->payload)->stream;
@@ -396,52 +397,54 @@ DOMUS_SEQUENCE(read_on, domus_body)
 
 static const domus_behaviour reader = {.name = "reader", DOMUS_ON_MOUNT(read_on)};
 
-DOMT_TEST(bodies_come_in_pieces)
+DOMT_TEST(client_reads_body_of_answer_in_pieces)
 {
     static const domus_http_client_options options = {.connection =
                                                           &domus_http_streaming_connection};
     domus_address address;
 
     bytes_read = 0;
-    begin_kit(&options);
+    begin_kit_with_client(&options);
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &reader, NULL, &address), 0);
-    run_kit();
-    accept_at(&one);
-    send_answer(&one, "HTTP/1.1 301 X\r\nLocation: /b\r\nTransfer-Encoding: chunked\r\n\r\n"
-                      "5\r\nhello\r\n0\r\n\r\n");
-    run_kit();
-    send_answer(&one, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel");
-    run_kit();
+    run_kit_until_idle();
+    accept_connection_of_server(&one);
+    send_answer_of_server(&one,
+                          "HTTP/1.1 301 X\r\nLocation: /b\r\nTransfer-Encoding: chunked\r\n\r\n"
+                          "5\r\nhello\r\n0\r\n\r\n");
+    run_kit_until_idle();
+    send_answer_of_server(&one, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel");
+    run_kit_until_idle();
     ck_assert_uint_eq(bytes_read, 3);
-    send_answer(&one, "lo");
-    run_kit();
+    send_answer_of_server(&one, "lo");
+    run_kit_until_idle();
     ck_assert_uint_eq(bytes_read, 5);
-    end_kit();
+    end_kit_with_client();
 }
 
-/* The time of a request also bounds the body of a redirect, which only the client reads. */
+/* The time-out of a request also limits the time for the body of a redirect, which nobody but the
+ * client itself reads. */
 DOMT_TEST(the_body_of_a_redirect_takes_no_longer_than_its_request)
 {
     static const domus_http_client_options options = {
         .connection = &domus_http_streaming_connection, .timeout_ns = 100 * MS};
 
-    begin_kit(&options);
+    begin_kit_with_client(&options);
     send_get("http://10.0.0.1/a");
-    accept_at(&one);
-    send_answer(&one, "HTTP/1.1 302 X\r\nLocation: /b\r\nContent-Length: 100\r\n\r\na");
+    accept_connection_of_server(&one);
+    send_answer_of_server(&one, "HTTP/1.1 302 X\r\nLocation: /b\r\nContent-Length: 100\r\n\r\na");
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(domus_probe_expect_nothing(probe, MS), 0);
         domt_net_ok(kit, domus_testkit_advance(kit, 40 * MS));
-        send_answer(&one, "b");
-        run_kit();
+        send_answer_of_server(&one, "b");
+        run_kit_until_idle();
     }
     domt_net_ok(kit, domus_probe_expect_error(probe, -ETIMEDOUT, MS));
-    expect_request(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    expect_server_got_request(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
     domt_net_ok(kit, domus_peer_expect_end(one.peer, DOMT_NET_SECOND));
-    end_kit();
+    end_kit_with_client();
 }
 
-DOMT_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_of_http_client_are_refused)
 {
     static const domus_behaviour bytes = {.name = "bytes", .kind = DOMUS_CHANNELS};
     static const domus_pipeline_stage nothing[] = {{NULL, NULL}};
@@ -453,26 +456,27 @@ DOMT_TEST(wrong_options_are_refused)
     };
     domus_address address;
 
-    begin_kit(NULL);
+    begin_kit_with_client(NULL);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(
             domus_http_client_open_outside(domus_testkit_system(kit), &wrong[i], &address),
             -EINVAL);
-    end_kit();
+    end_kit_with_client();
 }
 
-/* An Expect field of the user's own is sent as it is: 100 is passed over, and 417 is an answer like
- * any other. */
+/* If the user has set the field Expect, the client does not wait: it ignores a 100, and hands on a
+ * 417 as any other answer. */
 DOMT_TEST(a_body_that_was_announced_leaves_at_once)
 {
-    begin_kit(NULL);
-    ask_with(DOMUS_HTTP_PUT, "http://10.0.0.1/", "Expect: 100-continue\r\n", "ab");
-    accept_at(&one);
-    expect_request(&one, "PUT / HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 2\r\n"
-                         "Expect: 100-continue\r\n\r\nab");
-    send_answer(&one, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 417 X\r\nContent-Length: 0\r\n\r\n");
-    expect_answer(417, "");
-    end_kit();
+    begin_kit_with_client(NULL);
+    send_request_by_probe(DOMUS_HTTP_PUT, "http://10.0.0.1/", "Expect: 100-continue\r\n", "ab");
+    accept_connection_of_server(&one);
+    expect_server_got_request(&one, "PUT / HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 2\r\n"
+                                    "Expect: 100-continue\r\n\r\nab");
+    send_answer_of_server(
+        &one, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 417 X\r\nContent-Length: 0\r\n\r\n");
+    expect_client_got_answer(417, "");
+    end_kit_with_client();
 }
 
 DOMT_SUITE(60)

@@ -1,5 +1,5 @@
-/* Bodies of requests that wait for 100 Continue, sent by the client of HTTP in a test kit whose
- * server is a script of the test. */
+/* The client of HTTP in a test kit sends requests whose bodies wait for 100 Continue; the server is
+ * a script of the test. */
 #include "tests/runtime/clients.h"
 #include "tests/support/suite.h"
 
@@ -14,9 +14,9 @@ static domus_testkit *kit;
 static domus_probe *probe;
 static domus_address client;
 static domus_peer_listener *listener;
-static domus_peer *server; /* the connection that the server has accepted last */
+static domus_peer *server; /* peer of the connection that the server has accepted last */
 
-static void begin_kit(void)
+static void begin_kit_with_client(void)
 {
     kit = domt_net_kit("10.0.0.3:80", 7);
     probe = domt_new_probe(kit);
@@ -25,7 +25,7 @@ static void begin_kit(void)
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
-static void end_kit(void)
+static void end_kit_with_client(void)
 {
     domt_net_ok(kit, domus_probe_expect_nothing(probe, 100 * MS));
     domus_testkit_free(kit);
@@ -39,7 +39,7 @@ static domus_slice make_slice(const char *text)
     return made;
 }
 
-static void send_request(domus_http_method method, const char *url, const char *body)
+static void send_request_that_expects(domus_http_method method, const char *url, const char *body)
 {
     const domus_http_request request = {.method = (uint8_t)method,
                                         .target = make_slice(url),
@@ -49,25 +49,26 @@ static void send_request(domus_http_method method, const char *url, const char *
     ck_assert_int_eq(domus_probe_ask(probe, client, &domus_http_request_type, &request), 0);
 }
 
-static void accept_next(void)
+static void accept_next_connection(void)
 {
     domt_net_ok(kit, domus_peer_accept(listener, 10 * DOMT_NET_SECOND, &server));
 }
 
-static void expect_request(const char *text)
+static void expect_server_got_request(const char *text)
 {
     domt_net_ok(kit, domus_peer_expect(server, text, strlen(text), DOMT_NET_SECOND));
 }
 
-/* Let the server send this text. */
-static void send_answer(const char *text)
+/* Let the scripted server send this text. */
+static void send_answer_of_server(const char *text)
 {
     domt_net_ok(kit, domus_testkit_run(kit));
     domt_net_ok(kit, domus_peer_send(server, text, strlen(text)));
 }
 
-/* Check that this answer comes. Returns whether the connection ends with the answer. */
-static bool expect_answer(unsigned status, const char *body)
+/* Check that the client gets an answer with this status and body. Returns whether the answer ends
+ * the connection. */
+static bool expect_client_got_answer(unsigned status, const char *body)
 {
     domus_http_response response;
 
@@ -82,9 +83,9 @@ static bool expect_answer(unsigned status, const char *body)
 
 #define OK(text) "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" text
 
-/* Check that the server gets the head of a request to `path` that announces "ab", and no byte
- * behind it. */
-static void expect_announced(const char *path)
+/* Check that the server gets the head of a request to `path` which announces the body "ab", and no
+ * byte of the body. */
+static void expect_head_announces_body(const char *path)
 {
     char head[256];
 
@@ -92,121 +93,123 @@ static void expect_announced(const char *path)
                    "POST %s HTTP/1.1\r\nHost: 10.0.0.1\r\nExpect: 100-continue\r\n"
                    "Content-Length: 2\r\n\r\n",
                    path);
-    expect_request(head);
+    expect_server_got_request(head);
     domt_net_ok(kit, domus_peer_expect_nothing(server, 500 * MS));
 }
 
-static void send_announcing(const char *path)
+static void send_request_announcing_body(const char *path)
 {
     char url[64];
 
     (void)snprintf(url, sizeof url, "http://10.0.0.1%s", path);
-    send_request(DOMUS_HTTP_POST, url, "ab");
+    send_request_that_expects(DOMUS_HTTP_POST, url, "ab");
 }
 
-/* The second request goes over the same connection: a body that was sent does not end it. */
+/* The second request uses the same connection, because a body that was sent whole does not end
+ * it. */
 DOMT_TEST(a_body_waits_until_the_server_wants_it)
 {
-    begin_kit();
+    begin_kit_with_client();
     for (int i = 0; i < 2; i++) {
-        send_announcing("/");
+        send_request_announcing_body("/");
         if (i == 0)
-            accept_next();
-        expect_announced("/");
-        send_answer("HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 102 X\r\n\r\n");
+            accept_next_connection();
+        expect_head_announces_body("/");
+        send_answer_of_server("HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 102 X\r\n\r\n");
         domt_net_ok(kit, domus_peer_expect_nothing(server, 100 * MS));
-        send_answer("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
-        expect_request("ab");
-        send_answer(OK("ok"));
-        expect_answer(200, "ok");
+        send_answer_of_server("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
+        expect_server_got_request("ab");
+        send_answer_of_server(OK("ok"));
+        expect_client_got_answer(200, "ok");
     }
-    send_request(DOMUS_HTTP_GET, "http://10.0.0.1/", "");
-    expect_request("GET / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    send_answer(OK("ok"));
-    ck_assert(!expect_answer(200, "ok"));
-    end_kit();
+    send_request_that_expects(DOMUS_HTTP_GET, "http://10.0.0.1/", "");
+    expect_server_got_request("GET / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    send_answer_of_server(OK("ok"));
+    ck_assert(!expect_client_got_answer(200, "ok"));
+    end_kit_with_client();
 }
 
-/* A server that does not know the field sends no 100; and 100 may come when no body waits for
- * it. */
+/* The body also leaves without a 100, when the client has waited long enough, and a 100 may come
+ * when no body waits for it. */
 DOMT_TEST(a_body_waits_no_longer_than_it_may)
 {
-    begin_kit();
-    send_announcing("/");
-    accept_next();
-    expect_announced("/");
+    begin_kit_with_client();
+    send_request_announcing_body("/");
+    accept_next_connection();
+    expect_head_announces_body("/");
     domt_net_ok(kit, domus_peer_expect_nothing(server, 450 * MS));
-    expect_request("ab");
-    send_answer("HTTP/1.1 100 Continue\r\n\r\n" OK("ok"));
-    ck_assert(!expect_answer(200, "ok"));
-    send_announcing("/");
-    expect_announced("/");
-    send_answer("HTTP/1.1 100 Continue\r\n\r\n");
-    expect_request("ab");
-    send_answer(OK("ok"));
-    ck_assert(!expect_answer(200, "ok"));
-    end_kit();
+    expect_server_got_request("ab");
+    send_answer_of_server("HTTP/1.1 100 Continue\r\n\r\n" OK("ok"));
+    ck_assert(!expect_client_got_answer(200, "ok"));
+    send_request_announcing_body("/");
+    expect_head_announces_body("/");
+    send_answer_of_server("HTTP/1.1 100 Continue\r\n\r\n");
+    expect_server_got_request("ab");
+    send_answer_of_server(OK("ok"));
+    ck_assert(!expect_client_got_answer(200, "ok"));
+    end_kit_with_client();
 }
 
-/* The server would read bytes of the body as a request, or take missing ones for a slow client. The
- * time for 100 may pass while the answer comes. */
+/* If bytes of a refused body left, the server would read them as a request; if bytes were missing,
+ * it would wait for a slow client. The time to wait for 100 may pass while the answer comes. */
 DOMT_TEST(a_body_that_is_not_wanted_never_leaves)
 {
-    begin_kit();
-    send_announcing("/");
-    accept_next();
-    expect_announced("/");
-    send_answer("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\n");
+    begin_kit_with_client();
+    send_request_announcing_body("/");
+    accept_next_connection();
+    expect_head_announces_body("/");
+    send_answer_of_server("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\n");
     domt_net_ok(kit, domus_peer_expect_nothing(server, 2 * DOMT_NET_SECOND));
-    send_answer("no");
-    ck_assert(expect_answer(401, "no"));
+    send_answer_of_server("no");
+    ck_assert(expect_client_got_answer(401, "no"));
     domt_net_ok(kit, domus_peer_expect_end(server, DOMT_NET_SECOND));
-    send_request(DOMUS_HTTP_GET, "http://10.0.0.1/", "");
-    accept_next();
-    expect_request("GET / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    send_answer(OK("ok"));
-    ck_assert(!expect_answer(200, "ok"));
-    end_kit();
+    send_request_that_expects(DOMUS_HTTP_GET, "http://10.0.0.1/", "");
+    accept_next_connection();
+    expect_server_got_request("GET / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    send_answer_of_server(OK("ok"));
+    ck_assert(!expect_client_got_answer(200, "ok"));
+    end_kit_with_client();
 }
 
-/* No byte of the body has been sent, so even a POST may be sent again. */
-DOMT_TEST(an_expectation_that_is_not_met_is_left_away)
+/* After a 417 even a POST may be sent again, because no byte of its body was sent. */
+DOMT_TEST(request_is_repeated_without_expect_after_417)
 {
-    begin_kit();
-    send_announcing("/");
-    accept_next();
-    expect_announced("/");
-    send_answer("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno");
+    begin_kit_with_client();
+    send_request_announcing_body("/");
+    accept_next_connection();
+    expect_head_announces_body("/");
+    send_answer_of_server("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno");
     domus_peer *before = server;
-    accept_next();
+    accept_next_connection();
     domt_net_ok(kit, domus_peer_expect_end(before, DOMT_NET_SECOND));
-    expect_request("POST / HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 2\r\n\r\nab");
-    /* the client tries the other way only once */
-    send_answer("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno");
-    ck_assert(!expect_answer(417, "no"));
-    end_kit();
+    expect_server_got_request("POST / HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 2\r\n\r\nab");
+    /* the client tries without Expect only once, so a second 417 is the answer */
+    send_answer_of_server("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno");
+    ck_assert(!expect_client_got_answer(417, "no"));
+    end_kit_with_client();
 }
 
 DOMT_TEST(a_body_waits_at_each_redirect)
 {
-    begin_kit();
-    send_announcing("/");
-    accept_next();
-    expect_announced("/");
-    send_answer("HTTP/1.1 307 X\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n");
-    accept_next();
-    expect_announced("/b");
-    send_answer("HTTP/1.1 100 Continue\r\n\r\n");
-    expect_request("ab");
-    send_answer("HTTP/1.1 308 X\r\nLocation: /c\r\nContent-Length: 0\r\n\r\n");
-    expect_announced("/c");
-    send_answer("HTTP/1.1 100 Continue\r\n\r\n");
-    expect_request("ab");
-    send_answer("HTTP/1.1 303 X\r\nLocation: /d\r\nContent-Length: 0\r\n\r\n");
-    expect_request("GET /d HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n"); /* has no body to announce */
-    send_answer(OK("ok"));
-    ck_assert(!expect_answer(200, "ok"));
-    end_kit();
+    begin_kit_with_client();
+    send_request_announcing_body("/");
+    accept_next_connection();
+    expect_head_announces_body("/");
+    send_answer_of_server("HTTP/1.1 307 X\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n");
+    accept_next_connection();
+    expect_head_announces_body("/b");
+    send_answer_of_server("HTTP/1.1 100 Continue\r\n\r\n");
+    expect_server_got_request("ab");
+    send_answer_of_server("HTTP/1.1 308 X\r\nLocation: /c\r\nContent-Length: 0\r\n\r\n");
+    expect_head_announces_body("/c");
+    send_answer_of_server("HTTP/1.1 100 Continue\r\n\r\n");
+    expect_server_got_request("ab");
+    send_answer_of_server("HTTP/1.1 303 X\r\nLocation: /d\r\nContent-Length: 0\r\n\r\n");
+    /* this redirected request has no body, so it announces none */
+    expect_server_got_request("GET /d HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    send_answer_of_server(OK("ok"));
+    ck_assert(!expect_client_got_answer(200, "ok"));
+    end_kit_with_client();
 }
 
 DOMT_SUITE(60)

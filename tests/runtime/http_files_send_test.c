@@ -1,5 +1,5 @@
 /* domus/http_files.h in a channel: files that are large, that change while they are sent, or that
- * are not in the memory of the kernel; bounds; allocations that fail. */
+ * the kernel does not have in memory; bounds of open files; and allocations that fail. */
 #include "tests/runtime/sites.h"
 #include "tests/support/suite.h"
 
@@ -14,7 +14,8 @@
 
 /* --- large files, and files that change ------------------------------------------------------- */
 
-static void hold_large(const char *fields, unsigned status, uint32_t first, uint32_t size)
+static void check_large_file_is_served(const char *fields, unsigned status, uint32_t first,
+                                       uint32_t size)
 {
     ck_assert_uint_eq(domt_site_get("/large.bin", fields), status);
     const char *bytes = domt_site_body();
@@ -26,11 +27,11 @@ static void hold_large(const char *fields, unsigned status, uint32_t first, uint
 DOMT_TEST(large_file_is_sent_in_pieces)
 {
     domt_site_begin(NULL, &domt_site_service);
-    hold_large("", 200, 0, DOMT_SITE_LARGE);
-    hold_large("Range: bytes=70000-279999\r\n", 206, 70000, 210000);
+    check_large_file_is_served("", 200, 0, DOMT_SITE_LARGE);
+    check_large_file_is_served("Range: bytes=70000-279999\r\n", 206, 70000, 210000);
     domt_site.files.whole_max = DOMT_SITE_LARGE;
-    hold_large("", 200, 0, DOMT_SITE_LARGE);
-    hold_large("Range: bytes=-70000\r\n", 206, DOMT_SITE_LARGE - 70000, 70000);
+    check_large_file_is_served("", 200, 0, DOMT_SITE_LARGE);
+    check_large_file_is_served("Range: bytes=-70000\r\n", 206, DOMT_SITE_LARGE - 70000, 70000);
     ck_assert_uint_eq(domt_site_ask("HEAD", "/large.bin", ""), 200);
     ck_assert(domt_site_says("Content-Length: 300000"));
     domt_site_end();
@@ -77,7 +78,8 @@ DOMT_TEST(file_that_shrinks_or_grows_is_never_sent_wrong)
 DOMT_TEST(file_that_shrinks_before_it_is_read_is_looked_at_again)
 {
     domt_site_begin(NULL, &domt_site_service);
-    domt_site.shrinks = true; /* the file shrinks at each read, so no size is right */
+    /* the file becomes shorter at each read, so its size is never right */
+    domt_site.shrinks = true;
     ck_assert_uint_eq(domt_site_get("/a.txt", ""), 503);
     domt_site.shrinks = false;
     ck_assert_uint_eq(domt_site_get("/a.txt", ""), 200);
@@ -94,9 +96,9 @@ DOMT_TEST(file_that_is_not_in_memory_is_waited_for)
     domt_site_gives("/a.txt", "", 200, "0123456789");
     ck_assert_uint_eq(domt_site_get("/sub/", ""), 200);
     ck_assert_uint_eq(domt_site_get("/none", ""), 404);
-    hold_large("", 200, 0, DOMT_SITE_LARGE);
+    check_large_file_is_served("", 200, 0, DOMT_SITE_LARGE);
     domt_site.looks_wait = 1;
-    hold_large("", 200, 0, DOMT_SITE_LARGE);
+    check_large_file_is_served("", 200, 0, DOMT_SITE_LARGE);
     domt_site.looks_wait = 1;
     ck_assert_uint_eq(domt_site_get("/sub", ""), 301);
     domt_site.looks_wait = 1;
@@ -113,16 +115,16 @@ DOMT_TEST(request_may_wait_before_it_is_served)
 {
     domt_site_begin(NULL, &domt_site_late_service);
     domt_site_gives("/a.txt", "", 200, "0123456789");
-    hold_large("", 200, 0, DOMT_SITE_LARGE);
+    check_large_file_is_served("", 200, 0, DOMT_SITE_LARGE);
     domt_site_end();
 }
 
-DOMT_TEST(open_files_are_bounded)
+DOMT_TEST(open_files_of_many_requests_are_bounded)
 {
     domus_config config;
 
     domt_pipes_configure(&config);
-    config.files.open_max = 2; /* the root directory is one of the open files */
+    config.files.open_max = 2; /* at most two open files, one of which is the root directory */
     config.channel.send_high_bytes = 10000;
     config.channel.send_low_bytes = 2000;
     domt_site_begin(&config, &domt_site_service);
@@ -136,7 +138,7 @@ DOMT_TEST(open_files_are_bounded)
     ck_assert_uint_eq(domt_site_get("/a.txt", ""), 503);
     domt_site.reads_wait = false;
     domus_peer_reset(peer);
-    hold_large("", 200, 0, DOMT_SITE_LARGE);
+    check_large_file_is_served("", 200, 0, DOMT_SITE_LARGE);
     domus_file *root = domt_site.files.root;
     domt_site.files.root = NULL;
     ck_assert_uint_eq(domt_site_get("/a.txt", ""), 503);
@@ -146,20 +148,21 @@ DOMT_TEST(open_files_are_bounded)
     domt_site_end();
 }
 
-/* Returns how many files are open now, with the root directory. */
-static uint32_t count_open(void)
+/* Returns how many files are open, including the root directory. */
+static uint32_t count_open_files(void)
 {
     domus_system *system = domus_testkit_system(domt_site.kit);
 
     return atomic_load(&system->files->open);
 }
 
-#define AHEAD 20u /* requests that are sent without waiting, on one connection */
+/* number of requests that are sent on one connection without waiting for answers */
+#define AHEAD 20u
 #define PART  70000u
 
-/* Send requests without reading an answer: for large files, some of them in part, for small ones,
- * for one that does not exist, and a HEAD. */
-static domus_peer *send_ahead(void)
+/* Send many requests on one connection without reading an answer: for large files, some with a
+ * range, for small files, for a missing one, and a HEAD. Returns the peer. */
+static domus_peer *send_many_requests_ahead(void)
 {
     domus_peer *peer = domt_pipes_peer(domt_site.kit);
 
@@ -175,8 +178,8 @@ static domus_peer *send_ahead(void)
     return peer;
 }
 
-/* Check that the answers to send_ahead() come in order. */
-static void check_answers(domus_peer *peer)
+/* Check that the answers to the requests of send_many_requests_ahead() come in their order. */
+static void check_answers_come_in_order(domus_peer *peer)
 {
     static char answers[AHEAD * (PART + 600)];
     static const char *const begins[] = {"HTTP/1.1 206 ", "HTTP/1.1 200 ", "HTTP/1.1 404 ",
@@ -216,7 +219,8 @@ DOMT_TEST(requests_that_are_sent_ahead_hold_one_file)
     domus_peer *peers[3];
 
     domt_pipes_configure(&config);
-    /* the root directory, one file for each of them, and one for the test */
+    /* so many files may be open: the root directory, one file for each of three connections, and
+     * one for the test */
     config.files.open_max = 1 + 3 + 1;
     config.channel.send_high_bytes = 10000;
     config.channel.send_low_bytes = 2000;
@@ -226,22 +230,22 @@ DOMT_TEST(requests_that_are_sent_ahead_hold_one_file)
                                             : &domt_site_service);
         domt_site.reads_wait = way == 1;
         for (int i = 0; i < 3; i++)
-            peers[i] = send_ahead();
-        ck_assert_uint_eq(count_open(), 1 + 3);
-        hold_large("", 200, 0, DOMT_SITE_LARGE);
+            peers[i] = send_many_requests_ahead();
+        ck_assert_uint_eq(count_open_files(), 1 + 3);
+        check_large_file_is_served("", 200, 0, DOMT_SITE_LARGE);
         domus_peer_reset(peers[1]);
-        check_answers(peers[0]);
-        check_answers(peers[2]);
+        check_answers_come_in_order(peers[0]);
+        check_answers_come_in_order(peers[2]);
         domus_peer_close(peers[0]);
         domus_peer_close(peers[2]);
         ck_assert_int_eq(domus_testkit_advance(domt_site.kit, SECOND / 10), 0);
-        ck_assert_uint_eq(count_open(), 1);
+        ck_assert_uint_eq(count_open_files(), 1);
         domt_site.reads_wait = false;
         domt_site_end();
     }
 }
 
-static uint32_t count_answers(const domus_peer *peer)
+static uint32_t count_good_answers_of_peer(const domus_peer *peer)
 {
     size_t size = 0;
     const char *got = domus_peer_got(peer, &size);
@@ -252,8 +256,8 @@ static uint32_t count_answers(const domus_peer *peer)
     return count;
 }
 
-/* A client uses one helper thread, however much it asks for. Each request but the first looks once
- * before its turn, which needs no helper, and again when its turn has come. */
+/* Requests of one client use one helper thread at a time. Each request but the first looks at its
+ * file before its turn, which needs no helper, and again when its turn has come. */
 DOMT_TEST(requests_that_are_sent_ahead_are_read_one_after_the_other)
 {
     domt_site_begin(NULL, &domt_site_service);
@@ -263,20 +267,21 @@ DOMT_TEST(requests_that_are_sent_ahead_are_read_one_after_the_other)
     for (int i = 0; i < 6; i++)
         domt_pipes_send(domt_site.kit, peer, "GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n");
     ck_assert_int_eq(domus_testkit_advance(domt_site.kit, SECOND / 10), 0);
-    ck_assert_uint_eq(count_answers(peer), 6);
+    ck_assert_uint_eq(count_good_answers_of_peer(peer), 6);
     ck_assert_uint_eq(domt_site.waits, 1 + 5 * 2);
     domt_site.reads_wait = false;
     domus_peer_close(peer);
     domt_site_end();
 }
 
-DOMT_TEST(each_allocation_may_fail)
+DOMT_TEST(file_answers_survive_failed_allocations)
 {
     uint32_t before = domt_entries("/proc/self/fd");
 
     domt_site_make();
     for (int way = 0; way < 4; way++) {
-        uint32_t clean = 0; /* runs in a row without a failed allocation */
+        /* number of rounds without a failed allocation that followed each other */
+        uint32_t clean = 0;
         domt_site.reads_wait = way % 2 == 1;
         for (int64_t count = 0; clean < 4; count++) {
             domt_site_open(NULL, &domt_site_service);

@@ -1,5 +1,5 @@
-/* domus/http_files.h in a channel: which file a path names, and which files no path may reach;
- * conditions, ranges, and files that are compressed. */
+/* domus/http_files.h in a channel: which file a path names, and which files no path can reach;
+ * conditions, ranges, and compressed files. */
 #include "tests/runtime/sites.h"
 #include "tests/support/suite.h"
 
@@ -10,7 +10,7 @@
 
 /* --- which file ------------------------------------------------------------------------------- */
 
-DOMT_TEST(file_is_answered_with_what_is_known_of_it)
+DOMT_TEST(file_answer_has_type_time_and_tag)
 {
     domt_site_begin(NULL, &domt_site_service);
     domt_site.files.cache_control = "max-age=60";
@@ -38,7 +38,7 @@ DOMT_TEST(file_is_answered_with_what_is_known_of_it)
     domt_site_end();
 }
 
-DOMT_TEST(folder_has_an_index)
+DOMT_TEST(folder_is_answered_with_its_index)
 {
     domt_site_begin(NULL, &domt_site_service);
     domt_site_gives("/", "", 200, "home");
@@ -143,7 +143,7 @@ DOMT_TEST(no_path_leads_out_of_the_root)
     domt_site_end();
 }
 
-DOMT_TEST(other_methods_are_not_allowed)
+DOMT_TEST(files_allow_only_get_and_head)
 {
     static const char *const methods[] = {"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"};
 
@@ -158,7 +158,7 @@ DOMT_TEST(other_methods_are_not_allowed)
 DOMT_TEST(file_that_may_not_be_read_is_forbidden)
 {
     if (geteuid() == 0)
-        return; /* root may read every file */
+        return; /* left out, because root can read every file */
     domt_site_begin(NULL, &domt_site_service);
     ck_assert_int_eq(chmod(domt_site_path("a.txt"), 0), 0);
     ck_assert_uint_eq(domt_site_get("/a.txt", ""), 403);
@@ -167,7 +167,7 @@ DOMT_TEST(file_that_may_not_be_read_is_forbidden)
 
 /* --- conditions and ranges -------------------------------------------------------------------- */
 
-/* `%s` stands for the tag of the file. */
+/* In each field, `%s` stands for the tag of the file. */
 static const struct {
     const char *field;
     unsigned status;
@@ -187,7 +187,7 @@ static const struct {
     {"If-None-Match: \"x\"\r\nIf-Modified-Since: Tue, 14 Nov 2023 22:13:20 GMT", 200},
 };
 
-DOMT_TEST(conditions_are_heeded)
+DOMT_TEST(conditional_headers_are_heeded)
 {
     char field[256], known[128];
 
@@ -207,12 +207,12 @@ DOMT_TEST(conditions_are_heeded)
     domt_site_end();
 }
 
-/* The stage that compresses makes the tag a weak one, and a 304 has the same tag as the 200
- * before. */
+/* The stage that compresses turns the file's tag into a weak one, and a 304 has the same tag as the
+ * 200 before it. */
 DOMT_TEST(not_modified_has_the_tag_by_which_it_is_known)
 {
     static const struct {
-        const char *fields; /* the fields, with the tag between their two lines */
+        const char *fields; /* header fields of the request, with the tag in place of `%s` */
         const char *accepts;
         bool is_weak;
     } cases[] = {
@@ -259,14 +259,15 @@ static const struct {
     {"lines=0-1", 200, "0123456789", "Content-Length: 10"},
 };
 
-DOMT_TEST(single_range_is_heeded)
+DOMT_TEST(single_byte_range_is_answered)
 {
     char field[256];
 
     domt_site_begin(NULL, &domt_site_service);
     for (uint32_t way = 0; way < 4; way++) {
         domt_site.reads_wait = way % 2 == 1;
-        domt_site.files.whole_max = way >= 2; /* way 1: the file counts as large */
+        /* in way 1 the file counts as large, so its bytes are sent in pieces */
+        domt_site.files.whole_max = way >= 2;
         for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
             snprintf(field, sizeof field, "Range: %s\r\n", ranges[i].range);
             unsigned status = domt_site_get("/a.txt", field);

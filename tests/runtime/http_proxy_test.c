@@ -1,19 +1,19 @@
-/* The reverse proxy in a test kit: requests, answers and their bodies, errors, and how fields
- * change. */
+/* The reverse proxy in a test kit: which requests, answers and bodies it passes on, how it changes
+ * header fields, and how it reports errors. */
 #include "tests/runtime/proxied.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The begins of an answer in chunks and of one of a known size, and the end of a head that the
- * client gets. */
+/* The begin of an answer with a known size, the begin of an answer in chunks, and the end of the
+ * heads that the client gets. */
 #define SIZED(size) "HTTP/1.1 200 OK\r\nContent-Length: " size "\r\n"
 #define CHUNKED     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
 #define VIA         "Via: 1.1 domus\r\n\r\n"
 
-/* Begin with a request that has been passed on to the server. */
-static void begin_asked(void)
+/* Begin with a request of the client that the proxy has passed on to the server. */
+static void begin_with_request_passed_on(void)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_proxied_goes(GET, GOT);
@@ -90,7 +90,7 @@ DOMT_TEST(bodies_are_passed_on_while_they_come)
     domt_proxied_end();
 }
 
-DOMT_TEST(both_bodies_go_at_a_time)
+DOMT_TEST(both_bodies_pass_at_the_same_time)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_proxied_goes("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -102,7 +102,7 @@ DOMT_TEST(both_bodies_go_at_a_time)
     }
     domt_proxied_goes("0\r\n\r\n", "0\r\n\r\n");
     domt_proxied_comes("1\r\nc\r\n0\r\n\r\n", "1\r\nc\r\n0\r\n\r\n");
-    domt_proxied_goes(GET, GOT); /* the same connections are used again */
+    domt_proxied_goes(GET, GOT); /* this request uses the same two connections again */
     domt_proxied_comes_empty();
     domt_proxied_end();
 }
@@ -113,7 +113,7 @@ DOMT_TEST(a_whole_body_is_passed_on)
     domt_proxied_goes(
         "PUT /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
         "PUT /a HTTP/1.1\r\nContent-Length: 5\r\nHost: h\r\n" ADDED "hello");
-    domus_peer_finish(domt_edge.server); /* a PUT may be sent twice */
+    domus_peer_finish(domt_edge.server); /* a PUT may be sent again when its connection ends */
     domt_edge.server = NULL;
     domt_proxied_goes("", "PUT /a HTTP/1.1\r\nContent-Length: 5\r\nHost: h\r\n" ADDED "hello");
     domt_proxied_comes(SIZED("0") "\r\n", SIZED("0") VIA);
@@ -140,11 +140,11 @@ DOMT_TEST(a_refused_body_is_not_sent_on)
 
 DOMT_TEST(errors_of_the_server_have_a_status)
 {
-    begin_asked();
+    begin_with_request_passed_on();
     domt_pipes_send(domt_edge.kit, domt_edge.server,
                     "HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n");
     domt_net_ok(domt_edge.kit,
-                domus_peer_accept(domt_edge.listener, SECOND, &domt_edge.server)); /* sent again */
+                domus_peer_accept(domt_edge.listener, SECOND, &domt_edge.server)); /* second try */
     domt_net_ok(domt_edge.kit, domus_testkit_run(domt_edge.kit));
     domus_peer_reset(domt_edge.server);
     domt_proxied_fails("HTTP/1.1 502 Bad Gateway\r\n");
@@ -182,7 +182,7 @@ DOMT_TEST(requests_beyond_the_connections_and_the_queue_get_503)
 
 DOMT_TEST(an_answer_that_is_not_all_is_seen_as_that)
 {
-    begin_asked();
+    begin_with_request_passed_on();
     domt_proxied_comes(CHUNKED "\r\n1\r\na\r\n", CHUNKED VIA "1\r\na\r\n");
     domus_peer_finish(domt_edge.server);
     domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.client, SECOND));
@@ -191,7 +191,7 @@ DOMT_TEST(an_answer_that_is_not_all_is_seen_as_that)
 
 DOMT_TEST(a_client_that_goes_frees_its_connection)
 {
-    begin_asked();
+    begin_with_request_passed_on();
     domt_proxied_comes(SIZED("100") "\r\na", SIZED("100") VIA "a");
     domus_peer_reset(domt_edge.client);
     domt_net_ok(domt_edge.kit, domus_testkit_run(domt_edge.kit));
@@ -218,7 +218,7 @@ DOMT_TEST(a_client_that_finishes_does_not_wait_for_the_answer)
     domus_peer_close(domt_edge.client);
     domt_pipes_send(domt_edge.kit, domt_edge.server, SIZED("1") "\r\na");
     domt_edge.client = domt_pipes_peer(domt_edge.kit);
-    domt_proxied_goes(GET, GOT); /* the connection is kept, though its client was gone */
+    domt_proxied_goes(GET, GOT); /* the connection to the server was kept */
     domt_proxied_comes(SIZED("100") "\r\na", SIZED("100") VIA "a");
     domus_peer_finish(domt_edge.client);
     domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.client, SECOND));
@@ -260,7 +260,7 @@ DOMT_TEST(a_row_without_a_frame_is_an_error)
 
 /* --- fields ----------------------------------------------------------------------------------- */
 
-/* Pass on a request with these fields, and check which fields the server gets. */
+/* Send a request with the header lines `fields`, and check which lines the server gets. */
 static void passes(const char *fields, const char *expected)
 {
     char sent[1024], got[1024];
@@ -292,7 +292,7 @@ DOMT_TEST(strangers_cannot_set_the_address_of_the_client)
     domt_proxied_end();
 }
 
-/* A client that comes by a Unix socket has no address that the server could use. */
+/* A client that comes by a Unix socket has no address that would help the server. */
 DOMT_TEST(clients_are_named_by_their_address_alone)
 {
     static const char *const clients[][3] = {{"[::1]:80", "[2001:db8::7]:4000", "2001:db8::7"},
@@ -316,11 +316,11 @@ DOMT_TEST(clients_are_named_by_their_address_alone)
 }
 
 typedef struct location {
-    const char *sent, *expected; /* NULL: `sent` is expected unchanged */
+    const char *sent, *expected; /* of the server, and for the client (NULL: the same) */
 } location;
 
-/* Check how locations change in answers to a request for the host `h:81`. */
-static void expect_locations(const location *locations, size_t count, const char *host)
+/* Check how the proxy changes the locations in answers to requests for the host `h:81`. */
+static void check_changed_locations(const location *locations, size_t count, const char *host)
 {
     char sent[1024], got[1024];
 
@@ -345,14 +345,14 @@ static void expect_locations(const location *locations, size_t count, const char
 }
 
 #define REWRITES(locations, host)                                                                  \
-    expect_locations(locations, sizeof(locations) / sizeof((locations)[0]), host)
+    check_changed_locations(locations, sizeof(locations) / sizeof((locations)[0]), host)
 
 DOMT_TEST(locations_of_the_server_become_those_of_the_proxy)
 {
     static const location known[] = {
         {"/", "/p/"},
         {"/b?c#d", "/p/b?c#d"},
-        {"/p", NULL}, /* the server knows the path of the proxy */
+        {"/p", NULL}, /* this server's location already contains the path of the proxy */
         {"/p/b", NULL},
         {"/p?b", NULL},
         {"http://h:81/p/b", "/p/b"},
@@ -375,7 +375,7 @@ DOMT_TEST(locations_of_the_server_become_those_of_the_proxy)
         {"http://u@h:81/b", NULL},
         {"http://x/h:81/b", NULL},
         {"ftp://h:81/b", NULL},
-        {"https://h:81/b", "https://h:81/p/b"}, /* the server wants https */
+        {"https://h:81/b", "https://h:81/p/b"}, /* this server redirects to https */
         {"https://h:81", "https://h:81/p/"},
         {"https://h/b", NULL},
     };
@@ -457,12 +457,12 @@ DOMT_TEST(trailers_are_passed_if_they_may_be)
                       "0\r\nSum: 1\r\nOther: 2\r\n\r\n");
     domt_proxied_comes(CHUNKED "\r\n2\r\nab\r\n", CHUNKED VIA "2\r\nab\r\n");
     domt_proxied_comes("0\r\nSum: 3\r\nSet-Cookie: d\r\n\r\n", "0\r\nSum: 3\r\n\r\n");
-    domt_proxied_goes(GET, GOT); /* this client does not say that it accepts compression */
+    domt_proxied_goes(GET, GOT); /* this client accepts no compressed bodies */
     domt_proxied_comes(CHUNKED "\r\n0\r\nA: b\r\n\r\n", CHUNKED VIA "0\r\n\r\n");
     domt_proxied_end();
 }
 
-/* The bytes of "hello" compressed by gzip. */
+/* The text "hello", compressed by gzip. */
 static const unsigned char hello[] = {0x1f, 0x8b, 8,    0,    0,    0,    0, 0, 0,
                                       3,    0xcb, 0x48, 0xcd, 0xc9, 0xc9, 7, 0, 0x86,
                                       0xa6, 0x10, 0x36, 5,    0,    0,    0};

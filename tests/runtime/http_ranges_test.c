@@ -1,5 +1,5 @@
-/* Several ranges of a static file in one answer: what each part has, which requests are refused,
- * and how much work strangers can cause. */
+/* Several ranges of a static file in one answer: which bytes each part has, which requests are
+ * refused, and how much work strangers can cause. */
 #include "tests/runtime/sites.h"
 #include "tests/support/suite.h"
 
@@ -14,13 +14,13 @@
 
 /* --- a reader of such bodies ------------------------------------------------------------------ */
 
-/* The rest of the body that is being read. */
+/* The part of the body that is not yet checked, its size, and the boundary between parts. */
 static const char *at;
 static size_t left;
 static char boundary[128];
 
-/* Check that the body goes on with this text, and skip it. */
-static void skip_text(const char *text)
+/* Check that the rest of the body begins with `text`, and go past it. */
+static void expect_and_skip_text(const char *text)
 {
     size_t size = strlen(text);
 
@@ -29,8 +29,8 @@ static void skip_text(const char *text)
     left -= size;
 }
 
-/* Begin to read the answer, whose length must be exact. */
-static void begin_to_read(void)
+/* Begin to check the body of the answer, whose Content-Length must be exact. */
+static void begin_to_check_body(void)
 {
     char line[64];
     const char *type =
@@ -44,27 +44,29 @@ static void begin_to_read(void)
     ck_assert_int_eq(
         sscanf(type, "\r\nContent-Type: multipart/byteranges; boundary=%127s", boundary), 1);
     const char *range = strstr(domt_site.answer, "\r\nContent-Range: ");
-    ck_assert(range != NULL && range > at); /* Content-Range belongs to the parts only */
+    /* the head of the whole answer must have no Content-Range, because only the parts have one */
+    ck_assert(range != NULL && range > at);
 }
 
-/* Read the head of a part, and check it. */
-static void read_head(const char *media, uint32_t first, uint32_t last, uint32_t length)
+/* Check the head of a part, and go past it. */
+static void expect_and_skip_head_of_part(const char *media, uint32_t first, uint32_t last,
+                                         uint32_t length)
 {
     char head[256];
 
     if (at != domt_site_body())
-        skip_text("\r\n");
+        expect_and_skip_text("\r\n");
     snprintf(head, sizeof head, "--%s\r\nContent-Type: %s\r\nContent-Range: bytes %u-%u/%u\r\n\r\n",
              boundary, media, first, last, length);
-    skip_text(head);
+    expect_and_skip_text(head);
 }
 
-static void read_end(void)
+static void expect_end_of_multipart_body(void)
 {
     char end[256];
 
     snprintf(end, sizeof end, "\r\n--%s--\r\n", boundary);
-    skip_text(end);
+    expect_and_skip_text(end);
     ck_assert_uint_eq(left, 0);
 }
 
@@ -75,26 +77,28 @@ DOMT_TEST(parts_come_in_their_order)
     domt_site_begin(NULL, &domt_site_service);
     for (uint32_t way = 0; way < 4; way++) {
         domt_site.reads_wait = way % 2 == 1;
-        domt_site.files.whole_max = way >= 2; /* way 1: the file counts as large */
+        /* in way 1 the file counts as large, so its bytes are sent in pieces */
+        domt_site.files.whole_max = way >= 2;
         ck_assert_uint_eq(domt_site_get("/a.txt", "Range: bytes=6-7, -1,0-1,99-\r\n"), 206);
-        begin_to_read();
-        read_head("text/plain; charset=utf-8", 6, 7, 10);
-        skip_text("67");
-        read_head("text/plain; charset=utf-8", 9, 9, 10);
-        skip_text("9");
-        read_head("text/plain; charset=utf-8", 0, 1, 10);
-        skip_text("01");
-        read_end();
+        begin_to_check_body();
+        expect_and_skip_head_of_part("text/plain; charset=utf-8", 6, 7, 10);
+        expect_and_skip_text("67");
+        expect_and_skip_head_of_part("text/plain; charset=utf-8", 9, 9, 10);
+        expect_and_skip_text("9");
+        expect_and_skip_head_of_part("text/plain; charset=utf-8", 0, 1, 10);
+        expect_and_skip_text("01");
+        expect_end_of_multipart_body();
         char last[sizeof boundary];
         memcpy(last, boundary, sizeof last);
         ck_assert_uint_eq(domt_site_get("/a.txt", "Range: bytes=0-0,1-1\r\n"), 206);
-        begin_to_read();
-        ck_assert_str_ne(boundary, last); /* nobody can predict the boundary */
-        read_head("text/plain; charset=utf-8", 0, 0, 10);
-        skip_text("0");
-        read_head("text/plain; charset=utf-8", 1, 1, 10);
-        skip_text("1");
-        read_end();
+        begin_to_check_body();
+        /* the boundary differs in each answer, so nobody can predict it */
+        ck_assert_str_ne(boundary, last);
+        expect_and_skip_head_of_part("text/plain; charset=utf-8", 0, 0, 10);
+        expect_and_skip_text("0");
+        expect_and_skip_head_of_part("text/plain; charset=utf-8", 1, 1, 10);
+        expect_and_skip_text("1");
+        expect_end_of_multipart_body();
     }
     domt_site.reads_wait = false;
     domt_site_end();
@@ -107,17 +111,18 @@ DOMT_TEST(large_parts_leave_in_pieces)
     domt_site_begin(NULL, &domt_site_service);
     ck_assert_uint_eq(domt_site_get("/large.bin", "Range: bytes=0-199999,-50000,200001-200001\r\n"),
                       206);
-    begin_to_read();
+    begin_to_check_body();
     for (uint32_t i = 0; i < 3; i++) {
-        read_head("application/octet-stream", ranges[i][0], ranges[i][1], DOMT_SITE_LARGE);
+        expect_and_skip_head_of_part("application/octet-stream", ranges[i][0], ranges[i][1],
+                                     DOMT_SITE_LARGE);
         for (uint32_t k = ranges[i][0]; k <= ranges[i][1]; k++, at++, left--)
             ck_assert_int_eq(*at, domt_file_byte(k));
     }
-    read_end();
+    expect_end_of_multipart_body();
     domt_site_end();
 }
 
-DOMT_TEST(one_range_that_is_there_has_no_parts)
+DOMT_TEST(single_satisfiable_range_has_no_multipart)
 {
     domt_site_begin(NULL, &domt_site_service);
     ck_assert_uint_eq(domt_site_get("/a.txt", "Range: bytes=20-,2-3,30-40\r\n"), 206);
@@ -129,8 +134,8 @@ DOMT_TEST(one_range_that_is_there_has_no_parts)
 
 /* --- what strangers can order ----------------------------------------------------------------- */
 
-/* Ask for `count` ranges of a byte each. Returns the status of the answer. */
-static unsigned ask_for(uint32_t count)
+/* Send a GET for `count` ranges of one byte each. Returns the status of the answer. */
+static unsigned status_of_request_for_ranges(uint32_t count)
 {
     char field[2048];
     int size = snprintf(field, sizeof field, "Range: bytes=");
@@ -142,25 +147,25 @@ static unsigned ask_for(uint32_t count)
     return domt_site_get("/large.bin", field);
 }
 
-DOMT_TEST(ranges_have_a_bound)
+DOMT_TEST(number_of_ranges_is_bounded)
 {
     domt_site_begin(NULL, &domt_site_service);
-    ck_assert_uint_eq(ask_for(16), 206);
-    begin_to_read();
-    ck_assert_uint_eq(ask_for(17), 200);
+    ck_assert_uint_eq(status_of_request_for_ranges(16), 206);
+    begin_to_check_body();
+    ck_assert_uint_eq(status_of_request_for_ranges(17), 200);
     ck_assert(domt_site_says("Content-Length: 300000"));
     domt_site.files.ranges_max = 1;
-    ck_assert_uint_eq(ask_for(1), 206);
-    ck_assert_uint_eq(ask_for(2), 200);
+    ck_assert_uint_eq(status_of_request_for_ranges(1), 206);
+    ck_assert_uint_eq(status_of_request_for_ranges(2), 200);
     domt_site.files.ranges_max = 64;
-    ck_assert_uint_eq(ask_for(64), 206);
-    ck_assert_uint_eq(ask_for(65), 200);
+    ck_assert_uint_eq(status_of_request_for_ranges(64), 206);
+    ck_assert_uint_eq(status_of_request_for_ranges(65), 200);
     domt_site.files.ranges_max = 65;
-    ck_assert_uint_eq(ask_for(1), 500);
+    ck_assert_uint_eq(status_of_request_for_ranges(1), 500);
     domt_site_end();
 }
 
-DOMT_TEST(no_byte_is_sent_twice)
+DOMT_TEST(overlapping_ranges_are_not_sent_twice)
 {
     static const char *const overlapping[] = {"0-,0-",       "0-5,5-6", "5-6,0-5",
                                               "0-0,2-2,0-0", "-3,8-8",  "0-9,3-3,-1"};
@@ -176,7 +181,7 @@ DOMT_TEST(no_byte_is_sent_twice)
 
 /* --- other fields ----------------------------------------------------------------------------- */
 
-DOMT_TEST(conditions_and_methods_are_heeded)
+DOMT_TEST(ranges_heed_conditions_and_methods)
 {
     char field[256];
 
@@ -185,7 +190,7 @@ DOMT_TEST(conditions_and_methods_are_heeded)
     ck_assert(domt_site_says("Content-Length: 10"));
     snprintf(field, sizeof field, "Range: bytes=0-1,4-5\r\nIf-Range: %s\r\n", domt_site_tag());
     ck_assert_uint_eq(domt_site_get("/a.txt", field), 206);
-    begin_to_read();
+    begin_to_check_body();
     ck_assert_uint_eq(domt_site_get("/a.txt", "Range: bytes=0-1,4-5\r\nIf-Range: \"x\"\r\n"), 200);
     snprintf(field, sizeof field, "Range: bytes=0-1,4-5\r\nIf-None-Match: %s\r\n", domt_site_tag());
     ck_assert_uint_eq(domt_site_get("/a.txt", field), 304);
@@ -200,12 +205,12 @@ DOMT_TEST(parts_of_a_compressed_file_are_those_of_its_bytes)
     ck_assert_uint_eq(domt_site_get("/a.txt", "Accept-Encoding: gzip\r\nRange: bytes=0-1,4-5\r\n"),
                       206);
     ck_assert(domt_site_says("Content-Encoding: gzip"));
-    begin_to_read();
-    read_head("text/plain; charset=utf-8", 0, 1, 6);
-    skip_text("pa");
-    read_head("text/plain; charset=utf-8", 4, 5, 6);
-    skip_text("ed");
-    read_end();
+    begin_to_check_body();
+    expect_and_skip_head_of_part("text/plain; charset=utf-8", 0, 1, 6);
+    expect_and_skip_text("pa");
+    expect_and_skip_head_of_part("text/plain; charset=utf-8", 4, 5, 6);
+    expect_and_skip_text("ed");
+    expect_end_of_multipart_body();
     domt_site_end();
 }
 
@@ -232,14 +237,16 @@ DOMT_TEST(a_file_that_shrinks_within_a_part_is_cut)
     domt_site_end();
 }
 
-DOMT_TEST(each_allocation_may_fail)
+DOMT_TEST(range_answers_survive_failed_allocations)
 {
     domt_site_make();
     for (int way = 0; way < 2; way++) {
-        uint32_t clean = 0; /* runs in a row without a failed allocation */
+        /* number of rounds without a failed allocation that followed each other */
+        uint32_t clean = 0;
         for (int64_t count = 0; clean < 4; count++) {
             domt_site_open(NULL, &domt_site_service);
-            domt_site.files.whole_max = way == 0; /* way 1: the file counts as large */
+            /* in way 1 the file counts as large, so its bytes are sent in pieces */
+            domt_site.files.whole_max = way == 0;
             domus_peer *peer = domt_pipes_peer(domt_site.kit);
             domt_pipes_send(domt_site.kit, peer,
                             "GET /a.txt HTTP/1.1\r\nHost: a\r\nRange: bytes=0-1,4-5\r\n\r\n");

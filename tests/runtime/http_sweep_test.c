@@ -1,6 +1,6 @@
-/* Actors ask a client of HTTP, which asks a reverse proxy, which asks a server, over many seeds of
- * a network that fails at any byte: each ask has one outcome, and a body is that of its own
- * request. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as many. */
+/* Over many seeds of a network that fails at any byte, actors ask a client of HTTP, which asks a
+ * reverse proxy, which asks a server. Each ask has one outcome, and an answer has the body of its
+ * own request. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 20 times as many seeds. */
 #include "base/memory.h"
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/sanitizer.h"
@@ -16,7 +16,7 @@
 #define SEEDS  DOMT_SCALE(80, 10)
 #define ASKERS 4u
 
-/* As many allocations as two requests with redirects make, and some more. */
+/* A few more allocations than two requests with redirects make. */
 #define ALLOCATIONS DOMT_SCALE(250, 40)
 
 /* --- the server: "/r/N" leads to "/r/N-1", and everything else is echoed * -------------------- */
@@ -33,7 +33,7 @@ static int reply_redirect(domus_stack *stack, unsigned long left)
     return error != 0 ? error : domus_reply(stack, &domus_http_response_type, &response);
 }
 
-static int serve_request(domus_stack *stack, void *self, const void *payload)
+static int serve_request_by_path(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_request *request = payload;
     domus_http_response response = {.status = 200};
@@ -47,7 +47,7 @@ static int serve_request(domus_stack *stack, void *self, const void *payload)
 
 static domus_http_proxy proxy;
 
-static int pass_on(domus_stack *stack, void *self, const void *payload)
+static int pass_request_on_to_proxy(domus_stack *stack, void *self, const void *payload)
 {
     return domus_http_pass(stack, payload, &proxy);
 }
@@ -61,14 +61,15 @@ static const domus_behaviour server = {
     .name = "server",
     .kind = DOMUS_CHANNELS,
     .pipeline = &of_server,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = serve_request},
-                                       {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){
+        {.type = &domus_http_request_type, .handle = serve_request_by_path}, {.type = NULL}}};
 static const domus_behaviour edge = {
     .name = "edge",
     .kind = DOMUS_CHANNELS,
     .pipeline = &of_edge,
     .on_peer = (const domus_on_peer[]){
-        {&domus_http_request_type, pass_on, DOMUS_HTTP_PROXY_FRAME, 0, NULL}, {.type = NULL}}};
+        {&domus_http_request_type, pass_request_on_to_proxy, DOMUS_HTTP_PROXY_FRAME, 0, NULL},
+        {.type = NULL}}};
 
 /* --- askers ----------------------------------------------------------------------------------- */
 
@@ -90,17 +91,17 @@ typedef struct asking {
 
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
 
-static uint32_t size_of(const asking *frame)
+static uint32_t body_size_of_order(const asking *frame)
 {
     return (frame->done * 7919u + frame->order.id * 31u) % (frame->order.size_max + 1);
 }
 
-static char byte_of(const asking *frame, uint32_t at)
+static char body_byte_at(const asking *frame, uint32_t at)
 {
     return (char)('a' + (frame->order.id * 5 + frame->done * 3 + at) % 26);
 }
 
-static int send_request(domus_stack *stack, const asking *frame, domus_resumed *then)
+static int send_request_of_asker(domus_stack *stack, const asking *frame, domus_resumed *then)
 {
     static const uint8_t methods[] = {DOMUS_HTTP_POST, DOMUS_HTTP_PUT, DOMUS_HTTP_PATCH};
     domus_http_request request = {.method = methods[frame->done % 3]};
@@ -109,8 +110,8 @@ static int send_request(domus_stack *stack, const asking *frame, domus_resumed *
 
     (void)domus_append_text(&url, "http://127.0.0.1:1/r/%u",
                             1 + frame->done % frame->order.redirects_max);
-    for (uint32_t i = 0; i < size_of(frame); i++) {
-        char byte = byte_of(frame, i);
+    for (uint32_t i = 0; i < body_size_of_order(frame); i++) {
+        char byte = body_byte_at(frame, i);
         (void)domus_append(&body, &byte, 1);
     }
     int result = domus_append_end(&url, &request.target);
@@ -128,8 +129,8 @@ static int send_request(domus_stack *stack, const asking *frame, domus_resumed *
     return result;
 }
 
-/* Check that an answer belongs to its request, as far as the answer was read. */
-static void check_answer(const asking *frame, const domus_answer *answer)
+/* Check that the part of the answer that was read belongs to its request. */
+static void check_answer_belongs_to_request(const asking *frame, const domus_answer *answer)
 {
     const domus_http_response *response = answer->payload;
 
@@ -142,9 +143,9 @@ static void check_answer(const asking *frame, const domus_answer *answer)
         return;
     }
     answered++;
-    bool is_right = response->body.size == size_of(frame);
+    bool is_right = response->body.size == body_size_of_order(frame);
     for (uint32_t i = 0; is_right && i < response->body.size; i++)
-        is_right = domus_slice_data(response->body)[i] == byte_of(frame, i);
+        is_right = domus_slice_data(response->body)[i] == body_byte_at(frame, i);
     wrong += !is_right;
 }
 
@@ -153,8 +154,8 @@ DOMUS_SEQUENCE(ask_on, asking)
     DOMUS_BEGIN;
     frame->order = *(const order *)message;
     for (; frame->done < frame->order.times; frame->done++) {
-        DOMUS_AWAIT(send_request(stack, frame, then));
-        check_answer(frame, answer);
+        DOMUS_AWAIT(send_request_of_asker(stack, frame, then));
+        check_answer_belongs_to_request(frame, answer);
     }
     DOMUS_END;
 }
@@ -164,7 +165,7 @@ static const domus_behaviour asker = {.name = "asker",
 
 /* --- a seed ----------------------------------------------------------------------------------- */
 
-static void make_site(domt_sweep *sweep)
+static void make_kit_with_site_and_proxy(domt_sweep *sweep)
 {
     const domus_channel_options channel = {.answer_timeout_ns = DOMT_SWEEP_SECOND,
                                            .body_timeout_ns = DOMT_SWEEP_SECOND};
@@ -202,7 +203,7 @@ static void make_site(domt_sweep *sweep)
     DOMT_SWEEP_HOLD(sweep, domus_http_client_open_outside(system, &options, &client) == 0);
 }
 
-static void begin_asking(domt_sweep *sweep)
+static void spawn_askers_at_random(domt_sweep *sweep)
 {
     domus_system *system = domus_testkit_system(sweep->kit);
     domus_address address;
@@ -220,34 +221,35 @@ static void begin_asking(domt_sweep *sweep)
     }
 }
 
-static int run_seed(uint64_t seed, void *context)
+static int run_sweep_of_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
 
     domi_random_init(&sweep.random, seed);
     asked = answered = refused = failed = wrong = 0;
-    make_site(&sweep);
+    make_kit_with_site_and_proxy(&sweep);
     if (seed % 8 != 0) {
         domt_sweep_draw_faults(&sweep);
         ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
     }
-    begin_asking(&sweep);
+    spawn_askers_at_random(&sweep);
     DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, 60 * DOMT_SWEEP_SECOND) == 0);
     DOMT_SWEEP_HOLD(&sweep, asked != 0);
     DOMT_SWEEP_HOLD(&sweep, asked == answered + refused + failed);
     DOMT_SWEEP_HOLD(&sweep, wrong == 0);
-    DOMT_SWEEP_HOLD(&sweep, answered != 0 || seed % 8 != 0); /* each eighth seed has no faults */
+    /* in each eighth seed, which has no faults, some ask must be answered */
+    DOMT_SWEEP_HOLD(&sweep, answered != 0 || seed % 8 != 0);
     return domt_sweep_end(&sweep);
 }
 
 DOMT_TEST(each_request_has_one_outcome_and_its_own_body)
 {
-    domt_sweep_seeds(SEEDS, run_seed);
+    domt_sweep_seeds(SEEDS, run_sweep_of_seed);
 }
 
-/* Let one asker ask twice, each time with redirects and a body. Returns how many asks were
+/* Let one asker ask twice, with a body and redirects each time. Returns how many of the asks were
  * answered. */
-static uint32_t ask_twice(domt_sweep *sweep)
+static uint32_t ask_twice_with_redirects(domt_sweep *sweep)
 {
     const order what = {.times = 2, .size_max = 1000, .redirects_max = 2, .timeout_ms = 1000};
     domus_system *system = domus_testkit_system(sweep->kit);
@@ -263,8 +265,8 @@ static uint32_t ask_twice(domt_sweep *sweep)
     return answered;
 }
 
-/* The n-th allocation fails while requests are under way: each still has one outcome, and later
- * ones are answered. */
+/* One allocation after the other fails while requests are under way. Each ask still has one
+ * outcome, and later asks are answered. */
 DOMT_TEST(an_allocation_that_fails_is_got_over)
 {
     uint32_t harmed = 0;
@@ -272,13 +274,13 @@ DOMT_TEST(an_allocation_that_fails_is_got_over)
     for (int64_t n = 0; n < ALLOCATIONS; n++) {
         domt_sweep sweep = {.seed = 8, .is_relayed = true};
         domi_random_init(&sweep.random, sweep.seed);
-        make_site(&sweep);
+        make_kit_with_site_and_proxy(&sweep);
         DOMT_SWEEP_HOLD(&sweep, domus_testkit_run(sweep.kit) == 0);
         domi_memory_fail_after(n, 0);
-        harmed += ask_twice(&sweep) != 2;
+        harmed += ask_twice_with_redirects(&sweep) != 2;
         domi_memory_fail_after(-1, 0);
         DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, DOMT_SWEEP_SECOND) == 0);
-        DOMT_SWEEP_HOLD(&sweep, ask_twice(&sweep) == 2);
+        DOMT_SWEEP_HOLD(&sweep, ask_twice_with_redirects(&sweep) == 2);
         ck_assert_msg(domt_sweep_end(&sweep) == 0, "allocation %d", (int)n);
     }
     ck_assert_uint_gt(harmed, 10);

@@ -1,5 +1,5 @@
-/* libdomus-http in a channel: a service whose answers keep their order, with bodies both ways in
- * pieces; and a client. */
+/* libdomus-http in channels of a test kit: a service whose answers keep their order and whose
+ * bodies come and go in pieces, and a client. */
 #include "tests/runtime/clients.h"
 #include "tests/runtime/pipes.h"
 #include "tests/support/suite.h"
@@ -38,14 +38,14 @@ typedef struct serve_frame {
     domus_slice piece;
 } serve_frame;
 
-static int reply_text(domus_stack *stack, const char *text)
+static int reply_text_in_context(domus_stack *stack, const char *text)
 {
     const domus_http_text answer = {200, "text/plain", text};
 
     return domus_reply(stack, &domus_http_text_type, &answer);
 }
 
-static int reply_unrouted(domus_stack *stack, const domus_http_match *match)
+static int reply_to_unrouted_request(domus_stack *stack, const domus_http_match *match)
 {
     domus_http_response response;
     int error = domus_http_unrouted(match, &response);
@@ -53,8 +53,8 @@ static int reply_unrouted(domus_stack *stack, const domus_http_match *match)
     return error != 0 ? error : domus_reply(stack, &domus_http_response_type, &response);
 }
 
-/* Count a piece, or record that trailers have come. */
-static void take_piece(serve_frame *frame, const domus_answer *answer)
+/* Count a piece of the request's body, or note that its trailer has come. */
+static void take_piece_of_body(serve_frame *frame, const domus_answer *answer)
 {
     frame->piece = (domus_slice){NULL, 0, 0};
     frame->ended = true;
@@ -66,7 +66,7 @@ static void take_piece(serve_frame *frame, const domus_answer *answer)
     frame->ended = piece->last;
 }
 
-static int reply_sum(domus_stack *stack, const serve_frame *frame)
+static int reply_count_of_body_bytes(domus_stack *stack, const serve_frame *frame)
 {
     domus_http_response response = {.status = 200};
     char text[32];
@@ -84,18 +84,18 @@ DOMUS_SEQUENCE(serve, serve_frame)
     {
         domus_http_match match = domus_http_find_route(routes, message);
         if (match.route == NULL)
-            return reply_unrouted(stack, &match);
+            return reply_to_unrouted_request(stack, &match);
         frame->id = match.route->id;
         frame->body = ((const domus_http_request *)message)->stream;
         frame->ended = frame->body.number == 0;
     }
     if (frame->id == NOW)
-        return reply_text(stack, "now");
+        return reply_text_in_context(stack, "now");
     if (frame->id == WRONG)
         return -ENOENT;
     if (frame->id == SLEEP) {
         DOMUS_SLEEP(10 * MS);
-        return reply_text(stack, "slept");
+        return reply_text_in_context(stack, "slept");
     }
     if (frame->id != SUM) {
         DOMUS_AWAIT(domus_reply_begin(stack, &domus_http_response_type, &head, then));
@@ -110,14 +110,14 @@ DOMUS_SEQUENCE(serve, serve_frame)
         DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
         if (answer->error != 0)
             return answer->error;
-        take_piece(frame, answer);
+        take_piece_of_body(frame, answer);
         if (frame->id == ECHO && frame->piece.size != 0) {
             ck_assert_int_eq(domus_take(stack), 0);
             DOMUS_AWAIT(domus_reply_write(stack, frame->piece, then));
         }
     }
     if (frame->id == SUM)
-        return reply_sum(stack, frame);
+        return reply_count_of_body_bytes(stack, frame);
     return domus_reply_end(stack, NULL, NULL);
     DOMUS_END;
 }
@@ -132,8 +132,9 @@ static const domus_behaviour service = {
     .on_peer =
         (const domus_on_peer[]){DOMUS_ON_PEER(&domus_http_request_type, serve, 0), {.type = NULL}}};
 
-/* Check that this request is answered so, and that the connection then ends if it `closes`. */
-static void expect_answered(const char *sent, const char *answered, bool closes)
+/* Check that the request `sent` is answered with `answered`, and whether (`closes`) the connection
+ * then ends. */
+static void expect_request_is_answered(const char *sent, const char *answered, bool closes)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &service, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -151,7 +152,7 @@ static void expect_answered(const char *sent, const char *answered, bool closes)
 
 DOMT_TEST(answers_leave_in_order)
 {
-    expect_answered(
+    expect_request_is_answered(
         GET("/sleep") GET("/") HEAD("/") GET("/give") GET("/sleep"),
         TEXT(5, "slept") TEXT(3, "now") TEXT(
             3,
@@ -162,7 +163,7 @@ DOMT_TEST(answers_leave_in_order)
 
 DOMT_TEST(requests_without_a_route_keep_the_connection)
 {
-    expect_answered(
+    expect_request_is_answered(
         GET("/none") "POST / HTTP/1.1\r\nHost: a\r\n\r\n" GET("/wrong") GET("/"),
         "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
         "HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\nAllow: GET, HEAD, "
@@ -174,13 +175,14 @@ DOMT_TEST(requests_without_a_route_keep_the_connection)
 
 DOMT_TEST(connection_ends_behind_the_last_answer)
 {
-    expect_answered("GET /sleep HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" GET("/"),
-                    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nContent-Type: "
-                    "text/plain\r\n\r\nslept",
-                    true);
-    expect_answered("GET /give HTTP/1.0\r\n\r\n",
-                    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\ngiven",
-                    true);
+    expect_request_is_answered(
+        "GET /sleep HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" GET("/"),
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nContent-Type: "
+        "text/plain\r\n\r\nslept",
+        true);
+    expect_request_is_answered(
+        "GET /give HTTP/1.0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\ngiven", true);
 }
 
 #define BAD                                                                                        \
@@ -189,28 +191,31 @@ DOMT_TEST(connection_ends_behind_the_last_answer)
 
 DOMT_TEST(wrong_bytes_are_answered_behind_the_others)
 {
-    expect_answered(GET("/sleep") GET("/") "GET  / HTTP/1.1\r\nHost: a\r\n\r\n" GET("/"),
-                    TEXT(5, "slept") TEXT(3, "now") BAD, true);
-    expect_answered(
+    expect_request_is_answered(GET("/sleep") GET("/") "GET  / HTTP/1.1\r\nHost: a\r\n\r\n" GET("/"),
+                               TEXT(5, "slept") TEXT(3, "now") BAD, true);
+    expect_request_is_answered(
         "POST /sum HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
         BAD, true);
-    expect_answered("POST /sum HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3 \r\n",
-                    BAD, true);
+    expect_request_is_answered(
+        "POST /sum HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3 \r\n", BAD, true);
 }
 
 #define POST(path, length)                                                                         \
     "POST " path " HTTP/1.1\r\nHost: a\r\nContent-Length: " #length "\r\n\r\n"
 
-DOMT_TEST(bodies_come_in_pieces)
+DOMT_TEST(handler_reads_request_body_in_pieces)
 {
-    expect_answered(POST("/sum", 5) "hello" GET(
-                        "/") "POST /sum HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-                             "3\r\nabc\r\n4\r\ndefg\r\n0\r\nA: b\r\n\r\n" GET("/"),
-                    "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n5" TEXT(
-                        3, "now") "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n7" TEXT(3, "now"),
-                    false);
-    expect_answered(POST("/none", 5) "hello" GET("/"), /* the body was read by nobody */
-                    "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n" TEXT(3, "now"), false);
+    expect_request_is_answered(
+        POST("/sum", 5) "hello" GET(
+            "/") "POST /sum HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                 "3\r\nabc\r\n4\r\ndefg\r\n0\r\nA: b\r\n\r\n" GET("/"),
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n5" TEXT(
+            3, "now") "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n7" TEXT(3, "now"),
+        false);
+    /* the handler of this request does not read its body */
+    expect_request_is_answered(POST("/none", 5) "hello" GET("/"),
+                               "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n" TEXT(3, "now"),
+                               false);
 }
 
 DOMT_TEST(body_is_echoed_while_it_comes)
@@ -224,7 +229,7 @@ DOMT_TEST(body_is_echoed_while_it_comes)
     domt_pipes_expect(kit, peer,
                       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
                       "Content-Type: text/plain\r\n\r\n");
-    /* no 100 comes within another answer */
+    /* no 100 comes for the next request while an answer is being sent */
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 10 * MS), 0);
     domt_pipes_send(kit, peer, "1\r\na\r\n0\r\n\r\n");
     domt_pipes_expect(kit, peer, "1\r\na\r\n0\r\n\r\n");
@@ -260,7 +265,7 @@ DOMT_TEST(peer_is_told_to_go_on_when_its_body_is_read)
     domt_pipes_end(kit);
 }
 
-DOMT_TEST(answer_that_is_cut_off_is_seen_as_that)
+DOMT_TEST(client_sees_that_an_answer_is_cut_off)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &service, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -282,8 +287,8 @@ static const domus_pipeline client_pipeline = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &as_client}, {NULL, NULL}},
     .encodes = encodes};
 
-static void send_request(domus_probe *probe, domus_address to, domus_http_method method,
-                         const char *target)
+static void send_request_by_probe(domus_probe *probe, domus_address to, domus_http_method method,
+                                  const char *target)
 {
     domus_http_request request = {.method = (uint8_t)method};
 
@@ -291,7 +296,7 @@ static void send_request(domus_probe *probe, domus_address to, domus_http_method
     ck_assert_int_eq(domus_probe_ask(probe, to, &domus_http_request_type, &request), 0);
 }
 
-static void expect_answer(domt_line_client *client, unsigned status, const char *body)
+static void expect_client_got_answer(domt_line_client *client, unsigned status, const char *body)
 {
     domus_http_response response;
 
@@ -315,19 +320,19 @@ DOMT_TEST(client_asks_and_is_answered)
     domt_line_client client;
 
     domt_line_client_begin(&client, &client_pipeline, NULL);
-    send_request(client.probe, client.channel, DOMUS_HTTP_GET, "/a");
-    send_request(client.probe, client.channel, DOMUS_HTTP_HEAD, "/b");
-    send_request(client.probe, client.channel, DOMUS_HTTP_DELETE, "/c");
+    send_request_by_probe(client.probe, client.channel, DOMUS_HTTP_GET, "/a");
+    send_request_by_probe(client.probe, client.channel, DOMUS_HTTP_HEAD, "/b");
+    send_request_by_probe(client.probe, client.channel, DOMUS_HTTP_DELETE, "/c");
     domt_net_ok(client.kit,
                 domus_peer_expect(client.peer, asked, sizeof asked - 1, DOMT_NET_SECOND));
     domt_net_ok(client.kit, domus_peer_send(client.peer, answers, sizeof answers - 1));
-    expect_answer(&client, 200, "hello");
-    expect_answer(&client, 200, "");
-    expect_answer(&client, 404, "no");
+    expect_client_got_answer(&client, 200, "hello");
+    expect_client_got_answer(&client, 200, "");
+    expect_client_got_answer(&client, 404, "no");
     domt_line_client_end(&client);
 }
 
-DOMT_TEST(answer_to_nothing_ends_the_connection)
+DOMT_TEST(answer_without_request_ends_connection)
 {
     static const char answer[] = "HTTP/1.1 204 No Content\r\n\r\n";
     domt_line_client client;
@@ -344,12 +349,12 @@ DOMT_TEST(answer_that_ends_with_the_connection_is_whole)
     domt_line_client client;
 
     domt_line_client_begin(&client, &client_pipeline, NULL);
-    send_request(client.probe, client.channel, DOMUS_HTTP_GET, "/a");
+    send_request_by_probe(client.probe, client.channel, DOMUS_HTTP_GET, "/a");
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
     domt_net_ok(client.kit, domus_peer_send(client.peer, answer, sizeof answer - 1));
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
     domus_peer_finish(client.peer);
-    expect_answer(&client, 200, "hello");
+    expect_client_got_answer(&client, 200, "hello");
     domt_line_client_end(&client);
 }
 

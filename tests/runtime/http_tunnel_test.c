@@ -1,5 +1,5 @@
-/* Upgrades through the reverse proxy in a test kit: which pass, which do not, and how a tunnel
- * ends. */
+/* Upgrades to another protocol through the reverse proxy in a test kit: which ones it passes on,
+ * and how a tunnel ends. */
 #include "tests/runtime/proxied.h"
 #include "tests/support/suite.h"
 
@@ -23,21 +23,22 @@
     "Upgrade: websocket\r\nVia: 1.1 domus\r\n\r\n"
 #define NEXT "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n"
 
-static void pass_time(uint64_t ns)
+static void advance_kit(uint64_t ns)
 {
     domt_net_ok(domt_edge.kit, domus_testkit_advance(domt_edge.kit, ns));
 }
 
-/* Let both sides change to WebSocket. */
-static void begin_tunnel(void)
+/* Let client and server change to WebSocket, so that the proxy makes a tunnel. */
+static void begin_tunnel_through_proxy(void)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
     domt_proxied_comes(SWITCH, SWITCHED);
 }
 
-/* Check that the client gets this answer and the end, and that the server gets no more requests. */
-static void expect_last(const char *answer)
+/* Check that the client gets this answer and then the end, and that the server gets no more
+ * requests. */
+static void expect_answer_and_end(const char *answer)
 {
     domt_pipes_expect(domt_edge.kit, domt_edge.client, answer);
     domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
@@ -48,7 +49,7 @@ static void expect_last(const char *answer)
 
 DOMT_TEST(bytes_pass_both_ways_as_they_are)
 {
-    begin_tunnel();
+    begin_tunnel_through_proxy();
     domt_proxied_goes("\x81\x01" NEXT, "\x81\x01" NEXT);
     domt_proxied_comes("HTTP/1.1 400 x\r\n\r\n", "HTTP/1.1 400 x\r\n\r\n");
     for (int i = 0; i < 3; i++) {
@@ -58,8 +59,8 @@ DOMT_TEST(bytes_pass_both_ways_as_they_are)
     domt_proxied_end();
 }
 
-/* Some clients do not wait for 101. Their bytes belong to the other protocol if the server changes
- * to it. */
+/* Some clients send bytes of the other protocol before the answer 101. If the server changes to
+ * that protocol, these bytes are for it. */
 DOMT_TEST(early_bytes_wait_for_the_switch)
 {
     domt_proxied_begin(&domt_proxied_edge);
@@ -70,7 +71,9 @@ DOMT_TEST(early_bytes_wait_for_the_switch)
     domt_pipes_expect(domt_edge.kit, domt_edge.server, "early" NEXT);
     domt_proxied_end();
 
-    domt_proxied_begin(&domt_proxied_edge); /* the connection ends with this request anyway */
+    /* `Connection: close` does not matter here, because the connection ends with this request
+     * anyway */
+    domt_proxied_begin(&domt_proxied_edge);
     domt_proxied_goes("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close, upgrade\r\n"
                       "Upgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\nearly",
                       WISHED("websocket"));
@@ -95,20 +98,22 @@ DOMT_TEST(early_bytes_are_no_request_behind_another_answer)
         domt_proxied_begin(&domt_proxied_edge);
         if (i < 4) {
             domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
-            if (i < 2) /* the client closes before the answer has come, or after it was sent */
+            /* the client sends more bytes before the answer in rounds 0 and 1, and after it in
+             * rounds 2 and 3 */
+            if (i < 2)
                 domt_pipes_send(domt_edge.kit, domt_edge.client, NEXT);
             domt_pipes_send(domt_edge.kit, domt_edge.server, answers[i % 2][0]);
             if (i >= 2)
                 domt_pipes_send(domt_edge.kit, domt_edge.client, NEXT);
-            expect_last(answers[i % 2][1]);
-            /* The connection to the server has carried an ordinary answer, and is kept. */
+            expect_answer_and_end(answers[i % 2][1]);
+            /* The connection to the server is kept, because it has carried an ordinary answer. */
             domus_peer_close(domt_edge.client);
             domt_edge.client = domt_pipes_peer(domt_edge.kit);
-            pass_time(200 * MS);
+            advance_kit(200 * MS);
             domt_proxied_goes(GET, GOT);
         } else {
             domt_proxied_goes(WISH("websocket") NEXT, WISHED("websocket"));
-            pass_time(110 * MS); /* the server does not answer in time */
+            advance_kit(110 * MS); /* so much time passes that the server's answer comes too late */
             domt_proxied_fails("HTTP/1.1 504 Gateway Timeout\r\n");
             domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
         }
@@ -116,30 +121,33 @@ DOMT_TEST(early_bytes_are_no_request_behind_another_answer)
     }
 }
 
-/* Send a request for an upgrade that does not pass, and check that the server gets a request
- * without it. */
-static void check_without_upgrade(const char *sent, const char *got)
+/* Send a request for an upgrade that the proxy does not pass on, and check that the server gets the
+ * request without it. */
+static void check_upgrade_is_not_passed_on(const char *sent, const char *got)
 {
     domt_proxied_goes(sent, got);
     domt_proxied_comes_empty();
 }
 
-DOMT_TEST(only_named_protocols_pass)
+DOMT_TEST(only_named_upgrade_protocols_pass)
 {
     static const char *const own[] = {"chat", "h2c", "H2C", NULL};
     static const char *const none[] = {NULL};
 
     domt_proxied_begin(&domt_proxied_edge);
-    check_without_upgrade("GET /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade, http2-settings\r\n"
-                          "Upgrade: h2c\r\nHTTP2-Settings: a\r\n\r\n",
-                          GOT);
+    check_upgrade_is_not_passed_on(
+        "GET /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade, http2-settings\r\n"
+        "Upgrade: h2c\r\nHTTP2-Settings: a\r\n\r\n",
+        GOT);
     domt_edge.proxy.upgrades = own;
-    check_without_upgrade("GET /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: h2c\r\n"
-                          "\r\n",
-                          GOT);
-    check_without_upgrade("POST /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: chat\r\n"
-                          "Content-Length: 1\r\n\r\na",
-                          "POST /a HTTP/1.1\r\nContent-Length: 1\r\nHost: h\r\n" ADDED "a");
+    check_upgrade_is_not_passed_on(
+        "GET /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: h2c\r\n"
+        "\r\n",
+        GOT);
+    check_upgrade_is_not_passed_on(
+        "POST /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: chat\r\n"
+        "Content-Length: 1\r\n\r\na",
+        "POST /a HTTP/1.1\r\nContent-Length: 1\r\nHost: h\r\n" ADDED "a");
     domt_edge.proxy.upgrades = none;
     domt_pipes_send(domt_edge.kit, domt_edge.client, WISH("websocket"));
     domt_proxied_fails("HTTP/1.1 501 Not Implemented\r\n");
@@ -162,7 +170,9 @@ DOMT_TEST(a_switch_to_something_else_is_refused)
         domt_proxied_begin(&domt_proxied_edge);
         domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
         domt_pipes_send(domt_edge.kit, domt_edge.server, wrong[i]);
-        if (i == 3) { /* These bytes are no HTTP, so another connection is tried once. */
+        /* The bytes of this answer are no HTTP, so the proxy tries once more on another connection.
+         */
+        if (i == 3) {
             domt_net_ok(domt_edge.kit,
                         domus_peer_accept(domt_edge.listener, SECOND, &domt_edge.server));
             domt_pipes_expect(domt_edge.kit, domt_edge.server, WISHED("websocket"));
@@ -182,8 +192,8 @@ DOMT_TEST(a_row_that_is_not_alone_passes_no_upgrade)
     domt_proxied_end();
 }
 
-/* The client is gone when the server changes to the other protocol, whose bytes have no end, so the
- * connection to the server is not kept. */
+/* The client is gone when the server changes to the other protocol. The bytes of that protocol have
+ * no end, so the proxy cannot keep the connection to the server. */
 DOMT_TEST(a_switch_for_a_client_that_is_gone_ends_the_connection)
 {
     for (uint64_t wait_ns = 0; wait_ns <= 150 * MS; wait_ns += 10 * MS) {
@@ -191,7 +201,7 @@ DOMT_TEST(a_switch_for_a_client_that_is_gone_ends_the_connection)
         domt_edge.proxy.timeout_ns = 60 * SECOND;
         domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
         domus_peer_reset(domt_edge.client);
-        pass_time(wait_ns);
+        advance_kit(wait_ns);
         (void)domus_peer_send(domt_edge.server, SWITCH "soon", strlen(SWITCH "soon"));
         ck_assert_msg(domus_peer_expect_reset(domt_edge.server, SECOND) == 0, "after %llu ms",
                       (unsigned long long)(wait_ns / MS));
@@ -200,7 +210,7 @@ DOMT_TEST(a_switch_for_a_client_that_is_gone_ends_the_connection)
     }
 }
 
-/* Tunnels that have a pool of their own leave the connections of the other pool to requests. */
+/* If tunnels have a pool of their own, they leave all connections of the other pool to requests. */
 DOMT_TEST(tunnels_take_no_connection_from_other_requests)
 {
     const domus_pool_options options = {.behaviour = &domus_http_streaming_connection,
@@ -218,7 +228,8 @@ DOMT_TEST(tunnels_take_no_connection_from_other_requests)
     servers[0] = domt_edge.server;
     domt_edge.client = domt_pipes_peer(domt_edge.kit);
     domt_pipes_send(domt_edge.kit, domt_edge.client, WISH("websocket"));
-    pass_time(101 * MS); /* the only connection for tunnels is in use */
+    /* the request fails after its time-out, because the only connection for tunnels is in use */
+    advance_kit(101 * MS);
     domt_proxied_fails("HTTP/1.1 504 Gateway Timeout\r\n");
     domt_edge.client = domt_pipes_peer(domt_edge.kit);
     domt_edge.server = NULL;
@@ -231,22 +242,22 @@ DOMT_TEST(tunnels_take_no_connection_from_other_requests)
 
 DOMT_TEST(each_side_may_finish_before_the_other)
 {
-    begin_tunnel();
+    begin_tunnel_through_proxy();
     domt_proxied_goes("a", "a");
     domus_peer_finish(domt_edge.client);
     domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.server, SECOND));
-    pass_time(SECOND);
+    advance_kit(SECOND);
     domt_proxied_comes("b", "b");
     domus_peer_finish(domt_edge.server);
     domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
     ck_assert_int_eq(domus_peer_error(domt_edge.client), 0);
     domt_proxied_end();
 
-    begin_tunnel();
+    begin_tunnel_through_proxy();
     domt_proxied_comes("b", "b");
     domus_peer_finish(domt_edge.server);
     domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
-    pass_time(3 * SECOND);
+    advance_kit(3 * SECOND);
     domt_proxied_goes("a", "a");
     domus_peer_finish(domt_edge.client);
     domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.server, SECOND));
@@ -256,19 +267,20 @@ DOMT_TEST(each_side_may_finish_before_the_other)
 
 DOMT_TEST(a_reset_of_one_side_resets_the_other)
 {
-    begin_tunnel();
+    begin_tunnel_through_proxy();
     domus_peer_reset(domt_edge.client);
     domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.server, 2 * SECOND));
     domt_edge.client = domt_pipes_peer(domt_edge.kit);
     domt_proxied_end();
 
-    begin_tunnel();
+    begin_tunnel_through_proxy();
     domus_peer_reset(domt_edge.server);
     domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.client, SECOND));
     domt_proxied_end();
 }
 
-/* Only the idle time-out ends a tunnel that is silent, and no time-out of a body or an answer. */
+/* A silent tunnel is ended only by the idle time-out, and by no time-out for a body or an
+ * answer. */
 DOMT_TEST(a_silent_tunnel_ends_when_it_was_idle_for_too_long)
 {
     domus_config config;
@@ -277,12 +289,12 @@ DOMT_TEST(a_silent_tunnel_ends_when_it_was_idle_for_too_long)
     config.channel.idle_timeout_ns = 300 * SECOND;
     config.channel.answer_timeout_ns = 60 * SECOND;
     domt_edge.config = &config;
-    begin_tunnel();
-    pass_time(200 * SECOND);
+    begin_tunnel_through_proxy();
+    advance_kit(200 * SECOND);
     domt_proxied_comes("b", "b");
-    pass_time(200 * SECOND);
+    advance_kit(200 * SECOND);
     domt_proxied_goes("a", "a");
-    pass_time(299 * SECOND);
+    advance_kit(299 * SECOND);
     ck_assert_int_eq(domus_peer_error(domt_edge.client), 0);
     domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.client, 2 * SECOND));
     domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.server, 2 * SECOND));
@@ -294,17 +306,18 @@ DOMT_TEST(a_silent_tunnel_ends_when_it_was_idle_for_too_long)
 
 static const char much[MUCH];
 
-/* A server that reads nothing holds up the client, in bounded memory, but not its own bytes. */
+/* If the server reads nothing, the client cannot send more after a bound, but bytes from the server
+ * still reach the client. */
 DOMT_TEST(a_side_that_does_not_read_slows_its_sender_alone)
 {
-    begin_tunnel();
+    begin_tunnel_through_proxy();
     for (int i = 0; i < 2; i++) {
         domus_peer *deaf = i == 0 ? domt_edge.server : domt_edge.client;
         domus_peer *other = i == 0 ? domt_edge.client : domt_edge.server;
         domus_peer_pause(deaf);
         uint64_t before = domus_peer_count(other).sent;
         ck_assert_int_eq(domus_peer_send(other, much, MUCH), 0);
-        pass_time(5 * SECOND);
+        advance_kit(5 * SECOND);
         ck_assert_uint_lt(domus_peer_count(other).sent - before, 700000);
         ck_assert_int_eq(domus_peer_send(deaf, much, 100000), 0);
         domt_net_ok(domt_edge.kit, domus_peer_expect(other, much, 100000, SECOND));
@@ -314,8 +327,8 @@ DOMT_TEST(a_side_that_does_not_read_slows_its_sender_alone)
     domt_proxied_end();
 }
 
-/* Check all bytes that a peer has received. */
-static void expect_got(const domus_peer *peer, const char *text)
+/* Check that exactly `text` is what a peer has received. */
+static void expect_peer_got_text(const domus_peer *peer, const char *text)
 {
     size_t size;
     const char *got = domus_peer_got(peer, &size);
@@ -323,26 +336,26 @@ static void expect_got(const domus_peer *peer, const char *text)
     ck_assert(size == strlen(text) && memcmp(got, text, size) == 0);
 }
 
-/* A drain lets a tunnel go on until it ends, or until the time of the drain is over. */
+/* A drain lets a tunnel go on until one side ends it, or until the time for the drain is over. */
 DOMT_TEST(a_drain_waits_for_tunnels)
 {
-    begin_tunnel();
+    begin_tunnel_through_proxy();
     domt_pipes_send(domt_edge.kit, domt_edge.server, "b");
     domt_pipes_send(domt_edge.kit, domt_edge.client, "a");
     domus_peer_finish(domt_edge.server);
     domus_peer_finish(domt_edge.client);
     ck_assert_int_eq(domus_testkit_stop(domt_edge.kit), 0);
-    expect_got(domt_edge.client, "b");
-    expect_got(domt_edge.server, "a");
+    expect_peer_got_text(domt_edge.client, "b");
+    expect_peer_got_text(domt_edge.server, "a");
     ck_assert(domus_peer_has_end(domt_edge.client) && domus_peer_has_end(domt_edge.server));
     ck_assert_int_eq(domus_peer_error(domt_edge.client), 0);
     domt_proxied_end();
 
-    begin_tunnel();
+    begin_tunnel_through_proxy();
     domt_pipes_send(domt_edge.kit, domt_edge.client, "a");
     uint64_t before_ns = domus_testkit_now_ns(domt_edge.kit);
     ck_assert_int_gt(domus_testkit_stop(domt_edge.kit), 0);
-    expect_got(domt_edge.server, "a");
+    expect_peer_got_text(domt_edge.server, "a");
     ck_assert_uint_ge(domus_testkit_now_ns(domt_edge.kit) - before_ns, SECOND);
     domt_proxied_end();
 }
@@ -350,9 +363,10 @@ DOMT_TEST(a_drain_waits_for_tunnels)
 DOMT_TEST(a_connection_that_was_kept_may_be_gone)
 {
     domt_proxied_begin(&domt_proxied_edge);
-    check_without_upgrade(GET, GOT);
+    check_upgrade_is_not_passed_on(GET, GOT);
     domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
-    domus_peer_finish(domt_edge.server); /* the server closes before the request has come */
+    /* the server closes the kept connection before a request has come on it */
+    domus_peer_finish(domt_edge.server);
     domt_edge.server = NULL;
     domt_proxied_goes("", WISHED("websocket"));
     domus_peer_finish(domt_edge.server);
@@ -360,26 +374,27 @@ DOMT_TEST(a_connection_that_was_kept_may_be_gone)
     domt_proxied_end();
 }
 
-/* Let time pass in which allocation number `count` fails, and each later one. */
-static void pass_failing(int64_t count)
+/* Let time pass on the clock of the kit while allocation number `count` fails, and all allocations
+ * after it. */
+static void advance_kit_while_allocation_fails(int64_t count)
 {
     domi_memory_fail_after(count, 0);
     (void)domus_testkit_advance(domt_edge.kit, 10 * MS);
     domi_memory_fail_after(-1, 0);
 }
 
-/* Returns whether a tunnel was made in spite of a failed allocation. With `way` 1 the allocation
- * fails after the answer of the server. */
+/* Make a tunnel while allocation number `count` fails: before the server's answer, or with `way` 1
+ * after it. Returns whether a tunnel was made. */
 static bool tunnels_without_allocation(int64_t count, int way)
 {
     size_t got = 0, early = 0;
 
     domt_proxied_begin(&domt_proxied_edge);
     domt_pipes_send(domt_edge.kit, domt_edge.client, WISH("websocket") "early");
-    pass_failing(way == 0 ? count : -1);
+    advance_kit_while_allocation_fails(way == 0 ? count : -1);
     bool is_asked = domus_peer_accept(domt_edge.listener, 10 * MS, &domt_edge.server) == 0;
     if (is_asked && domus_peer_send(domt_edge.server, SWITCH "x", sizeof SWITCH) == 0) {
-        pass_failing(way == 1 ? count : -1);
+        advance_kit_while_allocation_fails(way == 1 ? count : -1);
         (void)domus_peer_got(domt_edge.server, &early);
     }
     (void)domus_peer_got(domt_edge.client, &got);
@@ -390,10 +405,11 @@ static bool tunnels_without_allocation(int64_t count, int way)
     return is_there;
 }
 
-DOMT_TEST(each_allocation_may_fail)
+DOMT_TEST(tunnels_survive_failed_allocations)
 {
     for (int way = 0; way < 2; way++) {
-        uint32_t clean = 0; /* runs in a row without a failed allocation */
+        /* number of rounds without a failed allocation that followed each other */
+        uint32_t clean = 0;
         for (int64_t count = 0; clean < 4; count++) {
             clean = tunnels_without_allocation(count, way) ? clean + 1 : 0;
             ck_assert_int_lt(count, 300);

@@ -1,4 +1,5 @@
-/* The jobs of helper threads, their gate, and how tests count the threads of the pool. */
+/* Jobs for the pool of helper threads, the gate at which they wait, and counts of the pool's
+ * threads. */
 #include "tests/runtime/jobs.h"
 
 #include <dirent.h>
@@ -41,7 +42,8 @@ void domt_job_count(domi_job *job)
         atomic_fetch_add(&domt_cancelled, 1);
     uint32_t place = atomic_fetch_add(&placed, 1);
     atomic_store(&domt_order[place % DOMT_JOBS_MAX], ((domt_task *)job->argument)->number);
-    atomic_fetch_add(&domt_finished, 1); /* from here on the test may use the job again */
+    /* from here on the test may use the memory of the job again */
+    atomic_fetch_add(&domt_finished, 1);
 }
 
 void domt_jobs_prepare(domt_task *tasks, uint32_t amount, int (*function)(void *))

@@ -1,5 +1,6 @@
-/* Compares the bytes that a client of a store receives with those that it expects; see the headers.
- * An answer that the model cannot know is checked when it is whole. */
+/* Compares the bytes that a client of a store receives with the bytes that it expects
+ * (tests/runtime/kv_model.h). An answer that the model cannot know is checked when all its bytes
+ * have come. */
 #include "tests/runtime/kv_model.h"
 
 #include <inttypes.h>
@@ -7,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MORE  (-1) /* the bytes are not complete yet */
+#define MORE  (-1) /* result of a check: the bytes are too few to tell */
 #define WRONG (-2)
 
-/* Returns 1 if the bytes begin with this text, 0 if not, and MORE when they are too few to tell. */
-static int compare_begin(const char *bytes, size_t size, const char *text)
+/* Returns 1 if the bytes begin with `text`, 0 if not, and MORE if they are too few to tell. */
+static int compare_with_text(const char *bytes, size_t size, const char *text)
 {
     size_t length = strlen(text);
 
@@ -20,8 +21,9 @@ static int compare_begin(const char *bytes, size_t size, const char *text)
     return size < length ? MORE : 1;
 }
 
-/* Returns the number of bytes up to the end of line `lines`, or MORE. */
-static int lines_of(const char *bytes, size_t size, int lines)
+/* Returns the number of bytes in the first `lines` lines, or MORE if these lines have not come
+ * yet. */
+static int size_of_lines(const char *bytes, size_t size, int lines)
 {
     for (size_t i = 0; i < size; i++) {
         if (bytes[i] == '\n' && --lines == 0)
@@ -30,7 +32,8 @@ static int lines_of(const char *bytes, size_t size, int lines)
     return MORE;
 }
 
-/* Read a decimal number that ends at the byte `end`. */
+/* Read a decimal number that is followed by the byte `end`. Returns false if there is no such
+ * number. */
 static bool read_number(const char *bytes, char end, uint64_t *ret_number)
 {
     *ret_number = 0;
@@ -39,24 +42,26 @@ static bool read_number(const char *bytes, char end, uint64_t *ret_number)
     return *bytes == end;
 }
 
-/* Returns the size of a null array in bytes; 0: the bytes are none; or MORE. */
-static int null_of(const char *bytes, size_t size)
+/* Returns the size in bytes of the null array with which the bytes begin; 0 if they begin with
+ * something else; or MORE. */
+static int size_of_null(const char *bytes, size_t size)
 {
-    int is_null = compare_begin(bytes, size, "*-1\r\n");
+    int is_null = compare_with_text(bytes, size, "*-1\r\n");
 
     if (is_null == 0)
-        is_null = compare_begin(bytes, size, "_\r\n");
+        is_null = compare_with_text(bytes, size, "_\r\n");
     return is_null != 1 ? is_null : bytes[0] == '*' ? 5 : 3;
 }
 
 /* --- answers that the model does not know ----------------------------------------------------- */
 
-/* The functions that check an answer each return its size in bytes; MORE; or WRONG. */
+/* Each of the functions that check an answer returns the answer's size in bytes, or MORE (it has
+ * not come whole), or WRONG. */
 
-static int take_number(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
-                       size_t size, bool is_next)
+static int check_common_number(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
+                               size_t size, bool is_next)
 {
-    int used = lines_of(bytes, size, 1);
+    int used = size_of_lines(bytes, size, 1);
     uint64_t number;
 
     if (used < 0)
@@ -70,17 +75,17 @@ static int take_number(domt_kv_client *client, domt_kv_counter *counter, const c
     return used;
 }
 
-static int take_count(const char *bytes, size_t size)
+static int check_integer(const char *bytes, size_t size)
 {
     uint64_t number;
-    int used = lines_of(bytes, size, 1);
+    int used = size_of_lines(bytes, size, 1);
 
     if (used < 0)
         return used;
     return bytes[0] == ':' && read_number(bytes + 1, '\r', &number) ? used : WRONG;
 }
 
-static int take_hello(const char *bytes, size_t size)
+static int check_hello(const char *bytes, size_t size)
 {
     for (size_t i = 0; i + 4 <= size; i++) {
         if (memcmp(bytes + i, "*0\r\n", 4) == 0)
@@ -89,36 +94,36 @@ static int take_hello(const char *bytes, size_t size)
     return bytes[0] == '*' || bytes[0] == '%' ? MORE : WRONG;
 }
 
-/* Check the answer to a transaction that has watched the common counter. */
-static int take_perhaps(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
-                        size_t size)
+/* Check the answer to a transaction that has watched the common counter: null, or a number. */
+static int check_perhaps_undone(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
+                                size_t size)
 {
-    int null = null_of(bytes, size);
+    int null = size_of_null(bytes, size);
 
     if (null != 0) {
         counter->undone += null > 0;
         return null;
     }
-    int head = compare_begin(bytes, size, "*1\r\n");
+    int head = compare_with_text(bytes, size, "*1\r\n");
     if (head != 1)
         return head == MORE ? MORE : WRONG;
     if (size == 4)
         return MORE;
-    int used = take_number(client, counter, bytes + 4, size - 4, false);
+    int used = check_common_number(client, counter, bytes + 4, size - 4, false);
     return used < 0 ? used : used + 4;
 }
 
-/* Check an element of the common queue, which no client may have got before. */
-static int take_piece(domt_kv_counter *counter, const char *bytes, size_t size)
+/* Check an element of the common queue, which must not have come to any client before. */
+static int check_queue_element(domt_kv_counter *counter, const char *bytes, size_t size)
 {
     static const char head[] = "*2\r\n$5\r\nqueue\r\n$6\r\ne";
     size_t whole = sizeof head - 1 + 7;
     uint64_t number;
-    int null = null_of(bytes, size);
+    int null = size_of_null(bytes, size);
 
     if (null != 0)
         return null;
-    int is_head = compare_begin(bytes, size, head);
+    int is_head = compare_with_text(bytes, size, head);
     if (is_head == 0)
         return WRONG;
     if (size < whole)
@@ -131,10 +136,10 @@ static int take_piece(domt_kv_counter *counter, const char *bytes, size_t size)
     return (int)whole;
 }
 
-/* Check a message of any client that comes before an answer. Returns its size in bytes; 0: it is no
- * message; MORE; or WRONG. */
-static int take_message(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
-                        size_t size)
+/* Check whether a published message comes before the answer. Returns the size of the message in
+ * bytes; 0 if there is no message; MORE; or WRONG. */
+static int check_message(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
+                         size_t size)
 {
     static const char head[] = "3\r\n$7\r\nmessage\r\n$3\r\nall\r\n$8\r\n";
     size_t whole = 1 + sizeof head - 1 + 10;
@@ -142,7 +147,7 @@ static int take_message(domt_kv_client *client, domt_kv_counter *counter, const 
 
     if (!client->hears || (bytes[0] != '>' && bytes[0] != '*'))
         return 0;
-    int is_head = compare_begin(bytes + 1, size - 1, head);
+    int is_head = compare_with_text(bytes + 1, size - 1, head);
     if (is_head != 1)
         return is_head;
     if (size < whole)
@@ -158,10 +163,10 @@ static int take_message(domt_kv_client *client, domt_kv_counter *counter, const 
 
 /* --- what comes ------------------------------------------------------------------------------- */
 
-/* Check the bytes for which a mark stands. Returns their number; MORE; or WRONG. `*ret_stays` says
- * that the mark also holds for the bytes behind them. */
-static int take_mark(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
-                     size_t size, bool *ret_stays)
+/* Check the received bytes for which a mark in `expected` stands. Returns their number, MORE, or
+ * WRONG. `*ret_stays` becomes true if the mark also holds for the bytes that follow. */
+static int check_bytes_of_mark(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
+                               size_t size, bool *ret_stays)
 {
     char mark = client->expected[client->checked];
     int used;
@@ -169,18 +174,19 @@ static int take_mark(domt_kv_client *client, domt_kv_counter *counter, const cha
     switch (mark) {
     case DOMT_KV_A_NUMBER:
     case DOMT_KV_THE_NEXT:
-        return take_number(client, counter, bytes, size, mark == DOMT_KV_THE_NEXT);
+        return check_common_number(client, counter, bytes, size, mark == DOMT_KV_THE_NEXT);
     case DOMT_KV_A_COUNT:
-        return take_count(bytes, size);
+        return check_integer(bytes, size);
     case DOMT_KV_A_HELLO:
-        return take_hello(bytes, size);
+        return check_hello(bytes, size);
     case DOMT_KV_PERHAPS:
-        return take_perhaps(client, counter, bytes, size);
+        return check_perhaps_undone(client, counter, bytes, size);
     case DOMT_KV_A_PIECE:
-        return take_piece(counter, bytes, size);
+        return check_queue_element(counter, bytes, size);
     case DOMT_KV_BEGIN:
-    case DOMT_KV_MAY_END: /* the answers go on, so only a message may come here */
-        used = take_message(client, counter, bytes, size);
+    /* more bytes have come, and only a published message may come before the next answer */
+    case DOMT_KV_MAY_END:
+        used = check_message(client, counter, bytes, size);
         *ret_stays = used > 0;
         return used;
     case DOMT_KV_HEARS:
@@ -192,18 +198,20 @@ static int take_mark(domt_kv_client *client, domt_kv_counter *counter, const cha
     }
 }
 
-/* Compare one byte, or check one mark. Returns the number of bytes; MORE; or WRONG. */
-static int check_byte(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
-                      size_t size)
+/* Compare one received byte, or the bytes of one mark, with what is expected. Returns the number of
+ * bytes, MORE, or WRONG. */
+static int check_byte_or_mark(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
+                              size_t size)
 {
     bool stays = false;
 
-    if (client->checked == client->expected_size) { /* all answers have come */
-        int used = take_message(client, counter, bytes, size);
+    /* all expected answers have come, so only a published message may follow */
+    if (client->checked == client->expected_size) {
+        int used = check_message(client, counter, bytes, size);
         return used == 0 ? WRONG : used;
     }
     char wanted = client->expected[client->checked];
-    int used = domt_kv_is_mark(wanted) ? take_mark(client, counter, bytes, size, &stays)
+    int used = domt_kv_is_mark(wanted) ? check_bytes_of_mark(client, counter, bytes, size, &stays)
                : bytes[0] == wanted    ? 1
                                        : WRONG;
     client->checked += used >= 0 && !stays;
@@ -221,8 +229,8 @@ static void print_difference(const domt_kv_client *client, const char *bytes, si
            client->expected + client->checked);
 }
 
-/* Skip the marks at the end that stand for no bytes. */
-static void take_last_marks(domt_kv_client *client)
+/* Go past the marks at the end of `expected` that stand for no bytes. */
+static void skip_last_marks(domt_kv_client *client)
 {
     for (; client->checked < client->expected_size; client->checked++) {
         char mark = client->expected[client->checked];
@@ -239,7 +247,7 @@ void domt_kv_check(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *c
     size_t at = 0;
 
     while (at < size && !sweep->has_failed) {
-        int used = check_byte(client, counter, got + at, size - at);
+        int used = check_byte_or_mark(client, counter, got + at, size - at);
         if (used == MORE)
             break;
         if (used == WRONG)
@@ -247,12 +255,12 @@ void domt_kv_check(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *c
         DOMT_SWEEP_HOLD(sweep, used != WRONG);
         at += used > 0 ? (size_t)used : 0;
     }
-    take_last_marks(client);
+    skip_last_marks(client);
     domus_peer_take(client->peer, at);
 }
 
-/* Whether a mark stands for no bytes. */
-static bool is_empty(char byte)
+/* Returns whether a mark in `expected` stands for no bytes. */
+static bool is_mark_without_bytes(char byte)
 {
     return byte == DOMT_KV_BEGIN || byte == DOMT_KV_MAY_END || byte == DOMT_KV_HEARS ||
            byte == DOMT_KV_IS_DEAF;
@@ -264,7 +272,7 @@ bool domt_kv_has_all(const domt_kv_client *client)
 
     if (client->is_done && at < client->expected_size && client->expected[at] == DOMT_KV_MAY_END)
         return true;
-    while (at < client->expected_size && is_empty(client->expected[at]))
+    while (at < client->expected_size && is_mark_without_bytes(client->expected[at]))
         at++;
     if (at < client->expected_size && getenv("DOMUS_SEED") != NULL)
         printf("client %" PRIu32 " lacks: %.*s\n", client->number,

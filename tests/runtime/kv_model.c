@@ -1,4 +1,5 @@
-/* The model of a client's keys, and the commands about them; see the header. */
+/* The model of a client's keys in a store, and the commands about these keys;
+ * tests/runtime/kv_model.h has the contract. */
 #include "tests/runtime/kv_model.h"
 #include "tests/support/suite.h"
 
@@ -13,7 +14,7 @@ static void send_set(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
 {
     domt_kv_text value = domt_kv_make_value(sweep);
     uint32_t kind = domt_kv_below(sweep, 5);
-    bool is_there = client->strings[key].bytes != NULL;
+    bool model_has_key = client->strings[key].bytes != NULL;
 
     domt_kv_begin_command(client, kind < 3 ? 3 : 4, kind == 2 ? "GETSET" : "set");
     domt_kv_write_key(client, key);
@@ -22,7 +23,7 @@ static void send_set(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
         domt_kv_write_argument(client, kind == 3 ? "NX" : "xx", 2);
     if (kind == 2)
         domt_kv_expect_text(client, &client->strings[key]);
-    if (kind < 3 || is_there == (kind == 4)) {
+    if (kind < 3 || model_has_key == (kind == 4)) {
         if (kind != 2)
             domt_kv_expect(client, "+OK\r\n");
         domt_kv_text_set(&client->strings[key], value);
@@ -60,7 +61,7 @@ static void send_get(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
         domt_kv_expect_text(client, &client->strings[key]);
 }
 
-/* Ask for several keys, which lie on several shards. */
+/* Send an MGET of several keys, which lie on several shards. */
 static void send_mget(domt_kv_client *client, uint32_t count)
 {
     domt_kv_begin_command(client, count + 1, "mget");
@@ -91,7 +92,7 @@ static void send_mset(domt_sweep *sweep, domt_kv_client *client)
     domt_kv_expect(client, "+OK\r\n");
 }
 
-static bool is_there(const domt_kv_client *client, uint32_t key)
+static bool model_has_key(const domt_kv_client *client, uint32_t key)
 {
     const bool others[] = {client->has_count, client->elements_count != 0,
                            client->fields[0].bytes != NULL || client->fields[1].bytes != NULL ||
@@ -100,7 +101,7 @@ static bool is_there(const domt_kv_client *client, uint32_t key)
     return key < 4 ? client->strings[key].bytes != NULL : others[key - 4];
 }
 
-static void forget_key(domt_kv_client *client, uint32_t key)
+static void forget_key_in_model(domt_kv_client *client, uint32_t key)
 {
     if (key < 4)
         domt_kv_text_clear(&client->strings[key]);
@@ -112,8 +113,8 @@ static void forget_key(domt_kv_client *client, uint32_t key)
         domt_kv_text_clear(&client->fields[i]);
 }
 
-/* Send DEL or EXISTS of some keys. */
-static void send_keys(domt_sweep *sweep, domt_kv_client *client)
+/* Send a DEL or an EXISTS of some keys, and expect the number of keys that exist. */
+static void send_del_or_exists(domt_sweep *sweep, domt_kv_client *client)
 {
     uint32_t from = domt_kv_below(sweep, DOMT_KV_KEYS);
     uint32_t count = 1 + domt_kv_below(sweep, 4);
@@ -124,16 +125,16 @@ static void send_keys(domt_sweep *sweep, domt_kv_client *client)
     for (uint32_t i = 0; i < count; i++) {
         uint32_t key = (from + i) % DOMT_KV_KEYS;
         domt_kv_write_key(client, key);
-        there += is_there(client, key);
+        there += model_has_key(client, key);
         if (deletes)
-            forget_key(client, key);
+            forget_key_in_model(client, key);
     }
     domt_kv_expect(client, ":%" PRIu32 "\r\n", there);
 }
 
 /* --- commands: numbers, lists, hashes --------------------------------------------------------- */
 
-static void send_count(domt_sweep *sweep, domt_kv_client *client)
+static void send_incrby(domt_sweep *sweep, domt_kv_client *client)
 {
     int64_t by = (int64_t)domt_kv_below(sweep, 1000) - 500;
     char text[24];
@@ -146,7 +147,7 @@ static void send_count(domt_sweep *sweep, domt_kv_client *client)
     domt_kv_expect(client, ":%" PRId64 "\r\n", client->count);
 }
 
-static void send_common_count(domt_kv_client *client, domt_kv_counter *counter)
+static void send_common_incr(domt_kv_client *client, domt_kv_counter *counter)
 {
     if (counter->sent == DOMT_KV_COUNTED)
         return;
@@ -156,7 +157,7 @@ static void send_common_count(domt_kv_client *client, domt_kv_counter *counter)
     counter->sent++;
 }
 
-static void send_push(domt_sweep *sweep, domt_kv_client *client)
+static void send_list_push(domt_sweep *sweep, domt_kv_client *client)
 {
     domt_kv_text value = domt_kv_make_value(sweep);
     bool at_head = domt_kv_below(sweep, 2) == 0;
@@ -171,7 +172,7 @@ static void send_push(domt_sweep *sweep, domt_kv_client *client)
     domt_kv_expect(client, ":%" PRIu32 "\r\n", count + 1);
 }
 
-static void send_pop(domt_kv_client *client)
+static void send_list_pop(domt_kv_client *client)
 {
     domt_kv_begin_command(client, 2, "LPOP");
     domt_kv_write_key(client, 5);
@@ -187,7 +188,7 @@ static void send_pop(domt_kv_client *client)
     client->elements[client->elements_count] = (domt_kv_text){NULL, 0};
 }
 
-static void send_range(domt_kv_client *client)
+static void send_list_range(domt_kv_client *client)
 {
     domt_kv_begin_command(client, 4, "LRANGE");
     domt_kv_write_key(client, 5);
@@ -198,7 +199,7 @@ static void send_range(domt_kv_client *client)
         domt_kv_expect_text(client, &client->elements[i]);
 }
 
-static void send_hash(domt_sweep *sweep, domt_kv_client *client)
+static void send_hash_command(domt_sweep *sweep, domt_kv_client *client)
 {
     uint32_t kind = domt_kv_below(sweep, 3);
     uint32_t field = domt_kv_below(sweep, DOMT_KV_FIELDS);
@@ -226,7 +227,7 @@ static void send_hash(domt_sweep *sweep, domt_kv_client *client)
 
 /* --- other commands --------------------------------------------------------------------------- */
 
-static void send_odd(domt_sweep *sweep, domt_kv_client *client)
+static void send_odd_bytes(domt_sweep *sweep, domt_kv_client *client)
 {
     static const struct {
         const char *bytes, *answer;
@@ -237,7 +238,7 @@ static void send_odd(domt_sweep *sweep, domt_kv_client *client)
         {"nope\r\n", "-ERR unknown command 'nope', with args beginning with: \r\n"},
         {"GET\r\n", "-ERR wrong number of arguments for 'get' command\r\n"},
         {"*1\r\n$4\r\nMGET\r\n", "-ERR wrong number of arguments for 'mget' command\r\n"},
-        {"SET nobody x PX 3\r\n", "+OK\r\n"}, /* the key expires, and nobody reads it */
+        {"SET nobody x PX 3\r\n", "+OK\r\n"}, /* the key expires, but no client reads it later */
         {"SELECT 0\n", "+OK\r\n"},
     };
     uint32_t which = domt_kv_below(sweep, sizeof odd / sizeof odd[0]);
@@ -247,11 +248,11 @@ static void send_odd(domt_sweep *sweep, domt_kv_client *client)
     domt_kv_expect(client, "%s", odd[which].answer);
 }
 
-static void send_wrong_type(domt_kv_client *client)
+static void send_command_of_wrong_type(domt_kv_client *client)
 {
     domt_kv_begin_command(client, 2, "GET");
     domt_kv_write_key(client, 6);
-    if (is_there(client, 6))
+    if (model_has_key(client, 6))
         domt_kv_expect(client,
                        "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
     else
@@ -291,37 +292,37 @@ static void send_random_command(domt_sweep *sweep, domt_kv_client *client, domt_
         break;
     case 7:
     case 8:
-        send_keys(sweep, client);
+        send_del_or_exists(sweep, client);
         break;
     case 9:
-        send_count(sweep, client);
+        send_incrby(sweep, client);
         break;
     case 10:
     case 11:
-        send_common_count(client, counter);
+        send_common_incr(client, counter);
         break;
     case 12:
         if (client->elements_count < DOMT_KV_ELEMENTS)
-            send_push(sweep, client);
+            send_list_push(sweep, client);
         break;
     case 13:
-        send_pop(client);
+        send_list_pop(client);
         break;
     case 14:
-        send_range(client);
+        send_list_range(client);
         break;
     case 15:
     case 16:
-        send_hash(sweep, client);
+        send_hash_command(sweep, client);
         break;
     case 17:
-        send_odd(sweep, client);
+        send_odd_bytes(sweep, client);
         break;
     case 18:
         if (domt_kv_below(sweep, 4) == 0 && !client->listens)
             send_hello(sweep, client);
         else
-            send_wrong_type(client);
+            send_command_of_wrong_type(client);
         break;
     default:
         send_get(sweep, client, key);
@@ -345,7 +346,7 @@ void domt_kv_begin(domt_kv_client *client, uint32_t number, domus_peer *peer)
 void domt_kv_end(domt_kv_client *client)
 {
     for (uint32_t key = 0; key < DOMT_KV_KEYS; key++)
-        forget_key(client, key);
+        forget_key_in_model(client, key);
 }
 
 void domt_kv_send(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)

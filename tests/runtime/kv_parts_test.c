@@ -1,9 +1,10 @@
-/* Parts of kv alone. Answers of shards to a command for several of them become one answer, and an
- * answer that is none, which may come from another node, is passed on as it is. Keys that
- * differ in little share buckets, and shards, no more than chance brings about, whatever the seed
- * is. The envoy of a node ends with the exchange that it works for, whether anything was published
- * or not. A list that expires while it is carried is gone where it comes to, and a legacy is kept
- * until it is old. */
+/* Parts of examples/kv, each tested alone. The answers of shards to a command for several shards
+ * become one answer, and an answer of a wrong type, which may come from another node, is passed on
+ * unchanged. Keys that differ in few bytes share buckets and shards no more often than by chance,
+ * for any seed. The envoy of a node ends with the exchange for which it works, whether a message
+ * was published or not. A list that expires while it is carried to another node is removed there,
+ * and a legacy (the keys that a shard leaves on its node when it moves to another one) is kept for
+ * a limited time. */
 #include "tests/support/suite.h"
 
 #include "examples/kv/kv.h"
@@ -22,7 +23,7 @@
 #define SECOND UINT64_C(1000000000)
 #define SHARDS 2u
 
-/* The globals that start.c would define. */
+/* The global variables of kv that examples/kv/start.c would define. */
 struct kv_settings kv_settings = {.answer_max_bytes = 1 << 20};
 domus_address kv_shards[KV_SHARDS_MAX];
 uint32_t kv_shard_count = SHARDS;
@@ -31,10 +32,10 @@ static struct {
     domus_testkit *kit;
     domus_probe *client, *shards[SHARDS];
     domus_address session;
-    char keys[SHARDS][8]; /* a key of each shard */
+    char keys[SHARDS][8]; /* for each shard, a key that lies on it */
 } world;
 
-static int scatter_command(domus_stack *stack, void *self, const void *payload)
+static int scatter_command_over_shards(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
 
@@ -43,10 +44,10 @@ static int scatter_command(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour session = {
     .name = "session",
-    .on = (const domus_on[]){{&domus_resp_command_type, scatter_command, sizeof(struct kv_scatter)},
-                             {0}}};
+    .on = (const domus_on[]){
+        {&domus_resp_command_type, scatter_command_over_shards, sizeof(struct kv_scatter)}, {0}}};
 
-static void find_keys(void)
+static void find_one_key_for_each_shard(void)
 {
     for (unsigned i = 0; world.keys[0][0] == '\0' || world.keys[1][0] == '\0'; i++) {
         char name[8];
@@ -58,8 +59,8 @@ static void find_keys(void)
     }
 }
 
-/* Ask for the keys of both shards. */
-static void begin_command(const char *name)
+/* Begin a command for one key of each shard. */
+static void begin_command_for_each_shard(const char *name)
 {
     domus_resp_bytes words[1 + SHARDS] = {{name, strlen(name)}};
     domus_resp_command command, got;
@@ -67,7 +68,7 @@ static void begin_command(const char *name)
     memset(&world, 0, sizeof world);
     kv_shard_count = SHARDS;
     kv_commands_begin();
-    find_keys();
+    find_one_key_for_each_shard();
     ck_assert_int_eq(domus_testkit_new(NULL, 1, NULL, 0, &world.kit), 0);
     ck_assert_int_eq(domus_probe_new(world.kit, &world.client), 0);
     for (uint32_t i = 0; i < SHARDS; i++) {
@@ -95,8 +96,8 @@ static void reply_by_shard(uint32_t shard, const char *text)
     ck_assert_int_eq(domus_probe_reply(world.shards[shard], &domus_resp_reply_type, &reply), 0);
 }
 
-/* Check that the client gets exactly this text. */
-static void expect_reply(const char *text)
+/* Check that the client gets exactly this text as its reply. */
+static void expect_client_got_reply(const char *text)
 {
     domus_resp_reply reply;
 
@@ -109,33 +110,34 @@ static void expect_reply(const char *text)
 
 DOMT_TEST(elements_come_in_the_order_of_the_keys)
 {
-    begin_command("MGET");
+    begin_command_for_each_shard("MGET");
     reply_by_shard(1, "*1\r\n$1\r\nb\r\n");
     reply_by_shard(0, "*1\r\n$-1\r\n");
-    expect_reply("*2\r\n$-1\r\n$1\r\nb\r\n");
+    expect_client_got_reply("*2\r\n$-1\r\n$1\r\nb\r\n");
 }
 
-/* Otherwise a key that exists would be answered with null. */
+/* An answer that could not travel comes as an error, which is then the answer to the whole command.
+ * If it counted as null, a key that exists would seem to be missing. */
 DOMT_TEST(answer_that_could_not_travel_is_an_error_of_the_whole)
 {
-    begin_command("MGET");
+    begin_command_for_each_shard("MGET");
     reply_by_shard(0, "*1\r\n$1\r\na\r\n");
     reply_by_shard(1, "-ERR it is too large\r\n");
-    expect_reply("-ERR it is too large\r\n");
-    begin_command("KEYS");
+    expect_client_got_reply("-ERR it is too large\r\n");
+    begin_command_for_each_shard("KEYS");
     reply_by_shard(0, "$1\r\na\r\n");
     reply_by_shard(1, "-ERR it is too large\r\n");
-    expect_reply("-ERR it is too large\r\n");
+    expect_client_got_reply("-ERR it is too large\r\n");
 }
 
-/* Another node may send wrong messages. */
+/* Another node may send an answer of a wrong type, which is passed on to the client. */
 DOMT_TEST(answer_of_another_type_is_passed_on_once)
 {
     static const char *const names[] = {"MGET", "KEYS", "DEL"};
 
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         domus_slice slice;
-        begin_command(names[i]);
+        begin_command_for_each_shard(names[i]);
         ck_assert_int_eq(domus_slice_copy("other", 5, &slice), 0);
         ck_assert_int_eq(domus_probe_reply(world.shards[0], &domus_slice_type, &slice), 0);
         ck_assert_int_eq(
@@ -153,30 +155,31 @@ DOMT_TEST(answer_of_another_type_is_passed_on_once)
 
 #define SEEDS 20000u
 #define KEYS  64u
-#define MOST  14u /* more keys than this are together by chance once in 10^9 seeds */
+#define MOST  14u /* more than this number of keys share a bucket by chance in one of 10^9 seeds */
 
 struct kind {
-    const char *of; /* format of the key, with the place of its number */
-    unsigned shift; /* the first bit of the hash that is used */
+    const char *of; /* format of the keys, as for printf(3), with a place for the number */
+    unsigned shift; /* number of the lowest bit of the hash that is looked at */
 };
 
-static uint32_t count_most(const struct kind *kind)
+static uint32_t most_keys_in_one_shard(const struct kind *kind)
 {
     uint32_t counts[KEYS] = {0}, most = 0;
     char key[64];
 
     for (uint32_t i = 0; i < KEYS; i++) {
         int size = snprintf(key, sizeof key, kind->of, (int)i);
-        uint32_t *count = &counts[kv_hash(key, (uint32_t)size) >> kind->shift & (KEYS - 1)];
-        (*count)++;
-        most = *count > most ? *count : most;
+        uint32_t *count_text_in_piece =
+            &counts[kv_hash(key, (uint32_t)size) >> kind->shift & (KEYS - 1)];
+        (*count_text_in_piece)++;
+        most = *count_text_in_piece > most ? *count_text_in_piece : most;
     }
     return most;
 }
 
 DOMT_TEST(keys_that_differ_in_little_share_few_buckets)
 {
-    /* The lowest bits of the hash choose the bucket, and the highest ones the shard. */
+    /* The lowest bits of a key's hash choose the bucket, and the highest bits the shard. */
     static const struct kind kinds[] = {{"f%d", 0},
                                         {"f%d", 58},
                                         {"%d:key", 0},
@@ -189,7 +192,7 @@ DOMT_TEST(keys_that_differ_in_little_share_few_buckets)
     for (uint32_t seed = 0; seed < SEEDS / (sizeof kinds / sizeof kinds[0]); seed++) {
         kv_hash_seed();
         for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-            ck_assert_uint_lt(count_most(&kinds[i]), MOST);
+            ck_assert_uint_lt(most_keys_in_one_shard(&kinds[i]), MOST);
     }
 }
 
@@ -203,14 +206,15 @@ DOMT_TEST(halves_are_multiplied_as_the_whole_is)
                                        UINT64_C(0xe7037ed1a0b428db),
                                        INT64_MAX,
                                        UINT64_MAX};
-    static const size_t count = sizeof numbers / sizeof numbers[0];
+    static const size_t count_text_in_piece = sizeof numbers / sizeof numbers[0];
 
-    /* (2^64 - 1)^2 is 2^128 - 2^65 + 1, and (2^64 - 1) * 2^32 is 2^96 - 2^32. */
+    /* (2^64 - 1)^2 is 2^128 - 2^65 + 1, and (2^64 - 1) * 2^32 is 2^96 - 2^32, so the high halves
+     * are these. */
     ck_assert_uint_eq(kv_high_by_halves(UINT64_MAX, UINT64_MAX), UINT64_MAX - 1);
     ck_assert_uint_eq(kv_high_by_halves(UINT64_MAX, UINT64_C(1) << 32), UINT32_MAX);
     ck_assert_uint_eq(kv_fold_product(UINT64_MAX, UINT64_MAX), UINT64_MAX);
-    for (size_t i = 0; i < count * count; i++) {
-        uint64_t a = numbers[i / count], b = numbers[i % count];
+    for (size_t i = 0; i < count_text_in_piece * count_text_in_piece; i++) {
+        uint64_t a = numbers[i / count_text_in_piece], b = numbers[i % count_text_in_piece];
         ck_assert_uint_eq(kv_fold_product(a, b), a * b ^ kv_high_by_halves(a, b));
     }
 }
@@ -241,17 +245,17 @@ DOMT_TEST(envoy_ends_with_the_exchange_that_has_greeted_it)
 /* --- legacies --------------------------------------------------------------------------------- */
 
 #define ELEMENT  1000u
-#define ELEMENTS 400u /* more elements than one piece has */
+#define ELEMENTS 400u /* elements of a list, more than one piece of a legacy can have */
 
 static struct {
     domus_testkit *kit;
     domus_probe *probe;
     domus_address porter;
-    struct kv_piece_of_legacy piece; /* the last piece that was sent */
+    struct kv_piece_of_legacy piece; /* the piece of the legacy that the porter has sent last */
 } carried;
 
-/* Add a list that is longer than a piece. */
-static void add_list(struct kv_store *store, const char *name, uint64_t expires_ms)
+/* Add a list to the store that is longer than one piece of a legacy. */
+static void add_long_list_to_store(struct kv_store *store, const char *name, uint64_t expires_ms)
 {
     char element[ELEMENT];
     domus_slice key;
@@ -271,7 +275,7 @@ static void add_list(struct kv_store *store, const char *name, uint64_t expires_
                          0);
 }
 
-static void fetch_piece(bool looks)
+static void fetch_next_piece_of_legacy(bool looks)
 {
     const struct kv_fetch next = {.shard = 0, .looks = looks};
 
@@ -282,8 +286,8 @@ static void fetch_piece(bool looks)
         domus_probe_expect(carried.probe, &kv_legacy_piece_type, SECOND, &carried.piece), 0);
 }
 
-/* Leave a list that expires at second 1, and let a porter carry it. */
-static void begin_legacy(void)
+/* Leave a legacy with a list that expires at second 1, and let a porter carry it. */
+static void leave_legacy_to_porter(void)
 {
     struct kv_store store = {.memory = {.bytes_max = UINT64_MAX}};
 
@@ -291,16 +295,16 @@ static void begin_legacy(void)
     kv_shard_count = 1;
     ck_assert_int_eq(domus_testkit_new(NULL, 1, NULL, 0, &carried.kit), 0);
     ck_assert_int_eq(domus_probe_new(carried.kit, &carried.probe), 0);
-    add_list(&store, "late", domus_testkit_now_ns(carried.kit) / 1000000 + 1000);
+    add_long_list_to_store(&store, "late", domus_testkit_now_ns(carried.kit) / 1000000 + 1000);
     ck_assert(kv_legacy_put(&store, 7, 0));
     ck_assert_int_eq(
         domus_outside_spawn(domus_testkit_system(carried.kit), &kv_porter, NULL, &carried.porter),
         0);
-    fetch_piece(true);
+    fetch_next_piece_of_legacy(true);
     ck_assert_uint_eq(carried.piece.fence, 7);
 }
 
-static void end_legacy(void)
+static void drop_legacy_and_end_kit(void)
 {
     domus_slice_free(carried.piece.bytes);
     ck_assert_int_eq(domus_probe_send(carried.probe, carried.porter, &kv_drop_type, NULL), 0);
@@ -308,8 +312,8 @@ static void end_legacy(void)
     domus_testkit_free(carried.kit);
 }
 
-/* Returns how often the piece contains this text. */
-static uint32_t count(const char *text)
+/* Returns how often the last piece contains this text. */
+static uint32_t count_text_in_piece(const char *text)
 {
     const char *at = domus_slice_data(carried.piece.bytes);
     const char *last = at + carried.piece.bytes.size;
@@ -326,59 +330,60 @@ DOMT_TEST(list_comes_with_what_is_left_of_its_time)
 {
     uint32_t elements = 0;
 
-    begin_legacy();
+    leave_legacy_to_porter();
     do {
-        fetch_piece(false);
-        elements += count("RPUSH");
-        ck_assert_uint_eq(count("PEXPIRE"), carried.piece.ends_all ? 1 : 0);
+        fetch_next_piece_of_legacy(false);
+        elements += count_text_in_piece("RPUSH");
+        ck_assert_uint_eq(count_text_in_piece("PEXPIRE"), carried.piece.ends_all ? 1 : 0);
     } while (!carried.piece.ends_all);
     ck_assert_uint_eq(elements, ELEMENTS);
-    ck_assert_uint_eq(count("PEXPIRE\r\n$4\r\nlate\r\n$4\r\n1000\r\n"), 1);
-    end_legacy();
+    ck_assert_uint_eq(count_text_in_piece("PEXPIRE\r\n$4\r\nlate\r\n$4\r\n1000\r\n"), 1);
+    drop_legacy_and_end_kit();
 }
 
-/* Otherwise the elements that were carried before would be a list that never expires. */
+/* A list expires while its pieces are carried. Its elements that were already carried must be
+ * removed, or they would become a list that never expires. */
 DOMT_TEST(list_that_expires_while_it_is_carried_is_removed)
 {
     uint32_t elements = 0;
 
-    begin_legacy();
+    leave_legacy_to_porter();
     do {
-        fetch_piece(false);
-        elements += count("RPUSH");
+        fetch_next_piece_of_legacy(false);
+        elements += count_text_in_piece("RPUSH");
     } while (!carried.piece.ends_commands);
     ck_assert(!carried.piece.ends_all);
     ck_assert_uint_ne(elements, 0);
     ck_assert_int_eq(domus_testkit_advance(carried.kit, 2 * SECOND), 0);
-    fetch_piece(false);
-    ck_assert_uint_eq(count("RPUSH"), 0);
-    ck_assert_uint_eq(count("PEXPIRE\r\n$4\r\nlate\r\n$1\r\n0\r\n"), 1);
+    fetch_next_piece_of_legacy(false);
+    ck_assert_uint_eq(count_text_in_piece("RPUSH"), 0);
+    ck_assert_uint_eq(count_text_in_piece("PEXPIRE\r\n$4\r\nlate\r\n$1\r\n0\r\n"), 1);
     ck_assert(carried.piece.ends_all);
-    end_legacy();
+    drop_legacy_and_end_kit();
 }
 
 DOMT_TEST(list_that_has_expired_before_does_not_come)
 {
-    begin_legacy();
+    leave_legacy_to_porter();
     ck_assert_int_eq(domus_testkit_advance(carried.kit, 2 * SECOND), 0);
-    fetch_piece(false);
+    fetch_next_piece_of_legacy(false);
     ck_assert_uint_eq(carried.piece.bytes.size, 0);
     ck_assert(carried.piece.ends_all);
-    end_legacy();
+    drop_legacy_and_end_kit();
 }
 
-static int look_at_legacy(domus_stack *stack, void *self, const void *payload)
+static int look_for_legacy_in_mount(domus_stack *stack, void *self, const void *payload)
 {
     kv_legacy_look(stack);
     return 0;
 }
 
 static const domus_behaviour looker = {
-    .name = "looker", .on = (const domus_on[]){{&kv_drop_type, look_at_legacy, 0}, {0}}};
+    .name = "looker", .on = (const domus_on[]){{&kv_drop_type, look_for_legacy_in_mount, 0}, {0}}};
 
-/* Leave nothing but a fence, at `left_ns`, and look at second 60. Returns whether the legacy is
- * still there. */
-static bool is_kept(uint64_t left_ns)
+/* Leave a legacy that has only a fence at `left_ns`, and look for it at second 60. Returns whether
+ * it is still kept. */
+static bool is_legacy_kept_at_second_60(uint64_t left_ns)
 {
     struct kv_store store = {.memory = {.bytes_max = UINT64_MAX}};
     domus_testkit *kit;
@@ -399,42 +404,43 @@ static bool is_kept(uint64_t left_ns)
     return legacy != NULL;
 }
 
-/* The clock of another thread may be ahead. */
+/* A legacy is kept a little longer than needed, because the clock of another thread may be
+ * ahead. */
 DOMT_TEST(legacy_is_kept_for_a_while)
 {
-    ck_assert(is_kept(60 * SECOND + 1));
-    ck_assert(is_kept(60 * SECOND));
-    ck_assert(is_kept(30 * SECOND));
-    ck_assert(!is_kept(30 * SECOND - 1));
+    ck_assert(is_legacy_kept_at_second_60(60 * SECOND + 1));
+    ck_assert(is_legacy_kept_at_second_60(60 * SECOND));
+    ck_assert(is_legacy_kept_at_second_60(30 * SECOND));
+    ck_assert(!is_legacy_kept_at_second_60(30 * SECOND - 1));
 }
 
-static int ask_keeper(domus_address keeper, uint64_t fence)
+static int ask_keeper_for_ended_porter(domus_address keeper, uint64_t fence)
 {
-    /* The ask names a porter that has ended. */
+    /* The ask to the keeper names a porter that has ended. */
     const struct kv_keep keep = {.shard = 0, .fence = fence, .porter = carried.porter};
 
     ck_assert_int_eq(domus_probe_ask(carried.probe, keeper, &kv_keep_type, &keep), 0);
     return domus_probe_expect_error(carried.probe, fence != 0 ? -ESTALE : -EINVAL, SECOND);
 }
 
-/* Whether a porter was there or not, a keeper sends only one ask. */
+/* With no legacy to fetch, a keeper sends one ask and ends, whether there was a porter or not. */
 DOMT_TEST(keeper_ends_when_there_is_nothing_to_keep)
 {
-    begin_legacy();
+    leave_legacy_to_porter();
     ck_assert_int_eq(domus_probe_send(carried.probe, carried.porter, &kv_drop_type, NULL), 0);
     ck_assert_int_eq(domus_testkit_run(carried.kit), 0);
     for (uint64_t fence = 0; fence < 2; fence++) {
         domus_address keeper;
         ck_assert_int_eq(
             domus_outside_spawn(domus_testkit_system(carried.kit), &kv_keeper, NULL, &keeper), 0);
-        ck_assert_int_eq(ask_keeper(keeper, fence), 0);
+        ck_assert_int_eq(ask_keeper_for_ended_porter(keeper, fence), 0);
         ck_assert_int_eq(domus_testkit_run(carried.kit), 0);
         ck_assert_int_eq(domus_probe_send(carried.probe, keeper, &kv_drop_type, NULL), -ESTALE);
     }
     domus_testkit_free(carried.kit);
 }
 
-/* Otherwise all keys that were not carried yet would be lost. */
+/* If the piece were not asked for again, all keys that were not carried yet would be lost. */
 DOMT_TEST(piece_is_asked_for_again_when_there_was_no_room_on_the_way)
 {
     struct kv_piece_of_legacy piece = {.fence = 5};

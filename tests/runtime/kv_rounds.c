@@ -1,5 +1,5 @@
-/* Rounds of several commands: transactions, commands that wait, and messages between clients; see
- * the header of the model. */
+/* Rounds of several commands: transactions, commands that wait, and messages between clients
+ * (tests/runtime/kv_model.h). */
 #include "tests/runtime/kv_model.h"
 
 #include <inttypes.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Send a command that consists of words; the caller expects its answer. */
-static void send_words(domt_kv_client *client, uint32_t count, const char *const words[])
+/* Send a command of several words; the caller then writes down the expected answer. */
+static void send_command_of_words(domt_kv_client *client, uint32_t count, const char *const words[])
 {
     domt_kv_begin_command(client, count, words[0]);
     for (uint32_t i = 1; i < count; i++)
@@ -17,18 +17,19 @@ static void send_words(domt_kv_client *client, uint32_t count, const char *const
 }
 
 #define SEND(client, ...)                                                                          \
-    send_words(client, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *),          \
-               (const char *const[]){__VA_ARGS__})
+    send_command_of_words(client,                                                                  \
+                          sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *),       \
+                          (const char *const[]){__VA_ARGS__})
 
-static void begin_answer(domt_kv_client *client)
+static void expect_begin_of_answer(domt_kv_client *client)
 {
     domt_kv_expect(client, "%c", DOMT_KV_BEGIN);
 }
 
-/* Send a command, and expect its known answer. */
+/* Send a command, and write down its answer, which is known. */
 #define ROUND(client, answer, ...)                                                                 \
     do {                                                                                           \
-        begin_answer(client);                                                                      \
+        expect_begin_of_answer(client);                                                            \
         SEND(client, __VA_ARGS__);                                                                 \
         domt_kv_expect(client, "%s", answer);                                                      \
     } while (0)
@@ -37,16 +38,16 @@ static void begin_answer(domt_kv_client *client)
 
 #define COMMANDS 4u
 
-/* Queue commands about the two keys that lie on one shard. Their answers are known, so the text of
- * a spare client gathers the answer to EXEC. */
-static void queue_commands(domt_sweep *sweep, domt_kv_client *client, domt_kv_client *array,
-                           uint32_t count)
+/* Queue GETs and SETs of the two keys that lie on one shard. Their results come with the answer to
+ * EXEC, so they are gathered as the expected bytes of a spare client, `array`. */
+static void queue_commands_of_transaction(domt_sweep *sweep, domt_kv_client *client,
+                                          domt_kv_client *array, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t key = domt_kv_below(sweep, 2);
         domt_kv_text *at = &array->strings[key];
         bool reads = domt_kv_below(sweep, 2) == 0;
-        begin_answer(client);
+        expect_begin_of_answer(client);
         domt_kv_begin_command(client, reads ? 2 : 3, reads ? "GET" : "SET");
         domt_kv_write_key(client, key);
         if (reads) {
@@ -62,7 +63,7 @@ static void queue_commands(domt_sweep *sweep, domt_kv_client *client, domt_kv_cl
     }
 }
 
-static domt_kv_text copy_of(const domt_kv_text *text)
+static domt_kv_text copy_of_text(const domt_kv_text *text)
 {
     domt_kv_text copy = {NULL, text->size};
 
@@ -75,16 +76,16 @@ static domt_kv_text copy_of(const domt_kv_text *text)
 
 enum outcome { DONE, DISCARDED, WRONG, UNDONE };
 
-static void watch_and_change(domt_sweep *sweep, domt_kv_client *client)
+static void send_watch_and_change(domt_sweep *sweep, domt_kv_client *client)
 {
     domt_kv_text value = domt_kv_make_value(sweep);
 
-    begin_answer(client);
+    expect_begin_of_answer(client);
     domt_kv_begin_command(client, 2, "WATCH");
     domt_kv_write_key(client, 0);
     domt_kv_send_command(client);
     domt_kv_expect(client, "+OK\r\n");
-    begin_answer(client);
+    expect_begin_of_answer(client);
     domt_kv_begin_command(client, 3, "SET");
     domt_kv_write_key(client, 0);
     domt_kv_write_text(client, &value);
@@ -100,14 +101,14 @@ static void send_transaction(domt_sweep *sweep, domt_kv_client *client)
     uint32_t count = domt_kv_below(sweep, COMMANDS);
 
     if (outcome == UNDONE)
-        watch_and_change(sweep, client);
+        send_watch_and_change(sweep, client);
     ROUND(client, "+OK\r\n", "MULTI");
     for (uint32_t key = 0; key < 2; key++)
-        array.strings[key] = copy_of(&client->strings[key]);
-    queue_commands(sweep, client, &array, count);
+        array.strings[key] = copy_of_text(&client->strings[key]);
+    queue_commands_of_transaction(sweep, client, &array, count);
     if (outcome == WRONG)
         ROUND(client, "-ERR unknown command 'no', with args beginning with: \r\n", "no");
-    begin_answer(client);
+    expect_begin_of_answer(client);
     if (outcome == DISCARDED)
         SEND(client, "DISCARD");
     else
@@ -137,8 +138,10 @@ static void send_transaction(domt_sweep *sweep, domt_kv_client *client)
     free(array.expected);
 }
 
-/* Send two INCRs in a transaction: no other client counts between them. */
-static void send_two_counts(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
+/* Send a transaction with two INCRs of the common counter, which get numbers that follow each
+ * other; or one INCR after a WATCH, whose answer may be null. */
+static void send_transaction_of_counts(domt_sweep *sweep, domt_kv_client *client,
+                                       domt_kv_counter *counter)
 {
     bool watches = domt_kv_below(sweep, 2) == 0;
 
@@ -151,7 +154,7 @@ static void send_two_counts(domt_sweep *sweep, domt_kv_client *client, domt_kv_c
     ROUND(client, "+QUEUED\r\n", "INCR", "common");
     if (!watches)
         ROUND(client, "+QUEUED\r\n", "INCR", "common");
-    begin_answer(client);
+    expect_begin_of_answer(client);
     SEND(client, "EXEC");
     if (watches)
         domt_kv_expect(client, "%c", DOMT_KV_PERHAPS);
@@ -161,13 +164,14 @@ static void send_two_counts(domt_sweep *sweep, domt_kv_client *client, domt_kv_c
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-/* Send a BLPOP of the client's own list: the answer is an element, or null after a while. */
-static void send_own_wait(domt_kv_client *client)
+/* Send a BLPOP of the client's own list. The answer is the first element, or null after 3 ms if the
+ * list is empty. */
+static void send_wait_for_own_list(domt_kv_client *client)
 {
     char name[48];
     int size = snprintf(name, sizeof name, "c%" PRIu32 ":key5", client->number);
 
-    begin_answer(client);
+    expect_begin_of_answer(client);
     SEND(client, "BLPOP", name, "0.003");
     if (client->elements_count == 0) {
         domt_kv_expect_nothing(client);
@@ -183,11 +187,11 @@ static void send_own_wait(domt_kv_client *client)
     client->elements[client->elements_count] = (domt_kv_text){NULL, 0};
 }
 
-static void send_queue(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
+static void send_queue_command(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
 {
     char name[24];
 
-    begin_answer(client);
+    expect_begin_of_answer(client);
     if (domt_kv_below(sweep, 2) == 0 || counter->pushed == DOMT_KV_COUNTED) {
         SEND(client, domt_kv_below(sweep, 2) == 0 ? "BLPOP" : "BRPOP", "queue", "0.005");
         domt_kv_expect(client, "%c%c", DOMT_KV_A_PIECE, DOMT_KV_MAY_END);
@@ -200,23 +204,23 @@ static void send_queue(domt_sweep *sweep, domt_kv_client *client, domt_kv_counte
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-static void publish(domt_kv_client *client)
+static void send_publish(domt_kv_client *client)
 {
     char text[24];
 
     (void)snprintf(text, sizeof text, "%02" PRIu32 ":%05" PRIu32, client->number, ++client->said);
-    begin_answer(client);
+    expect_begin_of_answer(client);
     SEND(client, "PUBLISH", "all", text);
     domt_kv_expect(client, "%c", DOMT_KV_A_COUNT);
 }
 
-/* Subscribe to all messages: a client of RESP 3 keeps listening, one of RESP 2 listens for a
- * while. */
-static void listen_to_all(domt_kv_client *client)
+/* Subscribe to the messages of all clients. A client of RESP 3 keeps the subscription until the
+ * next such round; one of RESP 2 ends it in the same round. */
+static void send_subscribe_to_all(domt_kv_client *client)
 {
     char mark = client->speaks_3 ? '>' : '*';
 
-    begin_answer(client);
+    expect_begin_of_answer(client);
     if (client->listens) {
         SEND(client, "UNSUBSCRIBE", "all");
         domt_kv_expect(client, ">3\r\n$11\r\nunsubscribe\r\n$3\r\nall\r\n:0\r\n%c",
@@ -231,11 +235,11 @@ static void listen_to_all(domt_kv_client *client)
         return;
     }
     ROUND(client, "*2\r\n$4\r\npong\r\n$0\r\n\r\n", "PING");
-    begin_answer(client);
+    expect_begin_of_answer(client);
     SEND(client, "GET", "x");
     domt_kv_expect(client, "-ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / "
                            "PING / QUIT / RESET are allowed in this context\r\n");
-    begin_answer(client);
+    expect_begin_of_answer(client);
     SEND(client, "UNSUBSCRIBE");
     domt_kv_expect(client, "*3\r\n$11\r\nunsubscribe\r\n$3\r\nall\r\n:0\r\n%c", DOMT_KV_IS_DEAF);
 }
@@ -253,20 +257,20 @@ void domt_kv_send_round(domt_sweep *sweep, domt_kv_client *client, domt_kv_count
         break;
     case 3:
     case 4:
-        send_two_counts(sweep, client, counter);
+        send_transaction_of_counts(sweep, client, counter);
         break;
     case 5:
-        send_own_wait(client);
+        send_wait_for_own_list(client);
         break;
     case 6:
     case 7:
-        send_queue(sweep, client, counter);
+        send_queue_command(sweep, client, counter);
         break;
     case 8:
-        listen_to_all(client);
+        send_subscribe_to_all(client);
         break;
     default:
-        publish(client);
+        send_publish(client);
         break;
     }
 }

@@ -1,5 +1,5 @@
-/* Messages of kv on their way to other nodes: a message that is read equals the one that was
- * written, and wrong bytes are refused, or read as a message that a shard may handle. */
+/* Messages of kv on their way to other nodes: a message that was written as bytes is read as an
+ * equal message, and damaged bytes are refused, or read as a message that a shard can handle. */
 #include "base/random.h"
 #include "tests/support/suite.h"
 
@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define DAMAGED 3000u /* damaged messages of each kind */
+#define DAMAGED 3000u /* number of damaged messages that are tried for each kind */
 
-/* The globals that start.c would define. */
+/* The global variables of kv that examples/kv/start.c would define. */
 struct kv_settings kv_settings = {.arguments_max = 1000,
                                   .transaction_commands = 100,
                                   .transaction_bytes = 1 << 20,
@@ -24,7 +24,7 @@ uint32_t kv_shard_count = 4;
 
 static domus_picklers *picklers;
 
-static void begin_commands(void)
+static void begin_commands_and_picklers(void)
 {
     static bool has_begun;
     char error[200];
@@ -48,8 +48,9 @@ static domus_slice pickle_message(const domus_type *type, const void *payload)
     return bytes;
 }
 
-/* Read a message into `payload`. Returns 0, or the error. */
-static int read_message(domus_slice bytes, const domus_type **ret_type, void *payload)
+/* Read a message from its bytes into `payload`. Returns 0, or the error with which the bytes are
+ * refused. */
+static int unpickle_message(domus_slice bytes, const domus_type **ret_type, void *payload)
 {
     domus_pickled pickled;
     int error = domus_pickled_open(picklers, NULL, bytes, &pickled, NULL, 0);
@@ -60,7 +61,7 @@ static int read_message(domus_slice bytes, const domus_type **ret_type, void *pa
     return domus_unpickle(&pickled, NULL, payload, NULL, 0);
 }
 
-/* Room for the largest payload. */
+/* Room for the payload of any message of kv. */
 union any {
     domus_resp_command command;
     domus_resp_error error;
@@ -68,7 +69,7 @@ union any {
     char bytes[512];
 };
 
-static domus_resp_command make_command(const char *const words[], uint32_t count)
+static domus_resp_command make_command_of_words(const char *const words[], uint32_t count)
 {
     domus_resp_bytes arguments[64];
     domus_resp_command command;
@@ -80,7 +81,7 @@ static domus_resp_command make_command(const char *const words[], uint32_t count
     return command;
 }
 
-static void expect_same(const domus_resp_command *a, const domus_resp_command *b)
+static void expect_same_command(const domus_resp_command *a, const domus_resp_command *b)
 {
     ck_assert_uint_eq(a->count, b->count);
     ck_assert_uint_eq(a->version, b->version);
@@ -97,15 +98,16 @@ DOMT_TEST(commands_are_read_as_they_were_written)
     const domus_type *type;
     union any payload;
 
-    begin_commands();
+    begin_commands_and_picklers();
     for (uint32_t i = 1; i < 40; i++)
         many[i] = "some key";
     for (int i = 0; i < 2; i++) {
-        domus_resp_command command = i == 0 ? make_command(few, 5) : make_command(many, 40);
+        domus_resp_command command =
+            i == 0 ? make_command_of_words(few, 5) : make_command_of_words(many, 40);
         domus_slice bytes = pickle_message(&domus_resp_command_type, &command);
-        ck_assert_int_eq(read_message(bytes, &type, &payload), 0);
+        ck_assert_int_eq(unpickle_message(bytes, &type, &payload), 0);
         ck_assert_ptr_eq(type, &domus_resp_command_type);
-        expect_same(&command, &payload.command);
+        expect_same_command(&command, &payload.command);
         type->release(&payload);
         domus_resp_command_type.release(&command);
         domus_slice_free(bytes);
@@ -113,7 +115,8 @@ DOMT_TEST(commands_are_read_as_they_were_written)
     domus_picklers_free(picklers);
 }
 
-/* A shard relies on checks that a session has made before. */
+/* Commands that a session would refuse are refused on arrival, too, because a shard relies on the
+ * checks. */
 DOMT_TEST(commands_that_no_session_lets_through_are_refused)
 {
     static const char *const wrong[][4] = {
@@ -122,35 +125,35 @@ DOMT_TEST(commands_that_no_session_lets_through_are_refused)
     const domus_type *type;
     union any payload;
 
-    begin_commands();
+    begin_commands_and_picklers();
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        domus_resp_command command = make_command(wrong[i], counts[i]);
+        domus_resp_command command = make_command_of_words(wrong[i], counts[i]);
         domus_slice bytes = pickle_message(&domus_resp_command_type, &command);
-        ck_assert_int_eq(read_message(bytes, &type, &payload), -EPROTO);
+        ck_assert_int_eq(unpickle_message(bytes, &type, &payload), -EPROTO);
         domus_resp_command_type.release(&command);
         domus_slice_free(bytes);
     }
     domus_picklers_free(picklers);
 }
 
-/* A small message would become a large command. */
+/* Arguments may not overlap, because a small message could become a very large command then. */
 DOMT_TEST(arguments_that_lie_over_each_other_are_refused)
 {
     static const char *const set[] = {"SET", "key", "value"};
     const domus_type *type;
     union any payload;
 
-    begin_commands();
-    domus_resp_command command = make_command(set, 3);
-    /* the second argument begins within the first one: "keyva" */
+    begin_commands_and_picklers();
+    domus_resp_command command = make_command_of_words(set, 3);
+    /* now the second argument begins within the first one: "keyva" */
     command.spans[2].offset = command.spans[1].offset;
     domus_slice bytes = pickle_message(&domus_resp_command_type, &command);
-    ck_assert_int_eq(read_message(bytes, &type, &payload), 0);
+    ck_assert_int_eq(unpickle_message(bytes, &type, &payload), 0);
     type->release(&payload);
     domus_slice_free(bytes);
     command.spans[2].size = (uint16_t)(command.spans[2].size + 1);
     bytes = pickle_message(&domus_resp_command_type, &command);
-    ck_assert_int_eq(read_message(bytes, &type, &payload), -EPROTO);
+    ck_assert_int_eq(unpickle_message(bytes, &type, &payload), -EPROTO);
     domus_resp_command_type.release(&command);
     domus_slice_free(bytes);
     domus_picklers_free(picklers);
@@ -160,7 +163,8 @@ static struct kv_transaction *make_transaction(void)
 {
     static const char *const set[] = {"SET", "a", "1"}, *const ping[] = {"PING"};
     struct kv_transaction *transaction = calloc(1, sizeof *transaction);
-    domus_resp_command commands[2] = {make_command(set, 3), make_command(ping, 1)};
+    domus_resp_command commands[2] = {make_command_of_words(set, 3),
+                                      make_command_of_words(ping, 1)};
 
     ck_assert_ptr_nonnull(transaction);
     transaction->version = 2;
@@ -180,36 +184,37 @@ DOMT_TEST(a_transaction_goes_to_its_shard_and_comes_back)
     domus_slice array;
     union any payload;
 
-    begin_commands();
+    begin_commands_and_picklers();
     transaction = make_transaction();
     domus_slice bytes = pickle_message(&kv_exec_type, &transaction);
-    ck_assert_int_eq(read_message(bytes, &type, &payload), 0);
+    ck_assert_int_eq(unpickle_message(bytes, &type, &payload), 0);
     domus_slice_free(bytes);
     memcpy(&other, &payload, sizeof other);
     ck_assert(other->watches);
     ck_assert_uint_eq(other->count, 2);
     ck_assert_uint_eq(other->keyed, 1);
-    expect_same(&other->queue[0].command, &transaction->queue[0].command);
+    expect_same_command(&other->queue[0].command, &transaction->queue[0].command);
     ck_assert_int_eq(domus_slice_copy("*1\r\n+OK\r\n", 9, &array), 0);
     other->array.bytes = array;
     bytes = pickle_message(&kv_executed_type, &other);
     kv_transaction_free(other);
-    ck_assert_int_eq(read_message(bytes, &type, &payload), 0);
+    ck_assert_int_eq(unpickle_message(bytes, &type, &payload), 0);
     domus_slice_free(bytes);
     memcpy(&other, &payload, sizeof other);
     ck_assert_uint_eq(other->count, 2);
     ck_assert(domus_slice_equals(other->array.bytes, "*1\r\n+OK\r\n", 9));
-    domus_slice_free(other->array.bytes); /* fewer answers than commands that have run */
+    /* the next array has fewer answers than commands were run, so it is refused */
+    domus_slice_free(other->array.bytes);
     ck_assert_int_eq(domus_slice_copy("*0\r\n", 4, &other->array.bytes), 0);
     bytes = pickle_message(&kv_executed_type, &other);
-    ck_assert_int_eq(read_message(bytes, &type, &payload), -EPROTO);
+    ck_assert_int_eq(unpickle_message(bytes, &type, &payload), -EPROTO);
     domus_slice_free(bytes);
     kv_transaction_free(other);
     kv_transaction_free(transaction);
     domus_picklers_free(picklers);
 }
 
-static struct kv_gift *make_gift(void)
+static struct kv_gift *make_gift_of_list(void)
 {
     domus_slice elements, key;
 
@@ -221,19 +226,19 @@ static struct kv_gift *make_gift(void)
     return gift;
 }
 
-/* A gift belongs to the node that has read it, and comes back there. */
+/* A gift that was written belongs to the node that reads it, and is given back there. */
 DOMT_TEST(a_gift_that_was_written_does_not_come_back_to_its_node)
 {
-    struct kv_gift *gift = make_gift(), *other;
+    struct kv_gift *gift = make_gift_of_list(), *other;
     const domus_type *type;
     union any payload;
 
-    begin_commands();
+    begin_commands_and_picklers();
     domus_slice bytes = pickle_message(&kv_gift_type, &gift);
     kv_gift_type.release(&gift);
     ck_assert_ptr_null(kv_gifts_returned(3));
     ck_assert(!kv_gifts_given(3));
-    ck_assert_int_eq(read_message(bytes, &type, &payload), 0);
+    ck_assert_int_eq(unpickle_message(bytes, &type, &payload), 0);
     domus_slice_free(bytes);
     kv_gift_type.release(&payload);
     other = kv_gifts_returned(3);
@@ -245,8 +250,9 @@ DOMT_TEST(a_gift_that_was_written_does_not_come_back_to_its_node)
     domus_picklers_free(picklers);
 }
 
-/* Damage bytes, and read them. Messages that can be read are released. */
-static void damage_and_read(domus_slice bytes, domi_random *random)
+/* Damage the bytes of a message at random, and read them. A message that can be read is
+ * released. */
+static void damage_and_unpickle_message(domus_slice bytes, domi_random *random)
 {
     char text[4096];
     const domus_type *type = NULL;
@@ -261,7 +267,7 @@ static void damage_and_read(domus_slice bytes, domi_random *random)
     if (domi_random_below(random, 4) == 0)
         size = (uint32_t)domi_random_below(random, size);
     ck_assert_int_eq(domus_slice_copy(text, size, &copy), 0);
-    if (read_message(copy, &type, &payload) == 0 && type->release != NULL)
+    if (unpickle_message(copy, &type, &payload) == 0 && type->release != NULL)
         type->release(&payload);
     domus_slice_free(copy);
     for (uint32_t i = 0; i < kv_shard_count; i++) {
@@ -276,14 +282,14 @@ static void damage_and_read(domus_slice bytes, domi_random *random)
 DOMT_TEST(damaged_messages_do_no_harm)
 {
     static const char *const words[] = {"HSET", "key", "field", "value"};
-    domus_resp_command command = make_command(words, 4);
+    domus_resp_command command = make_command_of_words(words, 4);
     domus_resp_reply reply = {.values = 1};
-    struct kv_gift *gift = make_gift();
+    struct kv_gift *gift = make_gift_of_list();
     struct kv_piece_of_legacy piece = {.fence = 7, .ends_all = true};
     domus_resp_error text = domus_resp_error_text("%s", KV_SYNTAX);
     domi_random random;
 
-    begin_commands();
+    begin_commands_and_picklers();
     struct kv_transaction *transaction = make_transaction();
     domi_random_init(&random, 1);
     ck_assert_int_eq(domus_slice_copy("*1\r\n+OK\r\n", 9, &reply.bytes), 0);
@@ -299,7 +305,7 @@ DOMT_TEST(damaged_messages_do_no_harm)
                          pickle_message(&domus_resp_simple_type, &(domus_resp_simple){"hash"})};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         for (uint32_t j = 0; j < DAMAGED; j++)
-            damage_and_read(all[i], &random);
+            damage_and_unpickle_message(all[i], &random);
         domus_slice_free(all[i]);
     }
     domus_resp_command_type.release(&command);

@@ -1,4 +1,5 @@
-/* The bytes of commands and answers; see the header. */
+/* Writes the bytes of a client's commands and of the answers that it expects
+ * (tests/runtime/kv_model.h). */
 #include "tests/runtime/kv_model.h"
 #include "tests/support/suite.h"
 
@@ -10,8 +11,8 @@
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-static void append_to_room(char **bytes, size_t *size, size_t *room, const void *more,
-                           size_t more_size)
+static void append_to_buffer(char **bytes, size_t *size, size_t *room, const void *more,
+                             size_t more_size)
 {
     if (*room - *size < more_size) {
         *room = 2 * (*size + more_size) + 1024;
@@ -25,7 +26,8 @@ static void append_to_room(char **bytes, size_t *size, size_t *room, const void 
 
 void domt_kv_expect_bytes(domt_kv_client *client, const void *bytes, size_t size)
 {
-    append_to_room(&client->expected, &client->expected_size, &client->expected_room, bytes, size);
+    append_to_buffer(&client->expected, &client->expected_size, &client->expected_room, bytes,
+                     size);
 }
 
 void domt_kv_expect(domt_kv_client *client, const char *format, ...)
@@ -65,7 +67,7 @@ void domt_kv_send_command(domt_kv_client *client)
     if (client->command_size == 0)
         return;
     client->sent++;
-    /* The send fails when the connection is gone, and then no answer comes. */
+    /* The send fails if the connection is gone, and then the command gets no answer. */
     if (domus_peer_send(client->peer, client->command, client->command_size) != 0)
         client->is_done = true;
     client->command_size = 0;
@@ -73,7 +75,7 @@ void domt_kv_send_command(domt_kv_client *client)
 
 void domt_kv_write_bytes(domt_kv_client *client, const void *bytes, size_t size)
 {
-    append_to_room(&client->command, &client->command_size, &client->command_room, bytes, size);
+    append_to_buffer(&client->command, &client->command_size, &client->command_room, bytes, size);
 }
 
 void domt_kv_write_argument(domt_kv_client *client, const void *bytes, size_t size)
@@ -90,7 +92,7 @@ void domt_kv_write_text(domt_kv_client *client, const domt_kv_text *text)
     domt_kv_write_argument(client, text->bytes, text->size);
 }
 
-/* Begin a command of `count` arguments; its first argument is the name, one word. */
+/* Begin to write a command of `count` arguments, the first of which is its name, one word. */
 void domt_kv_begin_command(domt_kv_client *client, uint32_t count, const char *name)
 {
     char head[32];
@@ -101,7 +103,7 @@ void domt_kv_begin_command(domt_kv_client *client, uint32_t count, const char *n
     domt_kv_write_argument(client, name, strlen(name));
 }
 
-/* Two of the string keys have a tag, so they lie on one shard. */
+/* The first two string keys have a tag in braces, so they lie on one shard. */
 void domt_kv_write_key(domt_kv_client *client, uint32_t key)
 {
     char name[48];
@@ -131,8 +133,8 @@ uint32_t domt_kv_below(domt_sweep *sweep, uint32_t n)
     return (uint32_t)domt_sweep_below(sweep, n);
 }
 
-/* With tiny buffers every byte is an event, so values are short then. */
-static uint32_t value_max(domt_sweep *sweep)
+/* In a network with tiny buffers every byte is an event, so values are short then. */
+static uint32_t size_max_of_value(domt_sweep *sweep)
 {
     uint32_t send = sweep->faults.send_buffer_bytes, receive = sweep->faults.receive_buffer_bytes;
     bool is_tiny = (send != 0 && send < 200) || (receive != 0 && receive < 200);
@@ -150,7 +152,7 @@ static uint32_t value_max(domt_sweep *sweep)
 
 domt_kv_text domt_kv_make_value(domt_sweep *sweep)
 {
-    size_t size = domt_kv_below(sweep, value_max(sweep));
+    size_t size = domt_kv_below(sweep, size_max_of_value(sweep));
     uint64_t key = domi_random_next(&sweep->random);
     domt_kv_text text = {malloc(size + 1), size};
 

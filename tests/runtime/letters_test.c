@@ -1,5 +1,6 @@
-/* house/directory/letters.c: dead letters and refusals reach each subscriber once. A subscriber
- * never gets more than its mailbox takes, and no letters about letters. */
+/* house/directory/letters.c: each subscriber hears once of each dead letter and refusal, by a
+ * letter. A subscriber gets no more letters than its mailbox takes, and no letters about
+ * letters. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>
@@ -17,7 +18,8 @@ static const domus_type arm_type = {.name = "arm"};
 static const domus_type join_type = {.name = "join"};
 static const domus_type publish_type = {.name = "publish"};
 
-static atomic_uint_fast64_t letters[2][5]; /* letters by reason and kind */
+/* numbers of letters that came, by reason (dead or refused) and kind of message */
+static atomic_uint_fast64_t letters[2][5];
 static atomic_int last_why;
 static _Atomic(const domus_type *) last_type;
 static _Atomic(struct domi_house *) last_receiver;
@@ -39,13 +41,13 @@ static int record_letter(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int subscribe_to_letters(domus_stack *stack, void *self, const void *payload)
+static int subscribe_in_handler(domus_stack *stack, void *self, const void *payload)
 {
     atomic_store(&tuned, domus_letters_subscribe(stack, *(const uint32_t *)payload) + 1000);
     return 0;
 }
 
-static int wait_at_gate(domus_stack *stack, void *self, const void *payload)
+static int block_at_gate(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&gated, 1);
     while (!atomic_load(&open))
@@ -56,17 +58,17 @@ static int wait_at_gate(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour listener = {
     .name = "listener",
     .on = (const domus_on[]){{&domus_letter_type, record_letter, 0},
-                             {&tune_type, subscribe_to_letters, 0},
-                             {&gate_type, wait_at_gate, 0},
+                             {&tune_type, subscribe_in_handler, 0},
+                             {&gate_type, block_at_gate, 0},
                              {0}}};
 
-static int count_notice(domus_stack *stack, void *self, const void *payload)
+static int count_handled_notice(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&noted, 1);
     return 0;
 }
 
-static int send_unknown(domus_stack *stack, void *self, const void *payload)
+static int send_notice_of_unknown_type(domus_stack *stack, void *self, const void *payload)
 {
     domus_address to;
 
@@ -75,26 +77,26 @@ static int send_unknown(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int went_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answer_with_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_fetch_add(&noted, answer->error != 0);
     return 0;
 }
 
-static int ask_unknown(domus_stack *stack, void *self, const void *payload)
+static int send_ask_of_unknown_type(domus_stack *stack, void *self, const void *payload)
 {
     domus_address to;
 
     memcpy(&to, payload, sizeof to);
-    return domus_ask(stack, to, &unknown_type, NULL, went_on);
+    return domus_ask(stack, to, &unknown_type, NULL, count_answer_with_error);
 }
 
-static int arm_timer(domus_stack *stack, void *self, const void *payload)
+static int arm_timer_of_unknown_tick(domus_stack *stack, void *self, const void *payload)
 {
     return domus_after(stack, DOMT_MS, &tick_type, NULL, NULL);
 }
 
-static int join(domus_stack *stack, void *self, const void *payload)
+static int join_room_in_handler(domus_stack *stack, void *self, const void *payload)
 {
     domus_group group;
 
@@ -104,7 +106,7 @@ static int join(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int publish(domus_stack *stack, void *self, const void *payload)
+static int publish_to_room(domus_stack *stack, void *self, const void *payload)
 {
     domus_group group;
 
@@ -115,17 +117,17 @@ static int publish(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour actor = {
     .name = "actor",
-    .on = (const domus_on[]){{&note_type, count_notice, 0},
-                             {&send_type, send_unknown, 0},
-                             {&ask_type, ask_unknown, 0},
-                             {&arm_type, arm_timer, 0},
-                             {&join_type, join, 0},
-                             {&publish_type, publish, 0},
-                             {&gate_type, wait_at_gate, 0},
+    .on = (const domus_on[]){{&note_type, count_handled_notice, 0},
+                             {&send_type, send_notice_of_unknown_type, 0},
+                             {&ask_type, send_ask_of_unknown_type, 0},
+                             {&arm_type, arm_timer_of_unknown_tick, 0},
+                             {&join_type, join_room_in_handler, 0},
+                             {&publish_type, publish_to_room, 0},
+                             {&gate_type, block_at_gate, 0},
                              {0}},
 };
 
-static uint64_t sum_letters(uint32_t what)
+static uint64_t sum_letters_of_choice(uint32_t what)
 {
     uint64_t sum = 0;
 
@@ -134,7 +136,7 @@ static uint64_t sum_letters(uint32_t what)
     return sum;
 }
 
-static uint64_t count_missed(const domus_system *system)
+static uint64_t count_missed_letters(const domus_system *system)
 {
     domus_profile outside;
 
@@ -142,7 +144,7 @@ static uint64_t count_missed(const domus_system *system)
     return outside.letters_missed + domt_profile_all(system).letters_missed;
 }
 
-static uint64_t count_refusals(const domus_system *system)
+static uint64_t count_refused_messages(const domus_system *system)
 {
     domus_profile outside;
 
@@ -157,13 +159,13 @@ DOMT_TEST(a_dead_letter_says_what_it_was_and_why)
     domus_address from = domt_spawn(system, 1, &actor, NULL);
     domus_address hears = domt_spawn(system, 1, &listener, NULL);
 
-    /* no subscriber gets a letter about this message */
+    /* this dead letter comes before there is a subscriber, so nobody gets a letter about it */
     domt_notice(system, to, &unknown_type, NULL);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).dead_letters == 1);
     ck_assert_int_eq(domus_outside_letters(system, hears, DOMUS_LETTERS_DEAD), 0);
 
     domt_notice(system, from, &send_type, &to);
-    DOMT_WAIT_FOR(10, sum_letters(DOMUS_LETTERS_DEAD) == 1);
+    DOMT_WAIT_FOR(10, sum_letters_of_choice(DOMUS_LETTERS_DEAD) == 1);
     ck_assert_uint_eq(atomic_load(&letters[0][DOMUS_LETTER_NOTICE]), 1);
     ck_assert_int_eq(atomic_load(&last_why), -EOPNOTSUPP);
     ck_assert(atomic_load(&last_type) == &unknown_type);
@@ -173,14 +175,15 @@ DOMT_TEST(a_dead_letter_says_what_it_was_and_why)
     domt_notice(system, from, &ask_type, &to);
     DOMT_WAIT_FOR(10, atomic_load(&letters[0][DOMUS_LETTER_ASK]) == 1);
     ck_assert_ptr_eq(atomic_load(&last_sender), from.house);
-    DOMT_WAIT_FOR(10, atomic_load(&noted) == 1); /* the asker gets an exception, too */
+    /* beside the letter, the asker gets an exception */
+    DOMT_WAIT_FOR(10, atomic_load(&noted) == 1);
 
     domt_notice(system, to, &arm_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&letters[0][DOMUS_LETTER_EVENT]) == 1);
     ck_assert(atomic_load(&last_type) == &tick_type);
     ck_assert_ptr_null(atomic_load(&last_sender));
 
-    /* Messages that wait when an actor stops become letters. */
+    /* Messages that wait in the mailbox of an actor when it stops become dead letters. */
     domt_notice(system, to, &gate_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&gated) == 1);
     for (uint64_t i = 0; i < 10; i++)
@@ -191,13 +194,13 @@ DOMT_TEST(a_dead_letter_says_what_it_was_and_why)
                   (uint64_t)atomic_load(&noted) + atomic_load(&letters[0][DOMUS_LETTER_NOTICE]) ==
                       10 + 2);
     ck_assert_int_eq(atomic_load(&last_why), -ESTALE);
-    ck_assert_uint_eq(sum_letters(DOMUS_LETTERS_REFUSED), 0);
-    ck_assert_uint_eq(count_missed(system), 0);
+    ck_assert_uint_eq(sum_letters_of_choice(DOMUS_LETTERS_REFUSED), 0);
+    ck_assert_uint_eq(count_missed_letters(system), 0);
     domt_end(system);
 }
 
-/* The payload of a publication is shared by all members, but its dead letter is the publisher's
- * like any other. */
+/* All members share the payload of a publication, but a dead letter of it still names the
+ * publisher. */
 DOMT_TEST(a_dead_letter_of_a_publication_names_the_publisher)
 {
     domus_system *system = domt_start_threads(2);
@@ -219,7 +222,7 @@ DOMT_TEST(a_dead_letter_of_a_publication_names_the_publisher)
 
 #define BOUND 64
 
-DOMT_TEST(a_refusal_is_heard_of_as_often_as_it_is_counted)
+DOMT_TEST(each_counted_refusal_comes_as_a_letter)
 {
     domus_system *system = domt_start_threads(2);
     const domus_spawn_options narrow = {
@@ -234,17 +237,17 @@ DOMT_TEST(a_refusal_is_heard_of_as_often_as_it_is_counted)
     for (uint64_t i = 0; i < 1000; i++)
         refused += domus_outside_notice(system, to, &note_type, &i) == -ENOBUFS;
     ck_assert_uint_ge(refused, 1000 - 2 * BOUND - 1);
-    DOMT_WAIT_FOR(10, sum_letters(DOMUS_LETTERS_REFUSED) == refused);
-    ck_assert_uint_eq(count_refusals(system), refused);
+    DOMT_WAIT_FOR(10, sum_letters_of_choice(DOMUS_LETTERS_REFUSED) == refused);
+    ck_assert_uint_eq(count_refused_messages(system), refused);
     ck_assert_int_eq(atomic_load(&last_why), -ENOBUFS);
     ck_assert_ptr_eq(atomic_load(&last_receiver), to.house);
-    ck_assert_uint_eq(sum_letters(DOMUS_LETTERS_DEAD), 0);
+    ck_assert_uint_eq(sum_letters_of_choice(DOMUS_LETTERS_DEAD), 0);
     atomic_store(&open, true);
     domt_end(system);
 }
 
-/* The subscriber stays at the gate. Letters wait in its mailbox up to the bound; further ones are
- * counted, and make no letters. */
+/* While the subscriber is blocked, letters wait in its mailbox up to the bound; further ones are
+ * only counted, and cause no letters themselves. */
 DOMT_TEST(a_slow_subscriber_bounds_what_is_kept_for_him)
 {
     domus_system *system = domt_start_threads(2);
@@ -260,10 +263,12 @@ DOMT_TEST(a_slow_subscriber_bounds_what_is_kept_for_him)
     for (int i = 0; i < 1000; i++)
         domt_notice(system, to, &unknown_type, NULL);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).dead_letters == 1000);
-    ck_assert_uint_ge(count_missed(system), 1000 - 2 * BOUND - 1);
+    ck_assert_uint_ge(count_missed_letters(system), 1000 - 2 * BOUND - 1);
     atomic_store(&open, true);
-    DOMT_WAIT_FOR(10, sum_letters(DOMUS_LETTERS_DEAD) + count_missed(system) == 1000);
-    ck_assert_uint_eq(sum_letters(DOMUS_LETTERS_REFUSED), 0); /* refusals of its own letters */
+    DOMT_WAIT_FOR(10,
+                  sum_letters_of_choice(DOMUS_LETTERS_DEAD) + count_missed_letters(system) == 1000);
+    /* no letters tell of letters that the subscriber's mailbox has refused */
+    ck_assert_uint_eq(sum_letters_of_choice(DOMUS_LETTERS_REFUSED), 0);
     domt_end(system);
 }
 
@@ -277,7 +282,7 @@ DOMT_TEST(subscriber_that_has_ended_or_unsubscribed_gets_no_letters)
     domt_notice(system, hears, &tune_type, &what);
     DOMT_WAIT_FOR(10, atomic_load(&tuned) == 1000);
     domt_notice(system, to, &unknown_type, NULL);
-    DOMT_WAIT_FOR(10, sum_letters(DOMUS_LETTERS_DEAD) == 1);
+    DOMT_WAIT_FOR(10, sum_letters_of_choice(DOMUS_LETTERS_DEAD) == 1);
     what = 4;
     domt_notice(system, hears, &tune_type, &what);
     DOMT_WAIT_FOR(10, atomic_load(&tuned) == 1000 - EINVAL);
@@ -294,9 +299,10 @@ DOMT_TEST(subscriber_that_has_ended_or_unsubscribed_gets_no_letters)
     for (int i = 0; i < 10; i++)
         domt_notice(system, to, &unknown_type, NULL);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).dead_letters == 12);
-    /* the first letter found the subscriber gone, and removed it */
-    ck_assert_uint_eq(count_missed(system), 1);
-    ck_assert_uint_eq(sum_letters(DOMUS_LETTERS_DEAD), 1);
+    /* the first letter did not reach the subscriber, which had ended, and the subscription was
+     * removed */
+    ck_assert_uint_eq(count_missed_letters(system), 1);
+    ck_assert_uint_eq(sum_letters_of_choice(DOMUS_LETTERS_DEAD), 1);
     domt_end(system);
 }
 
@@ -315,12 +321,13 @@ DOMT_TEST(there_is_room_for_so_many_subscribers_and_all_hear)
     ck_assert_int_eq(domus_outside_letters(system, (domus_address){NULL, 0}, 1), -EINVAL);
     ck_assert_int_eq(domus_outside_letters(system, hears[0], 4), -EINVAL);
     domt_notice(system, to, &unknown_type, NULL);
-    DOMT_WAIT_FOR(10, sum_letters(DOMUS_LETTERS_DEAD) == DOMUS_LETTERS_SUBSCRIBERS_MAX);
+    DOMT_WAIT_FOR(10, sum_letters_of_choice(DOMUS_LETTERS_DEAD) == DOMUS_LETTERS_SUBSCRIBERS_MAX);
     ck_assert_int_eq(domus_outside_letters(system, hears[3], 0), 0);
     ck_assert_int_eq(
         domus_outside_letters(system, hears[DOMUS_LETTERS_SUBSCRIBERS_MAX], DOMUS_LETTERS_DEAD), 0);
     domt_notice(system, to, &unknown_type, NULL);
-    DOMT_WAIT_FOR(10, sum_letters(DOMUS_LETTERS_DEAD) == 2 * DOMUS_LETTERS_SUBSCRIBERS_MAX);
+    DOMT_WAIT_FOR(10,
+                  sum_letters_of_choice(DOMUS_LETTERS_DEAD) == 2 * DOMUS_LETTERS_SUBSCRIBERS_MAX);
     domt_end(system);
 }
 
@@ -330,7 +337,7 @@ struct flooder {
     uint64_t sent;
 };
 
-static void *send_flood(void *self_)
+static void *send_flood_of_unknown_notices(void *self_)
 {
     struct flooder *self = self_;
 
@@ -339,7 +346,8 @@ static void *send_flood(void *self_)
     return NULL;
 }
 
-/* One of three subscribers has no row for letters, so letters to it are dead letters themselves. */
+/* One of the three subscribers has no handler for letters, so letters to it are dead letters
+ * themselves. */
 DOMT_TEST(letters_of_many_threads_add_up)
 {
     domus_system *system = domt_start_threads(2);
@@ -353,22 +361,24 @@ DOMT_TEST(letters_of_many_threads_add_up)
                          0);
     ck_assert_int_eq(
         domus_outside_letters(system, domt_spawn(system, 0, &actor, NULL), DOMUS_LETTERS_DEAD),
-        0); /* has no row for letters */
+        0); /* this subscriber's behaviour has no handler for letters */
     for (uint32_t i = 0; i < 4; i++) {
         flooders[i] = (struct flooder){system, domt_spawn(system, i % 2, &actor, NULL), 0};
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, send_flood, &flooders[i]), 0);
+        ck_assert_int_eq(
+            pthread_create(&threads[i], NULL, send_flood_of_unknown_notices, &flooders[i]), 0);
     }
     for (uint32_t i = 0; i < 4; i++) {
         pthread_join(threads[i], NULL);
         sent += flooders[i].sent;
     }
-    /* Each message is a dead letter, two subscribers get a letter about it, and the letter to the
-     * third one is a dead letter itself. */
-    DOMT_WAIT_FOR(30, sum_letters(DOMUS_LETTERS_DEAD) + domt_profile_all(system).dead_letters +
-                              count_missed(system) >=
+    /* Each message becomes a dead letter. Two subscribers get a letter about it, and the letter to
+     * the third subscriber becomes a dead letter, too. */
+    DOMT_WAIT_FOR(30, sum_letters_of_choice(DOMUS_LETTERS_DEAD) +
+                              domt_profile_all(system).dead_letters +
+                              count_missed_letters(system) >=
                           4 * sent);
-    ck_assert_uint_eq(sum_letters(DOMUS_LETTERS_DEAD) + domt_profile_all(system).dead_letters +
-                          count_missed(system),
+    ck_assert_uint_eq(sum_letters_of_choice(DOMUS_LETTERS_DEAD) +
+                          domt_profile_all(system).dead_letters + count_missed_letters(system),
                       4 * sent);
     domt_end(system);
 }

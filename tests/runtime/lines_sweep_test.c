@@ -1,6 +1,6 @@
 /* examples/lines.c over many seeds of a network that fails: every answer comes or has a reason not
  * to, and answers come in the order of the requests. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs
- * 50 times as many.
+ * 20 times as many.
  *
  * The lines of a client begin with its number, so no other client asks for them, and the client
  * knows each answer: the number of times that it has sent this line. Some lines are too long for a
@@ -12,30 +12,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The example itself, without its main(). */
+/* The example itself is included, with its main() under another name. */
 int domt_lines_main(int argc, char **argv);
 #define main domt_lines_main
 #include "examples/lines.c"
 #undef main
 
 #define SEEDS DOMT_SCALE(1000, 60)
-#define DEEDS 40u /* actions of the clients of a seed */
-#define WORDS 7u  /* different lines that a client sends again and again */
+#define DEEDS 40u /* actions of all clients in one seed */
+#define WORDS 7u  /* number of different lines that a client sends, each of them many times */
 #define ROOM  (1u << 18)
 #define AT    "127.0.0.1:80"
 
 typedef struct line_client {
     domus_peer *peer;
     uint64_t counts[WORDS];
-    char *expected; /* all expected answers, in order */
+    char *expected; /* bytes of all answers that the client expects, in their order */
     size_t expected_size;
-    size_t checked; /* bytes of `expected` that have come */
-    uint64_t lines; /* lines sent, and lines answered */
+    size_t checked; /* number of bytes of `expected` that have come */
+    /* number of lines that the client has sent, and below it of answers that it got */
+    uint64_t lines;
     uint64_t answers;
     bool is_done;    /* the client sends no more */
     bool was_rude;   /* the client has closed or reset its connection */
-    bool is_wrong;   /* the client has sent bytes that end the channel */
-    bool is_partial; /* the last line has no end */
+    bool is_wrong;   /* the client has sent bytes that end its channel */
+    bool is_partial; /* the last line that the client has sent has no end */
 } line_client;
 
 static line_client clients[DOMT_SWEEP_CLIENTS];
@@ -43,7 +44,7 @@ static uint32_t clients_count;
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
-static void expect_bytes(line_client *client, const char *text)
+static void add_expected_bytes_of_client(line_client *client, const char *text)
 {
     size_t size = strlen(text);
 
@@ -52,7 +53,7 @@ static void expect_bytes(line_client *client, const char *text)
     client->expected_size += size;
 }
 
-static void send_line(domt_sweep *sweep, line_client *client)
+static void send_random_line(domt_sweep *sweep, line_client *client)
 {
     uint32_t word = (uint32_t)domt_sweep_below(sweep, WORDS);
     bool is_long = domt_sweep_below(sweep, 12) == 0;
@@ -68,51 +69,51 @@ static void send_line(domt_sweep *sweep, line_client *client)
         (void)snprintf(answer, sizeof answer, "error: EMSGSIZE\n");
     else
         (void)snprintf(answer, sizeof answer, "%llu\n", (unsigned long long)++client->counts[word]);
-    expect_bytes(client, answer);
+    add_expected_bytes_of_client(client, answer);
 }
 
-/* Send a line that the stage refuses: the store reads nothing behind it. */
-static void send_wrong(line_client *client)
+/* Send a line that the stage refuses, so the store reads no more bytes of this client. */
+static void send_refused_line(line_client *client)
 {
     static char bytes[9000];
 
     memset(bytes, 'x', sizeof bytes);
     if (domus_peer_send(client->peer, bytes, sizeof bytes) != 0)
         return;
-    expect_bytes(client, "error: EMSGSIZE\n");
+    add_expected_bytes_of_client(client, "error: EMSGSIZE\n");
     client->is_wrong = client->is_done = true;
 }
 
-static void finish_client(domt_sweep *sweep, line_client *client)
+static void finish_sending_of_client(domt_sweep *sweep, line_client *client)
 {
     if (!client->is_done && domt_sweep_below(sweep, 3) == 0 &&
         domus_peer_send(client->peer, "part", 4) == 0) {
-        expect_bytes(client, "error: EPIPE\n");
+        add_expected_bytes_of_client(client, "error: EPIPE\n");
         client->is_partial = true;
     }
     domus_peer_finish(client->peer);
     client->is_done = true;
 }
 
-static void act_at_random(domt_sweep *sweep, line_client *client)
+static void do_random_action_of_client(domt_sweep *sweep, line_client *client)
 {
     uint64_t deed = domt_sweep_below(sweep, 32);
 
     if (deed == 0) {
-        finish_client(sweep, client);
+        finish_sending_of_client(sweep, client);
     } else if (deed == 8) {
         if (!client->is_done && domt_sweep_below(sweep, 3) == 0)
-            send_wrong(client);
+            send_refused_line(client);
     } else if (!domt_sweep_disturb(sweep, deed, client->peer, &client->is_done,
                                    &client->was_rude)) {
         for (uint64_t left = domt_sweep_below(sweep, 30); left != 0 && !client->is_done; left--)
-            send_line(sweep, client);
+            send_random_line(sweep, client);
     }
 }
 
-/* Check that the bytes that have come are the start of the expected ones. Where a fault ends the
- * stream of the client, a part of a line is wrong, and the last answer says so. */
-static void check_bytes(domt_sweep *sweep, line_client *client)
+/* Check that the bytes that have come are the begin of the expected ones. If a fault has ended the
+ * client's stream within a line, its last answer may be that of a wrong line. */
+static void check_bytes_of_client(domt_sweep *sweep, line_client *client)
 {
     size_t size;
     const char *got = domus_peer_got(client->peer, &size);
@@ -130,13 +131,13 @@ static void check_bytes(domt_sweep *sweep, line_client *client)
     domus_peer_take(client->peer, size);
 }
 
-static void check_all(domt_sweep *sweep)
+static void check_bytes_of_all_clients(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++)
-        check_bytes(sweep, &clients[i]);
+        check_bytes_of_client(sweep, &clients[i]);
 }
 
-static void play_clients(domt_sweep *sweep)
+static void let_clients_act_at_random(domt_sweep *sweep)
 {
     uint32_t deeds = 1 + (uint32_t)domt_sweep_below(sweep, DEEDS);
 
@@ -148,15 +149,15 @@ static void play_clients(domt_sweep *sweep)
         ck_assert_int_eq(domus_peer_connect(sweep->kit, AT, NULL, &clients[i].peer), 0);
     }
     for (uint32_t i = 0; i < deeds; i++) {
-        act_at_random(sweep, &clients[domt_sweep_below(sweep, clients_count)]);
+        do_random_action_of_client(sweep, &clients[domt_sweep_below(sweep, clients_count)]);
         domt_sweep_go_on(sweep, 20, 3);
-        check_all(sweep);
+        check_bytes_of_all_clients(sweep);
     }
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static bool is_at_rest(void)
+static bool have_all_clients_ended(void)
 {
     for (uint32_t i = 0; i < clients_count; i++) {
         if (!clients[i].was_rude && !domus_peer_has_end(clients[i].peer) &&
@@ -166,18 +167,19 @@ static bool is_at_rest(void)
     return true;
 }
 
-/* Check that every client whose connection was not reset has got all answers. */
+/* Let all clients finish, and check that each one whose connection was not reset gets all its
+ * answers. */
 static void finish_all_clients(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++) {
-        finish_client(sweep, &clients[i]);
+        finish_sending_of_client(sweep, &clients[i]);
         domus_peer_release(clients[i].peer);
         if (!clients[i].was_rude)
             domus_peer_resume(clients[i].peer);
     }
-    for (int tries = 0; tries < 200 && (tries == 0 || !is_at_rest()); tries++)
+    for (int tries = 0; tries < 200 && (tries == 0 || !have_all_clients_ended()); tries++)
         DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 3 * DOMT_SWEEP_SECOND) == 0);
-    check_all(sweep);
+    check_bytes_of_all_clients(sweep);
     for (uint32_t i = 0; i < clients_count; i++) {
         const line_client *client = &clients[i];
         domus_peer_counts counts = domus_peer_count(client->peer);
@@ -189,8 +191,8 @@ static void finish_all_clients(domt_sweep *sweep)
     }
 }
 
-/* Stop the system while clients are at work: every line that was read is answered. */
-static void stop_early(domt_sweep *sweep)
+/* Stop the system while clients send lines, and check that each line that was read is answered. */
+static void stop_while_clients_send(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++) {
         domus_peer_release(clients[i].peer);
@@ -198,9 +200,9 @@ static void stop_early(domt_sweep *sweep)
             domus_peer_resume(clients[i].peer);
     }
     bool is_drained = domus_testkit_stop(sweep->kit) == 0;
-    /* Bytes that the system has sent are still on their way for a while. */
+    /* Wait for the bytes that the system has sent and that are still on their way. */
     DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, DOMT_SWEEP_SECOND) == 0);
-    check_all(sweep);
+    check_bytes_of_all_clients(sweep);
     if (!is_drained || domt_sweep_discarded(sweep) != 0 || sweep->faults.ends != 0)
         return;
     for (uint32_t i = 0; i < clients_count; i++) {
@@ -215,11 +217,12 @@ static void stop_early(domt_sweep *sweep)
     }
 }
 
-static int run_seed(uint64_t seed, void *context)
+static int run_sweep_of_seed(uint64_t seed, void *context)
 {
     static const domus_routing by_line = {DOMUS_ROUTE_HASH, hash_of};
     domus_listener_config listener = {.name = "lines", .address = AT, .backlog = 4};
-    /* Bytes behind wrong ones are received, and then discarded, as a proxy discards some. */
+    /* `is_relayed` is set, because bytes behind a wrong line are received and then discarded, as
+     * with a proxy. */
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
     domus_config config;
 
@@ -233,17 +236,17 @@ static int run_seed(uint64_t seed, void *context)
     ck_assert_int_eq(domus_serve(system, "lines", &lines, NULL, NULL), 0);
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
-    play_clients(&sweep);
+    let_clients_act_at_random(&sweep);
     if (domt_sweep_below(&sweep, 4) != 0)
         finish_all_clients(&sweep);
     else
-        stop_early(&sweep);
+        stop_while_clients_send(&sweep);
     return domt_sweep_end(&sweep);
 }
 
 DOMT_TEST(every_answer_is_accounted_for_and_in_order)
 {
-    domt_sweep_seeds(SEEDS, run_seed);
+    domt_sweep_seeds(SEEDS, run_sweep_of_seed);
 }
 
 DOMT_SUITE(3000)

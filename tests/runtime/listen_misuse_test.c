@@ -1,5 +1,5 @@
-/* Listeners that are made at odd times, by odd actors, or that restart with their actor: nothing of
- * it ends the process, leaks a descriptor, or loses a connection that could have been served. */
+/* Listeners that actors make at odd times, or that restart with their actor: the process does not
+ * end, no descriptor leaks, and no connection is lost that could have been served. */
 #include "tests/runtime/misuse.h"
 
 #include <errno.h>
@@ -8,8 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Start a system of one thread with an actor that listens at once. */
-static void begin_with(const domus_behaviour *behaviour)
+/* Start a system of one thread, and spawn an actor of this behaviour, which listens in its
+ * on_mount. */
+static void begin_with_listening_actor(const domus_behaviour *behaviour)
 {
     domt_misuse_begin(1);
     (void)domt_spawn(domt_misuse_system, 0, behaviour, NULL);
@@ -18,23 +19,23 @@ static void begin_with(const domus_behaviour *behaviour)
 
 /* --- at odd times ----------------------------------------------------------------------------- */
 
-static int slept_after_listen(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_end_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_fetch_add(&domt_misuse_seen.slept, 1);
     return 0;
 }
 
-static int mount_listen_and_sleep(domus_stack *stack, void *self)
+static int listen_and_sleep_in_mount(domus_stack *stack, void *self)
 {
     if (domt_misuse_listen(stack, "127.0.0.1:0") != 0)
         return -EIO;
-    return domus_sleep(stack, 200 * DOMT_MS, slept_after_listen);
+    return domus_sleep(stack, 200 * DOMT_MS, count_end_of_sleep);
 }
 
 static const domus_behaviour sleeps_in_mount = {
     .name = "sleeps in mount",
     .kind = DOMUS_CHANNELS,
-    .on_mount = mount_listen_and_sleep,
+    .on_mount = listen_and_sleep_in_mount,
     .on_open = {domt_misuse_open, 0},
     .on_read = {domt_misuse_read, 0},
     .on_close = {domt_misuse_close, 0},
@@ -42,7 +43,7 @@ static const domus_behaviour sleeps_in_mount = {
 
 DOMT_TEST(mount_that_listens_and_waits_serves_clients_that_come_meanwhile)
 {
-    begin_with(&sleeps_in_mount);
+    begin_with_listening_actor(&sleeps_in_mount);
     ck_assert_int_eq(atomic_load(&domt_misuse_seen.result), 0);
     int fd = domt_misuse_connect(&domt_misuse_seen.found);
     ck_assert_int_ge(fd, 0);
@@ -51,7 +52,7 @@ DOMT_TEST(mount_that_listens_and_waits_serves_clients_that_come_meanwhile)
     domt_end(domt_misuse_system);
 }
 
-static int mount_listen_and_fail(domus_stack *stack, void *self)
+static int listen_and_fail_in_mount(domus_stack *stack, void *self)
 {
     (void)domt_misuse_listen(stack, "127.0.0.1:0");
     return -EIO;
@@ -59,7 +60,7 @@ static int mount_listen_and_fail(domus_stack *stack, void *self)
 
 static const domus_behaviour fails_in_mount = {.name = "fails in mount",
                                                .kind = DOMUS_CHANNELS,
-                                               .on_mount = mount_listen_and_fail,
+                                               .on_mount = listen_and_fail_in_mount,
                                                .on_read = {domt_misuse_read, 0}};
 
 DOMT_TEST(mount_that_listens_and_fails_leaves_nothing)
@@ -77,7 +78,7 @@ DOMT_TEST(mount_that_listens_and_fails_leaves_nothing)
 
 static char at_the_end[64];
 
-static void stop_and_listen(domus_stack *stack, void *self)
+static void listen_in_stop(domus_stack *stack, void *self)
 {
     (void)domt_misuse_listen(stack, at_the_end);
 }
@@ -85,9 +86,9 @@ static void stop_and_listen(domus_stack *stack, void *self)
 static const domus_behaviour listens_at_the_end = {.name = "listens at the end",
                                                    .kind = DOMUS_CHANNELS,
                                                    .on_mount = domt_count_mount,
-                                                   .on_stop = stop_and_listen};
+                                                   .on_stop = listen_in_stop};
 
-/* The path of a Unix socket would stay in the file system. */
+/* The listen is refused, because the path of a Unix socket would stay in the file system. */
 DOMT_TEST(listen_in_on_stop_is_refused_and_leaves_no_path)
 {
     domt_misuse_begin(1);
@@ -111,7 +112,7 @@ DOMT_TEST(listen_in_on_stop_is_refused_and_leaves_no_path)
 static domus_endpoint fixed;
 static domus_address restarting;
 
-static int mount_at_fixed(domus_stack *stack, void *self)
+static int listen_at_fixed_port_in_mount(domus_stack *stack, void *self)
 {
     int now = domus_listen(stack, &fixed, NULL, NULL, &fixed);
     atomic_store(&domt_misuse_seen.result, now);
@@ -124,25 +125,27 @@ static const domus_behaviour worker = {
     .kind = DOMUS_CHANNELS,
     .state_size = 16,
     .on = domt_misuse_rows,
-    .on_mount = mount_at_fixed,
+    .on_mount = listen_at_fixed_port_in_mount,
     .on_open = {domt_misuse_open, 0},
     .on_read = {domt_misuse_read, 0},
     .on_close = {domt_misuse_close, 0},
 };
 static const domus_supervision restarts = {.intensity = 1000, .otherwise = DOMUS_RESTART};
 
-static int mount_parent(domus_stack *stack, void *self)
+static int spawn_restarting_worker_in_mount(domus_stack *stack, void *self)
 {
     return domus_spawn(stack, &worker, NULL, &restarting);
 }
 
-static const domus_behaviour parent = {
-    .name = "parent", .kind = DOMUS_CHANNELS, .on_mount = mount_parent, .supervision = &restarts};
+static const domus_behaviour parent = {.name = "parent",
+                                       .kind = DOMUS_CHANNELS,
+                                       .on_mount = spawn_restarting_worker_in_mount,
+                                       .supervision = &restarts};
 
 DOMT_TEST(restart_closes_listener_and_channels_before_the_next_mount)
 {
     fixed = (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 1}};
-    begin_with(&parent);
+    begin_with_listening_actor(&parent);
     for (uint32_t i = 1; i <= 30; i++) {
         int fds[4];
         for (int k = 0; k < 4; k++) {
@@ -170,7 +173,7 @@ DOMT_TEST(restart_closes_listener_and_channels_before_the_next_mount)
 
 static _Atomic uint32_t inner_opened;
 
-static int open_inner(domus_stack *stack, void *self, const void *payload)
+static int count_open_of_inner_channel(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&inner_opened, 1);
     return 0;
@@ -178,19 +181,19 @@ static int open_inner(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour inner = {.name = "inner",
                                       .kind = DOMUS_CHANNELS,
-                                      .on_open = {open_inner, 0},
+                                      .on_open = {count_open_of_inner_channel, 0},
                                       .on_read = {domt_misuse_read, 0},
                                       .on_close = {domt_misuse_close, 0}};
 
 static domus_endpoint outer_at;
 
-static int open_and_listen(domus_stack *stack, void *self, const void *payload)
+static int listen_in_open(domus_stack *stack, void *self, const void *payload)
 {
     (void)domt_misuse_open(stack, self, payload);
     return domt_misuse_listen(stack, "127.0.0.1:0");
 }
 
-static int close_and_listen(domus_stack *stack, void *self, const void *payload)
+static int listen_in_close(domus_stack *stack, void *self, const void *payload)
 {
     domt_misuse_close(stack, self, payload);
     (void)domt_misuse_listen(stack, "127.0.0.1:0");
@@ -199,9 +202,9 @@ static int close_and_listen(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour outer = {.name = "outer",
                                       .kind = DOMUS_CHANNELS,
-                                      .on_open = {open_and_listen, 0},
+                                      .on_open = {listen_in_open, 0},
                                       .on_read = {domt_misuse_read, 0},
-                                      .on_close = {close_and_listen, 0},
+                                      .on_close = {listen_in_close, 0},
                                       .channel = &inner};
 
 static const domus_behaviour of_outer = {
@@ -209,7 +212,7 @@ static const domus_behaviour of_outer = {
 
 DOMT_TEST(channel_may_listen_and_takes_its_channels_along)
 {
-    begin_with(&of_outer);
+    begin_with_listening_actor(&of_outer);
     outer_at = domt_misuse_found();
     uint32_t before = domt_entries("/proc/self/fd");
     for (uint32_t i = 0; i < 20; i++) {
@@ -236,7 +239,7 @@ DOMT_TEST(channel_may_listen_and_takes_its_channels_along)
 static const domus_behaviour no_channel = {.name = "no channel", .kind = DOMUS_STATE};
 static const domus_behaviour bad_outer = {.name = "bad outer",
                                           .kind = DOMUS_CHANNELS,
-                                          .on_open = {open_and_listen, 0},
+                                          .on_open = {listen_in_open, 0},
                                           .on_close = {domt_misuse_close, 0},
                                           .channel = &no_channel};
 static const domus_behaviour of_bad_outer = {.name = "of bad outer",
@@ -246,7 +249,7 @@ static const domus_behaviour of_bad_outer = {.name = "of bad outer",
 
 DOMT_TEST(channel_whose_channels_could_not_be_is_told_when_it_listens)
 {
-    begin_with(&of_bad_outer);
+    begin_with_listening_actor(&of_bad_outer);
     outer_at = domt_misuse_seen.found;
     int first = domt_misuse_connect(&outer_at);
     DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 2);
@@ -291,7 +294,8 @@ DOMT_TEST(connections_of_all_threads_have_one_limit)
         domt_pause_ns(5 * DOMT_MS);
     }
     DOMT_WAIT_FOR(10, domt_profile_all(domt_misuse_system).channels_opened >= 10);
-    domt_pause_ns(100 * DOMT_MS); /* time in which more channels could open */
+    /* wait for as long as more channels than the limit allows might need to open */
+    domt_pause_ns(100 * DOMT_MS);
     ck_assert_uint_le(atomic_load(&domt_misuse_seen.opened), 10);
     ck_assert_uint_eq(domt_profile_all(domt_misuse_system).channels_opened, 10);
     for (int k = 0; k < 20; k++) {

@@ -1,5 +1,5 @@
-/* Listeners that actors make for themselves: on TCP and on Unix sockets, at any time, and closed
- * again, also before they have begun. */
+/* Listeners that actors make and close themselves (domus/listen.h): on TCP and on Unix sockets, at
+ * any time, and also closed before they have begun. */
 #include "tests/runtime/running.h"
 
 #include <domus/listen.h>
@@ -12,12 +12,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* An order to an actor to listen; `result` gets its result. */
+/* The order by which a test lets an actor listen; `result` gets the result of its last listen. */
 typedef struct order {
     const char *at;
     bool shares_port;
     bool stops_at_once;
-    uint32_t times; /* how many times the actor listens there */
+    uint32_t times; /* how many times the actor listens at this endpoint */
 } order;
 
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
@@ -26,10 +26,11 @@ static const domus_type stop_type = {.name = "stop"};
 static _Atomic int result;
 static _Atomic uint32_t done;
 static _Atomic uint32_t closed;
-static domus_address listener; /* address of the last listener; read once `done` is set */
+/* address of the last listener; the test reads it once `done` is set */
+static domus_address listener;
 static domus_endpoint found;
 
-static int on_order(domus_stack *stack, void *self, const void *payload)
+static int listen_as_ordered(domus_stack *stack, void *self, const void *payload)
 {
     order now;
     domus_endpoint at;
@@ -48,40 +49,41 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_stop_order(domus_stack *stack, void *self, const void *payload)
+static int stop_listening_actor(domus_stack *stack, void *self, const void *payload)
 {
     atomic_store(&result, domus_stop(stack, listener));
     atomic_fetch_add(&done, 1);
     return 0;
 }
 
-static int echo(domus_stack *stack, void *self, const void *payload)
+static int echo_with_own_settings(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_channel_options own = {.linger_ns = 2 * UINT64_C(1000000000)};
     const domus_channel_event *event = payload;
 
-    /* With settings of its own the channel still belongs to its listener. */
+    /* After it got settings of its own, a channel still belongs to its listener. */
     ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &own), 0);
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-static int on_close(domus_stack *stack, void *self, const void *payload)
+static int count_closed_channel(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&closed, 1);
     return 0;
 }
 
-static const domus_on rows[] = {{&order_type, on_order, 0}, {&stop_type, on_stop_order, 0}, {0}};
+static const domus_on rows[] = {
+    {&order_type, listen_as_ordered, 0}, {&stop_type, stop_listening_actor, 0}, {0}};
 static const domus_behaviour echoing = {.name = "echoing",
                                         .kind = DOMUS_CHANNELS,
                                         .on = rows,
-                                        .on_read = {echo, 0},
-                                        .on_close = {on_close, 0}};
+                                        .on_read = {echo_with_own_settings, 0},
+                                        .on_close = {count_closed_channel, 0}};
 static const domus_behaviour business = {.name = "business", .on = rows};
 
 static domus_system *system_;
 
-static domus_address start_test(const domus_behaviour *behaviour)
+static domus_address start_system_with_actor(const domus_behaviour *behaviour)
 {
     domus_config config = domt_config(2);
 
@@ -90,7 +92,8 @@ static domus_address start_test(const domus_behaviour *behaviour)
     return domt_spawn(system_, 0, behaviour, NULL);
 }
 
-static void send_order(domus_address to, const domus_type *type, const order *what)
+static void send_order_and_wait_until_done(domus_address to, const domus_type *type,
+                                           const order *what)
 {
     uint32_t before = atomic_load(&done);
 
@@ -98,14 +101,14 @@ static void send_order(domus_address to, const domus_type *type, const order *wh
     DOMT_WAIT_FOR(10, atomic_load(&done) == before + 1);
 }
 
-static int listen_at(domus_address actor, const char *at)
+static int let_actor_listen_at(domus_address actor, const char *at)
 {
-    send_order(actor, &order_type, &(order){.at = at, .times = 1});
+    send_order_and_wait_until_done(actor, &order_type, &(order){.at = at, .times = 1});
     return atomic_load(&result);
 }
 
-/* Returns a connection to the endpoint `found`; -1 with errno. */
-static int connect_there(void)
+/* Connect to the endpoint `found`. Returns the socket, or -1 with errno. */
+static int connect_to_found_endpoint(void)
 {
     struct sockaddr_storage storage = {0};
     struct sockaddr_in *v4 = (struct sockaddr_in *)&storage;
@@ -130,7 +133,7 @@ static int connect_there(void)
     return -1;
 }
 
-static void check_echo(int fd)
+static void check_byte_is_echoed(int fd)
 {
     char byte = 'x';
 
@@ -140,42 +143,43 @@ static void check_echo(int fd)
     ck_assert_int_eq(byte, 'x');
 }
 
-/* Returns a connection, over which a byte was echoed. */
-static int echo_there(void)
+/* Connect to the endpoint `found`, and check that a byte is echoed. Returns the connection. */
+static int connect_and_check_echo(void)
 {
-    int fd = connect_there();
+    int fd = connect_to_found_endpoint();
 
     ck_assert_int_ge(fd, 0);
-    check_echo(fd);
+    check_byte_is_echoed(fd);
     return fd;
 }
 
 DOMT_TEST(listener_is_opened_and_closed_while_its_channels_stay)
 {
-    domus_address actor = start_test(&echoing);
+    domus_address actor = start_system_with_actor(&echoing);
 
-    ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0);
+    ck_assert_int_eq(let_actor_listen_at(actor, "127.0.0.1:0"), 0);
     ck_assert_uint_ne(found.port, 0);
-    int fd = echo_there();
-    send_order(actor, &stop_type, NULL);
+    int fd = connect_and_check_echo();
+    send_order_and_wait_until_done(actor, &stop_type, NULL);
     ck_assert_int_eq(atomic_load(&result), 0);
     int again = 0;
-    DOMT_WAIT_FOR(10, (again = connect_there()) < 0 || close(again) != 0);
+    DOMT_WAIT_FOR(10, (again = connect_to_found_endpoint()) < 0 || close(again) != 0);
     ck_assert_int_eq(errno, ECONNREFUSED);
-    check_echo(fd);
-    ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0); /* a second listener */
-    again = echo_there();
-    check_echo(fd);
+    check_byte_is_echoed(fd);
+    /* the same actor listens a second time */
+    ck_assert_int_eq(let_actor_listen_at(actor, "127.0.0.1:0"), 0);
+    again = connect_and_check_echo();
+    check_byte_is_echoed(fd);
     (void)close(fd);
     (void)close(again);
     domt_end(system_);
 }
 
-static domus_listener_profile read_own(void)
+static domus_listener_profile profile_of_own_listener(void)
 {
     domus_listener_profile profile;
 
-    /* The configuration has no listener, so the first one is the actor's. */
+    /* The configuration has no listener, so listener number 0 is the one of the actor. */
     ck_assert_int_eq(domus_system_listener(system_, 0, &profile), 0);
     return profile;
 }
@@ -183,21 +187,21 @@ static domus_listener_profile read_own(void)
 DOMT_TEST(listeners_of_actors_are_counted_together)
 {
     domus_listener_profile profile;
-    domus_address actor = start_test(&echoing);
+    domus_address actor = start_system_with_actor(&echoing);
     int fds[2];
 
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0);
-        fds[i] = connect_there();
-        check_echo(fds[i]);
+        ck_assert_int_eq(let_actor_listen_at(actor, "127.0.0.1:0"), 0);
+        fds[i] = connect_to_found_endpoint();
+        check_byte_is_echoed(fds[i]);
     }
-    profile = read_own();
+    profile = profile_of_own_listener();
     ck_assert_str_eq(profile.name, "");
     ck_assert_uint_eq(profile.accepted, 2);
     ck_assert_uint_eq(profile.open, 2);
     close(fds[0]);
-    DOMT_WAIT_FOR(10, read_own().open == 1);
-    profile = read_own();
+    DOMT_WAIT_FOR(10, profile_of_own_listener().open == 1);
+    profile = profile_of_own_listener();
     ck_assert_uint_eq(profile.closed, 1);
     ck_assert_uint_eq(profile.reset, 0);
     ck_assert_uint_eq(profile.refused, 0);
@@ -212,50 +216,54 @@ DOMT_TEST(unix_sockets_are_listened_at_by_path_and_by_name)
 
     (void)snprintf(at[0], sizeof at[0], "unix:@domus-listen-%d", (int)getpid());
     (void)snprintf(at[1], sizeof at[1], "unix:/tmp/domus-listen-%d", (int)getpid());
-    domus_address actor = start_test(&echoing);
+    domus_address actor = start_system_with_actor(&echoing);
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(listen_at(actor, at[i]), 0);
-        int fd = echo_there();
+        ck_assert_int_eq(let_actor_listen_at(actor, at[i]), 0);
+        int fd = connect_and_check_echo();
         (void)close(fd);
-        ck_assert_int_eq(listen_at(actor, at[i]), -EADDRINUSE);
+        ck_assert_int_eq(let_actor_listen_at(actor, at[i]), -EADDRINUSE);
     }
     DOMT_WAIT_FOR(10, atomic_load(&closed) == 2);
     domt_end(system_);
-    /* the path of a Unix socket stays, as the header says */
+    /* remove the path of the Unix socket, which stays when the listener ends (domus/listen.h) */
     ck_assert_int_eq(unlink(at[1] + strlen("unix:")), 0);
 }
 
 DOMT_TEST(port_is_shared_only_if_both_want_that)
 {
-    domus_address first = start_test(&echoing);
+    domus_address first = start_system_with_actor(&echoing);
     domus_address second = domt_spawn(system_, 1, &echoing, NULL);
     char at[32];
 
-    send_order(first, &order_type, &(order){.at = "127.0.0.1:0", .shares_port = true, .times = 1});
+    send_order_and_wait_until_done(first, &order_type,
+                                   &(order){.at = "127.0.0.1:0", .shares_port = true, .times = 1});
     ck_assert_int_eq(atomic_load(&result), 0);
     (void)snprintf(at, sizeof at, "127.0.0.1:%u", found.port);
-    ck_assert_int_eq(listen_at(second, at), -EADDRINUSE);
-    send_order(second, &order_type, &(order){.at = at, .shares_port = true, .times = 1});
+    ck_assert_int_eq(let_actor_listen_at(second, at), -EADDRINUSE);
+    send_order_and_wait_until_done(second, &order_type,
+                                   &(order){.at = at, .shares_port = true, .times = 1});
     ck_assert_int_eq(atomic_load(&result), 0);
     for (int i = 0; i < 64; i++) {
-        int fd = echo_there();
+        int fd = connect_and_check_echo();
         (void)close(fd);
     }
-    for (uint32_t i = 0; i < 2; i++) /* the kernel gave each listener some of the connections */
+    for (uint32_t i = 0; i < 2; i++) /* both listeners must have got connections from the kernel */
         ck_assert_uint_ne(domt_profile(system_, i).received_bytes, 0);
     domt_end(system_);
 }
 
-/* The actor is stopped before it was mounted, so only the stop can close and free the listener. */
+/* The listener's actor is stopped before it was mounted, so only the stop can close its socket and
+ * free the listener. */
 DOMT_TEST(listener_that_is_stopped_at_once_leaves_nothing)
 {
     uint32_t before = domt_entries("/proc/self/fd");
 
-    domus_address actor = start_test(&echoing);
+    domus_address actor = start_system_with_actor(&echoing);
     uint32_t running = domt_entries("/proc/self/fd");
-    for (int i = 0; i < 20; i++) { /* more listeners than a thread has places for */
-        send_order(actor, &order_type,
-                   &(order){.at = "127.0.0.1:0", .stops_at_once = true, .times = 10});
+    /* in all rounds together, more listeners are made than a thread has places for */
+    for (int i = 0; i < 20; i++) {
+        send_order_and_wait_until_done(
+            actor, &order_type, &(order){.at = "127.0.0.1:0", .stops_at_once = true, .times = 10});
         ck_assert_int_eq(atomic_load(&result), 0);
         DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == running);
     }
@@ -265,43 +273,45 @@ DOMT_TEST(listener_that_is_stopped_at_once_leaves_nothing)
 
 DOMT_TEST(thread_has_so_many_listeners_and_no_more)
 {
-    domus_address actor = start_test(&echoing);
+    domus_address actor = start_system_with_actor(&echoing);
 
-    send_order(actor, &order_type, &(order){.at = "127.0.0.1:0", .times = 64});
+    send_order_and_wait_until_done(actor, &order_type, &(order){.at = "127.0.0.1:0", .times = 64});
     ck_assert_int_eq(atomic_load(&result), 0);
-    int fd = echo_there(); /* the last listener works */
-    ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), -EMFILE);
-    send_order(actor, &stop_type, NULL);
-    DOMT_WAIT_FOR(10, listen_at(actor, "127.0.0.1:0") == 0);
+    /* the last listener for which there is room serves connections */
+    int fd = connect_and_check_echo();
+    ck_assert_int_eq(let_actor_listen_at(actor, "127.0.0.1:0"), -EMFILE);
+    send_order_and_wait_until_done(actor, &stop_type, NULL);
+    DOMT_WAIT_FOR(10, let_actor_listen_at(actor, "127.0.0.1:0") == 0);
     (void)close(fd);
-    domt_end(system_); /* the stop of the system closes all listeners */
+    domt_end(system_); /* the stop of the system must close all listeners */
 }
 
 DOMT_TEST(actor_that_may_not_listen_gets_an_error)
 {
-    domus_address actor = start_test(&business);
+    domus_address actor = start_system_with_actor(&business);
 
-    ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), -EINVAL);
+    ck_assert_int_eq(let_actor_listen_at(actor, "127.0.0.1:0"), -EINVAL);
     domus_address other = domt_spawn(system_, 1, &echoing, NULL);
-    ck_assert_int_eq(listen_at(other, "192.0.2.1:0"), -EADDRNOTAVAIL);
-    ck_assert_int_eq(listen_at(other, "unix:/nowhere/at/all"), -ENOENT);
+    ck_assert_int_eq(let_actor_listen_at(other, "192.0.2.1:0"), -EADDRNOTAVAIL);
+    ck_assert_int_eq(let_actor_listen_at(other, "unix:/nowhere/at/all"), -ENOENT);
     domt_end(system_);
 }
 
-/* The listener is a child: it ends with its owner, and so do its channels. */
+/* A listener is a child of the actor that has made it: it ends with its owner, and its channels
+ * end, too. */
 DOMT_TEST(listener_ends_with_its_owner)
 {
-    domus_address actor = start_test(&echoing);
+    domus_address actor = start_system_with_actor(&echoing);
 
-    ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0);
-    int fd = echo_there();
+    ck_assert_int_eq(let_actor_listen_at(actor, "127.0.0.1:0"), 0);
+    int fd = connect_and_check_echo();
     ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
     char byte;
     ck_assert_int_eq(recv(fd, &byte, 1, 0), 0);
     (void)close(fd);
     DOMT_WAIT_FOR(10, atomic_load(&closed) == 1);
     int again = 0;
-    DOMT_WAIT_FOR(10, (again = connect_there()) < 0 || close(again) != 0);
+    DOMT_WAIT_FOR(10, (again = connect_to_found_endpoint()) < 0 || close(again) != 0);
     domt_end(system_);
 }
 

@@ -1,4 +1,5 @@
-/* The loads: players that pass a ball, crowds of ready or waiting actors, and floods. */
+/* The actors of the loads (tests/runtime/load.h): players that pass messages on, rings of ready or
+ * waiting actors, and floods. */
 #include "tests/runtime/load.h"
 
 const char *const domt_load_names[DOMT_LOADS] = {
@@ -24,8 +25,8 @@ static const domus_type ball_type = {.name = "ball"};
 static const domus_type next_type = {.name = "next", .size = sizeof(domus_address)};
 static const domus_type tick_type = {.name = "tick"};
 
-/* Count a handled message. Returns whether the load goes on. */
-static bool count_handled(void)
+/* Count a handled message, and let it take its time. Returns whether the load goes on. */
+static bool count_handled_message(void)
 {
     atomic_fetch_add_explicit(&domt_load_handled, 1, memory_order_relaxed);
     if (domt_load_takes != NULL)
@@ -35,12 +36,13 @@ static bool count_handled(void)
 
 /* --- players: each passes on what it gets ----------------------------------------------------- */
 
-static int pass_ball(domus_stack *stack, void *self, const void *nothing)
+static int on_ball_pass_on(domus_stack *stack, void *self, const void *nothing)
 {
-    return count_handled() ? domus_notice(stack, *(domus_address *)self, &ball_type, NULL) : 0;
+    return count_handled_message() ? domus_notice(stack, *(domus_address *)self, &ball_type, NULL)
+                                   : 0;
 }
 
-static int set_next(domus_stack *stack, void *self, const void *next)
+static int on_next_begin_with_balls(domus_stack *stack, void *self, const void *next)
 {
     *(domus_address *)self = *(const domus_address *)next;
     for (uint32_t i = 0; i < DOMT_LOAD_BALLS; i++)
@@ -51,7 +53,8 @@ static int set_next(domus_stack *stack, void *self, const void *next)
 #define PLAYER(what)                                                                               \
     {                                                                                              \
         .name = "player", .kind = (what), .state_size = sizeof(domus_address),                     \
-        .on = (const domus_on[]){{&ball_type, pass_ball, 0}, {&next_type, set_next, 0}, {0}},      \
+        .on = (const domus_on[]){                                                                  \
+            {&ball_type, on_ball_pass_on, 0}, {&next_type, on_next_begin_with_balls, 0}, {0}},     \
     }
 
 static const domus_behaviour players[] = {
@@ -59,7 +62,7 @@ static const domus_behaviour players[] = {
     [DOMUS_CHANNELS] = PLAYER(DOMUS_CHANNELS),
 };
 
-static void spawn_circle(domus_system *system, domus_kind kind, uint32_t length)
+static void spawn_circle_of_players(domus_system *system, domus_kind kind, uint32_t length)
 {
     domus_address first = domt_spawn(system, 0, &players[kind], NULL);
     domus_address next = first;
@@ -74,35 +77,35 @@ static void spawn_circle(domus_system *system, domus_kind kind, uint32_t length)
 
 /* --- many in a ring, each of which begins with one ball --------------------------------------- */
 
-static int set_link(domus_stack *stack, void *self, const void *next)
+static int on_next_set_link(domus_stack *stack, void *self, const void *next)
 {
     *(domus_address *)self = *(const domus_address *)next;
     return 0;
 }
 
-static int send_first_ball(domus_stack *stack, void *self)
+static int on_mount_send_first_ball(domus_stack *stack, void *self)
 {
     return domus_notice(stack, domus_self(stack), &ball_type, NULL);
 }
 
-/* Raise a barrier that never ends, as the silent actor. */
-static int fall_silent(domus_stack *stack, void *self)
+/* Raise a barrier that never ends, so that the actor answers no ask. */
+static int on_mount_fall_silent(domus_stack *stack, void *self)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_sleep(stack, 3600 * 1000 * DOMT_MS, domt_ignore_answer);
 }
 
-const domus_behaviour domt_silent = {.name = "silent", .on_mount = fall_silent};
+const domus_behaviour domt_silent = {.name = "silent", .on_mount = on_mount_fall_silent};
 
-/* Each silent actor has room for so many asks. */
+/* Number of waiting actors that ask the same silent actor. */
 #define ASKS_EACH 500u
 
-static domus_address silent; /* the silent actor that is asked next */
+static domus_address silent; /* the silent actor that the next waiting actor asks */
 static uint32_t asked;
 
-static int begin_waiting(domus_stack *stack, void *self)
+static int on_mount_begin_waiting(domus_stack *stack, void *self)
 {
-    (void)send_first_ball(stack, self);
+    (void)on_mount_send_first_ball(stack, self);
     if (asked++ % ASKS_EACH == 0)
         ck_assert_int_eq(domus_spawn(stack, &domt_silent, NULL, &silent), 0);
     return domus_ask(stack, silent, &ball_type, NULL, domt_ignore_answer);
@@ -111,16 +114,18 @@ static int begin_waiting(domus_stack *stack, void *self)
 #define ONE_OF_MANY(mount)                                                                         \
     {                                                                                              \
         .name = "one of many", .state_size = sizeof(domus_address),                                \
-        .on = (const domus_on[]){{&ball_type, pass_ball, 0}, {&next_type, set_link, 0}, {0}},      \
+        .on = (const domus_on[]){{&ball_type, on_ball_pass_on, 0},                                 \
+                                 {&next_type, on_next_set_link, 0},                                \
+                                 {0}},                                                             \
         .on_mount = (mount),                                                                       \
     }
 
-static const domus_behaviour ready = ONE_OF_MANY(send_first_ball);
-static const domus_behaviour waiting = ONE_OF_MANY(begin_waiting);
+static const domus_behaviour ready = ONE_OF_MANY(on_mount_send_first_ball);
+static const domus_behaviour waiting = ONE_OF_MANY(on_mount_begin_waiting);
 
-/* Make many actors; each passes the ball on to the one before it, which has had its turn, so a run
- * handles one ball. */
-static void spawn_many(domus_system *system, const domus_behaviour *behaviour)
+/* Make a ring of very many actors. Each passes its ball on to the actor that was made before it and
+ * has just had its turn, so each run handles one ball. */
+static void spawn_many_in_ring(domus_system *system, const domus_behaviour *behaviour)
 {
     domus_address first = domt_spawn(system, 0, behaviour, NULL);
     domus_address last = first;
@@ -132,42 +137,43 @@ static void spawn_many(domus_system *system, const domus_behaviour *behaviour)
 
 /* --- floods ----------------------------------------------------------------------------------- */
 
-static int flooded_ask_or_notice(domus_stack *stack, void *self, const void *nothing)
+static int on_ball_count_and_reply(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)count_handled();
-    (void)domus_reply(stack, &ball_type, NULL); /* -EINVAL if the ball is a notice */
+    (void)count_handled_message();
+    /* the reply fails with -EINVAL if the ball is a notice */
+    (void)domus_reply(stack, &ball_type, NULL);
     return 0;
 }
 
-static int flooded_tick(domus_stack *stack, void *self, const void *nothing)
+static int on_tick_count(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add_explicit(&domt_load_ticks, 1, memory_order_relaxed);
     return 0;
 }
 
-static int flooded_begin(domus_stack *stack, void *self)
+static int on_mount_begin_ticks(domus_stack *stack, void *self)
 {
     return domus_every(stack, 2 * DOMT_MS, &tick_type, NULL, NULL);
 }
 
 static const domus_behaviour flooded = {
     .name = "flooded",
-    .on = (const domus_on[]){{&ball_type, flooded_ask_or_notice, 0},
-                             {&tick_type, flooded_tick, 0},
+    .on = (const domus_on[]){{&ball_type, on_ball_count_and_reply, 0},
+                             {&tick_type, on_tick_count, 0},
                              {0}},
-    .on_mount = flooded_begin};
+    .on_mount = on_mount_begin_ticks};
 
-/* Send twice as many notices as a run of the other actor handles; most are soon refused. */
-static int flood_notices(domus_stack *stack, void *self, const void *nothing)
+/* Send twice as many notices as a run of the flooded actor handles; most of them are refused. */
+static int on_ball_send_many_notices(domus_stack *stack, void *self, const void *nothing)
 {
-    if (!count_handled())
+    if (!count_handled_message())
         return 0;
     for (uint32_t i = 0; i < 128; i++)
         (void)domus_notice(stack, *(domus_address *)self, &ball_type, NULL);
     return domus_notice(stack, domus_self(stack), &ball_type, NULL);
 }
 
-static int flood_next(domus_stack *stack, void *self, const void *next)
+static int on_next_begin_flood(domus_stack *stack, void *self, const void *next)
 {
     *(domus_address *)self = *(const domus_address *)next;
     return domus_notice(stack, domus_self(stack), &ball_type, NULL);
@@ -176,27 +182,29 @@ static int flood_next(domus_stack *stack, void *self, const void *next)
 static const domus_behaviour flooder = {
     .name = "flooder",
     .state_size = sizeof(domus_address),
-    .on = (const domus_on[]){{&ball_type, flood_notices, 0}, {&next_type, flood_next, 0}, {0}}};
+    .on = (const domus_on[]){
+        {&ball_type, on_ball_send_many_notices, 0}, {&next_type, on_next_begin_flood, 0}, {0}}};
 
-/* Go on so that always four runs' worth of asks are under way. */
-static int ask_again(domus_stack *stack, void *self, const domus_answer *answer)
+/* Ask until 256 asks (as many as four runs handle) are under way, and again after each answer. */
+static int ask_until_256_pending(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    bool more = count_handled();
+    bool more = count_handled_message();
 
     while (more && domus_pending(stack) < 256)
         ck_assert_int_eq(domus_ask_add(stack, *(domus_address *)self, &ball_type, NULL, 0, 0), 0);
-    return domus_pending(stack) != 0 ? domus_wait_first(stack, ask_again) : 0;
+    return domus_pending(stack) != 0 ? domus_wait_first(stack, ask_until_256_pending) : 0;
 }
 
-static int ask_next(domus_stack *stack, void *self, const void *next)
+static int on_next_begin_asking(domus_stack *stack, void *self, const void *next)
 {
     *(domus_address *)self = *(const domus_address *)next;
-    return ask_again(stack, self, NULL);
+    return ask_until_256_pending(stack, self, NULL);
 }
 
-static const domus_behaviour asker = {.name = "asker",
-                                      .state_size = sizeof(domus_address),
-                                      .on = (const domus_on[]){{&next_type, ask_next, 0}, {0}}};
+static const domus_behaviour asker = {
+    .name = "asker",
+    .state_size = sizeof(domus_address),
+    .on = (const domus_on[]){{&next_type, on_next_begin_asking, 0}, {0}}};
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
@@ -216,23 +224,23 @@ void domt_load_begin(domus_system *system, domt_load load)
         break;
     }
     case DOMT_STATE_PING:
-        spawn_circle(system, DOMUS_STATE, 2);
+        spawn_circle_of_players(system, DOMUS_STATE, 2);
         break;
     case DOMT_CHANNELS_PING:
-        spawn_circle(system, DOMUS_CHANNELS, 2);
+        spawn_circle_of_players(system, DOMUS_CHANNELS, 2);
         break;
     case DOMT_CHANNELS_RING:
-        spawn_circle(system, DOMUS_CHANNELS, DOMT_RING_LENGTH);
+        spawn_circle_of_players(system, DOMUS_CHANNELS, DOMT_RING_LENGTH);
         break;
     case DOMT_STATE_SELF:
-        spawn_circle(system, DOMUS_STATE, 1);
+        spawn_circle_of_players(system, DOMUS_STATE, 1);
         break;
     case DOMT_CHANNELS_SELF:
-        spawn_circle(system, DOMUS_CHANNELS, 1);
+        spawn_circle_of_players(system, DOMUS_CHANNELS, 1);
         break;
     case DOMT_MANY_READY:
     case DOMT_MANY_WAITING:
-        spawn_many(system, load == DOMT_MANY_READY ? &ready : &waiting);
+        spawn_many_in_ring(system, load == DOMT_MANY_READY ? &ready : &waiting);
         break;
     default:
         break;

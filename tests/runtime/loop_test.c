@@ -1,8 +1,8 @@
-/* The three phases and their shares (contract: The loop): phase 3 keeps its deadline, home looks in
- * time (M2), and endless births do not stop other actors.
+/* The three phases of the loop and their shares of time (contract: The loop): phase 3 keeps its
+ * deadline, home looks in time (M2), and endless births do not stop other actors.
  *
- * Budgets are checked on a virtual clock, to the nanosecond. Other loads are those of
- * fairness_test.c and fairness_loopback_test.c. */
+ * Budgets are checked to the nanosecond, on a virtual clock. fairness_test.c and
+ * fairness_loopback_test.c have other loads. */
 #include "runtime/loop/steps.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
@@ -13,28 +13,28 @@ static const domus_type work_type = {.name = "work"};
 
 /* --- budgets, on a virtual clock -------------------------------------------------------------- */
 
-#define HOUSES                                                                                     \
-    (DOMT_SANITIZED ? 11000u : 100000u) /* more houses than run in the longest budget              \
-                                         */
-#define RUN_NS 1000u                    /* time that a worker takes for a message */
-#define CHECK  16u                      /* scheduler.deadlineCheckEvery, in runs */
+/* more houses than can run within the longest budget */
+#define HOUSES (DOMT_SANITIZED ? 11000u : 100000u)
+#define RUN_NS 1000u /* time that a worker takes for each message, in ns */
+/* number of runs between two looks at the deadline (scheduler.deadlineCheckEvery) */
+#define CHECK 16u
 
 static domt_stepped *world;
 static uint64_t runs;
-static bool again; /* true: a worker sends itself a notice, for ever */
+static bool again; /* true: each worker sends itself a notice again and again */
 
-static int count_run(domus_stack *stack, void *self, const void *payload)
+static int count_run_and_repeat(domus_stack *stack, void *self, const void *payload)
 {
     runs++;
     domt_stepped_advance(world, RUN_NS);
     return again ? domus_notice(stack, domus_self(stack), &work_type, NULL) : 0;
 }
 
-static const domus_behaviour worker = {.name = "worker",
-                                       .on = (const domus_on[]){{&work_type, count_run, 0}, {0}}};
+static const domus_behaviour worker = {
+    .name = "worker", .on = (const domus_on[]){{&work_type, count_run_and_repeat, 0}, {0}}};
 
-/* Make workers with one message each, mounted and ready. */
-static void make_ready(domt_stepped *stepped, domus_address *addresses, uint32_t count)
+/* Spawn `count` workers with one message each, so that all are mounted and ready. */
+static void spawn_ready_workers(domt_stepped *stepped, domus_address *addresses, uint32_t count)
 {
     domi_thread *thread = domt_stepped_thread(stepped, 0);
 
@@ -48,13 +48,14 @@ static void make_ready(domt_stepped *stepped, domus_address *addresses, uint32_t
     runs = 0;
 }
 
-static uint32_t wakes; /* completions of the wake poll besides those of io */
+/* number of completions of the wake poll in an iteration, besides those of io */
+static uint32_t wakes;
 static uint32_t brings = 5;
 
-/* Check one iteration in which io takes `io_ns`: phase 3 gets `budget_ns`, and exceeds it by at
- * most one look. */
-static void check_budget_at_most(uint64_t most_ns, uint32_t ratio, uint64_t io_ns,
-                                 uint64_t budget_ns)
+/* Run one iteration in which io takes `io_ns`, and check that phase 3 gets the budget `budget_ns`
+ * and exceeds it by no more than one look at the deadline. */
+static void check_budget_with_bound(uint64_t most_ns, uint32_t ratio, uint64_t io_ns,
+                                    uint64_t budget_ns)
 {
     static domus_address addresses[HOUSES];
     domus_config config = domt_config(1);
@@ -65,7 +66,7 @@ static void check_budget_at_most(uint64_t most_ns, uint32_t ratio, uint64_t io_n
     config.scheduler.max_budget_ns = most_ns;
     domt_stepped_init(&stepped, &config);
     world = &stepped;
-    make_ready(&stepped, addresses, HOUSES);
+    spawn_ready_workers(&stepped, addresses, HOUSES);
     stepped.rings[0].completions = io_ns != 0 ? brings : 0;
     stepped.rings[0].wake_completions = wakes;
     stepped.rings[0].reap_takes_ns = io_ns;
@@ -87,37 +88,39 @@ static void check_budget_at_most(uint64_t most_ns, uint32_t ratio, uint64_t io_n
     domt_stepped_fini(&stepped);
 }
 
-static void check_budget(uint32_t ratio, uint64_t io_ns, uint64_t budget_ns)
+static void check_budget_of_state_phase(uint32_t ratio, uint64_t io_ns, uint64_t budget_ns)
 {
-    check_budget_at_most(10 * DOMT_MS, ratio, io_ns, budget_ns);
+    check_budget_with_bound(10 * DOMT_MS, ratio, io_ns, budget_ns);
 }
 
 DOMT_TEST(phase_3_keeps_its_deadline_at_every_ratio)
 {
     uint64_t io_ns = 100 * 1000;
 
-    check_budget(1, io_ns, io_ns * 99);
-    check_budget(50, io_ns, io_ns);
-    check_budget(60, io_ns, io_ns * 40 / 60);
-    check_budget(99, io_ns, 50 * 1000); /* bounded by minBudgetBusy */
-    check_budget(99, io_ns * 100, io_ns * 100 / 99);
-    check_budget(50, 0, 50 * 1000); /* minBudget, because phase 1 found nothing */
-    /* not 49.5 ms, because timers and io wait no longer than this */
-    check_budget(1, io_ns * 5, 10 * DOMT_MS);
-    check_budget_at_most(DOMT_MS, 1, io_ns, DOMT_MS);
+    check_budget_of_state_phase(1, io_ns, io_ns * 99);
+    check_budget_of_state_phase(50, io_ns, io_ns);
+    check_budget_of_state_phase(60, io_ns, io_ns * 40 / 60);
+    check_budget_of_state_phase(99, io_ns, 50 * 1000); /* the budget is minBudgetBusy */
+    check_budget_of_state_phase(99, io_ns * 100, io_ns * 100 / 99);
+    /* the budget is minBudget, because phase 1 has found nothing */
+    check_budget_of_state_phase(50, 0, 50 * 1000);
+    /* the budget is not 49.5 ms, because timers and io wait for at most 10 ms */
+    check_budget_of_state_phase(1, io_ns * 5, 10 * DOMT_MS);
+    check_budget_with_bound(DOMT_MS, 1, io_ns, DOMT_MS);
 }
 
-static int arm_alarm(domus_stack *stack, void *self)
+static int arm_alarm_in_mount(domus_stack *stack, void *self)
 {
     return domus_after(stack, 5 * DOMT_MS, &work_type, NULL, NULL);
 }
 
-static const domus_behaviour alarmed = {.name = "alarmed",
-                                        .on_mount = arm_alarm,
-                                        .on = (const domus_on[]){{&work_type, count_run, 0}, {0}}};
+static const domus_behaviour alarmed = {
+    .name = "alarmed",
+    .on_mount = arm_alarm_in_mount,
+    .on = (const domus_on[]){{&work_type, count_run_and_repeat, 0}, {0}}};
 
-/* After a pause, phase 2 collects completions that came meanwhile. Their time counts as io, as in
- * phase 1, unless the completion is a wake-up. */
+/* After a pause, phase 2 collects completions that have come meanwhile. Their time counts as io, as
+ * in phase 1, unless a completion is only a wake-up. */
 DOMT_TEST(completions_that_phase_2_collects_are_io)
 {
     domus_config config = domt_config(1);
@@ -142,12 +145,13 @@ DOMT_TEST(completions_that_phase_2_collects_are_io)
     }
 }
 
-static uint64_t behind_ns(const domt_stepped *stepped)
+static uint64_t io_time_behind_ns(const domt_stepped *stepped)
 {
     return domt_profile(stepped->system, 0).io_behind_ns;
 }
 
-/* Bytes that io brings have waited during the phase 3 before, unless the thread has rested. */
+/* Bytes that io brings count as having waited for the phase 3 before, unless the thread has rested
+ * after it. */
 DOMT_TEST(io_is_told_to_wait_for_phase_3)
 {
     static domus_address addresses[HOUSES];
@@ -157,29 +161,30 @@ DOMT_TEST(io_is_told_to_wait_for_phase_3)
     for (uint32_t rests = 0; rests < 2; rests++) {
         domt_stepped_init(&stepped, &config);
         world = &stepped;
-        make_ready(&stepped, addresses, 8);
-        domt_stepped_iterate(&stepped, 0, rests != 0); /* phase 3 runs all houses */
+        spawn_ready_workers(&stepped, addresses, 8);
+        domt_stepped_iterate(&stepped, 0, rests != 0); /* this phase 3 runs all 8 houses */
         ck_assert_uint_eq(runs, 8);
-        ck_assert_uint_eq(behind_ns(&stepped), 0);
+        ck_assert_uint_eq(io_time_behind_ns(&stepped), 0);
         stepped.rings[0].completions = 3;
-        stepped.rings[0].wake_completions = 1; /* a wake-up has waited for no phase */
+        stepped.rings[0].wake_completions = 1; /* a wake-up counts as having waited for no phase */
         domt_stepped_iterate(&stepped, 0, false);
-        ck_assert_uint_eq(behind_ns(&stepped), rests != 0 ? 0 : 3 * 8 * RUN_NS);
-        stepped.rings[0].completions = 3; /* nothing ran before these completions */
+        ck_assert_uint_eq(io_time_behind_ns(&stepped), rests != 0 ? 0 : 3 * 8 * RUN_NS);
+        stepped.rings[0].completions = 3; /* no house ran before these completions came */
         domt_stepped_iterate(&stepped, 0, false);
-        ck_assert_uint_eq(behind_ns(&stepped), rests != 0 ? 0 : 3 * 8 * RUN_NS);
+        ck_assert_uint_eq(io_time_behind_ns(&stepped), rests != 0 ? 0 : 3 * 8 * RUN_NS);
         domt_stepped_fini(&stepped);
     }
 }
 
-DOMT_TEST(wake_up_alone_is_no_io)
+DOMT_TEST(wake_up_alone_does_not_count_as_io)
 {
     wakes = 1;
     brings = 0;
-    check_budget(1, 100 * 1000, 50 * 1000); /* bounded by minBudget */
+    /* the budget is minBudget, because a wake-up alone is no io */
+    check_budget_of_state_phase(1, 100 * 1000, 50 * 1000);
     brings = 1;
-    check_budget(99, 100 * 1000, 50 * 1000);
-    check_budget(1, 100 * 1000, 9900 * 1000);
+    check_budget_of_state_phase(99, 100 * 1000, 50 * 1000);
+    check_budget_of_state_phase(1, 100 * 1000, 9900 * 1000);
 }
 
 DOMT_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)
@@ -191,7 +196,7 @@ DOMT_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)
     config.scheduler.io_ratio = 100;
     domt_stepped_init(&stepped, &config);
     world = &stepped;
-    make_ready(&stepped, addresses, HOUSES);
+    spawn_ready_workers(&stepped, addresses, HOUSES);
     again = true;
     for (uint64_t turn = 1; turn <= 3; turn++) {
         domt_stepped_iterate(&stepped, 0, true);
@@ -213,13 +218,14 @@ DOMT_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)
 /* --- M2: home looks in time ------------------------------------------------------------------- */
 
 static domus_address late_comer;
-static uint64_t houses_since, messages_since; /* runs and messages since an arrival was put */
+/* number of runs and of messages since the last arrival was put */
+static uint64_t houses_since, messages_since;
 static uint64_t houses_most, messages_most;
 static domi_house *last_house;
 
-/* Put an arrival at home as another thread would, and count runs and messages until home has taken
- * the arrival. */
-static int put_and_count(domus_stack *stack, void *self, const void *payload)
+/* Put an arrival at home, as another thread would. The test then counts runs and messages until
+ * home has taken the arrival. */
+static int put_arrival_at_home_and_count(domus_stack *stack, void *self, const void *payload)
 {
     domi_manager *home = stack->manager;
 
@@ -239,9 +245,10 @@ static int put_and_count(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour watcher = {
-    .name = "watcher", .on = (const domus_on[]){{&work_type, put_and_count, 0}, {0}}};
+    .name = "watcher",
+    .on = (const domus_on[]){{&work_type, put_arrival_at_home_and_count, 0}, {0}}};
 
-static void look_with(uint32_t threads, uint32_t houses, uint32_t messages)
+static void count_looks_with_threads(uint32_t threads, uint32_t houses, uint32_t messages)
 {
     domus_config config = domt_config(threads);
     domt_stepped stepped;
@@ -265,22 +272,24 @@ static void look_with(uint32_t threads, uint32_t houses, uint32_t messages)
 
 DOMT_TEST(home_looks_after_16_houses_or_64_messages)
 {
-    look_with(1, 500, 1);
+    count_looks_with_threads(1, 500, 1);
     ck_assert_uint_eq(houses_most, 16);
-    look_with(1, 500, 3);
+    count_looks_with_threads(1, 500, 3);
     ck_assert_uint_eq(houses_most, 16);
     ck_assert_uint_eq(messages_most, 48);
-    look_with(1, 100, 10); /* the look comes after 64 messages, within the seventh house */
+    /* home looks after 64 messages, which is within the run of the seventh house */
+    count_looks_with_threads(1, 100, 10);
     ck_assert_uint_eq(houses_most, 7);
-    look_with(1, 20, 512); /* each run ends at maxMessagesPerRun and is followed by a look */
+    /* each run handles maxMessagesPerRun messages and then ends, and home looks after it */
+    count_looks_with_threads(1, 20, 512);
     ck_assert_uint_eq(messages_most, 64);
 }
 
-/* If there are houses for thieves, the first look comes after one house, and each next one after
- * twice as many, up to the usual 16, because each look reads the clock. */
+/* If there are houses for thieves, home first looks after one run, and then after twice as many
+ * each time, up to the usual 16, because each look reads the clock. */
 DOMT_TEST(looks_are_no_more_frequent_where_there_are_thieves)
 {
-    look_with(2, 500, 1);
+    count_looks_with_threads(2, 500, 1);
     ck_assert_uint_eq(houses_most, 16);
 }
 
@@ -294,7 +303,7 @@ struct player {
     domus_address partner;
 };
 
-static int count_ball(domus_stack *stack, void *self_, const void *payload)
+static int count_ball_and_send_it_back(domus_stack *stack, void *self_, const void *payload)
 {
     const struct player *self = self_;
 
@@ -303,10 +312,11 @@ static int count_ball(domus_stack *stack, void *self_, const void *payload)
     return domus_notice(stack, to, &ball_type, NULL);
 }
 
-static const domus_behaviour player = {.name = "player",
-                                       .kind = DOMUS_CHANNELS,
-                                       .state_size = sizeof(struct player),
-                                       .on = (const domus_on[]){{&ball_type, count_ball, 0}, {0}}};
+static const domus_behaviour player = {
+    .name = "player",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(struct player),
+    .on = (const domus_on[]){{&ball_type, count_ball_and_send_it_back, 0}, {0}}};
 
 static int count_tick(domus_stack *stack, void *self, const void *payload)
 {
@@ -314,24 +324,26 @@ static int count_tick(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int count_other(domus_stack *stack, void *self, const void *payload)
+static int count_message_of_other(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&others, 1);
     return 0;
 }
 
-static int start_ticking(domus_stack *stack, void *self)
+static int start_ticking_in_mount(domus_stack *stack, void *self)
 {
     return domus_every(stack, 2 * DOMT_MS, &tick_type, NULL, NULL);
 }
 
 static const domus_behaviour bystander = {
     .name = "bystander",
-    .on = (const domus_on[]){{&tick_type, count_tick, 0}, {&work_type, count_other, 0}, {0}},
-    .on_mount = start_ticking};
+    .on = (const domus_on[]){{&tick_type, count_tick, 0},
+                             {&work_type, count_message_of_other, 0},
+                             {0}},
+    .on_mount = start_ticking_in_mount};
 
-/* Each of two channels actors runs channelsRunsPerIteration times in a phase 2, and then waits for
- * the next one. */
+/* In each phase 2, each of the two channels actors runs channelsRunsPerIteration times, and then
+ * waits for the next phase 2. */
 DOMT_TEST(channels_actor_runs_so_many_times_in_a_tick)
 {
     domus_config config = domt_config(1);
@@ -354,12 +366,14 @@ DOMT_TEST(channels_actor_runs_so_many_times_in_a_tick)
     domt_stepped_fini(&stepped);
 }
 
-static int spawn_same(domus_stack *stack, void *self);
+static int spawn_same_behaviour_in_mount(domus_stack *stack, void *self);
 
-static const domus_behaviour begetter = {.name = "begetter", .on_mount = spawn_same};
+static const domus_behaviour begetter = {.name = "begetter",
+                                         .on_mount = spawn_same_behaviour_in_mount};
 
-/* Spawn a child that does the same, and so on for ever (as far as a test's memory allows). */
-static int spawn_same(domus_stack *stack, void *self)
+/* On its mount an actor spawns a child of the same behaviour, and so on, up to a number that the
+ * test's memory allows. */
+static int spawn_same_behaviour_in_mount(domus_stack *stack, void *self)
 {
     domus_address child;
 
@@ -368,7 +382,7 @@ static int spawn_same(domus_stack *stack, void *self)
     return domus_spawn(stack, &begetter, NULL, &child);
 }
 
-DOMT_TEST(births_without_end_stop_nobody)
+DOMT_TEST(endless_spawns_in_mounts_stop_nobody)
 {
     domus_system *system = domt_start_threads(1);
     domus_address witness = domt_spawn(system, 0, &bystander, NULL);

@@ -1,5 +1,5 @@
-/* config/main_run.c and config/main_reload.c: the hooks of a program run in their order, and on
- * SIGHUP the program reads the configuration again, as a whole or not at all. Each program is a
+/* config/main_run.c and config/main_reload.c: the hooks of a program are called in their order, and
+ * at SIGHUP the program follows a changed configuration as a whole or not at all. Each program is a
  * child process. */
 #include <domus/main.h>
 
@@ -27,7 +27,7 @@ static const domus_config_key keys[] = {
     {.path = NULL},
 };
 
-static int check_settings(const void *values, char *error, size_t error_size)
+static int refuse_13_in_settings(const void *values, char *error, size_t error_size)
 {
     const struct settings *own = values;
 
@@ -38,11 +38,11 @@ static int check_settings(const void *values, char *error, size_t error_size)
 }
 
 static const domus_section section = {
-    .name = "own", .keys = keys, .size = sizeof(struct settings), .check = check_settings};
+    .name = "own", .keys = keys, .size = sizeof(struct settings), .check = refuse_13_in_settings};
 static struct settings settings;
 static int takes;
 
-static int count_take(const char *value, void *argument, char *error, size_t error_size)
+static int count_option_taken(const char *value, void *argument, char *error, size_t error_size)
 {
     takes++;
     return 0;
@@ -50,13 +50,13 @@ static int count_take(const char *value, void *argument, char *error, size_t err
 
 static const domus_option options[] = {
     {.name = "word", .argument = "WORD", .help = "a word", .key = "own.word"},
-    {.name = "take", .help = "count", .take = count_take},
+    {.name = "take", .help = "count", .take = count_option_taken},
     {.name = NULL},
 };
 
 static pthread_t main_thread;
 
-static void print_hook(const char *hook)
+static void print_name_of_hook(const char *hook)
 {
     printf("%s%s\n", hook, pthread_equal(main_thread, pthread_self()) ? "" : " elsewhere");
     fflush(stdout);
@@ -71,7 +71,7 @@ static int spawn_resident(domus_system *system)
     return domus_outside_spawn(system, &resident, NULL, &address);
 }
 
-static int print_start(domus_system *system, void *argument)
+static int on_start_print_settings(domus_system *system, void *argument)
 {
     main_thread = pthread_self();
     printf("start %u %s takes %d: %d\n", settings.number, settings.word, takes,
@@ -80,31 +80,32 @@ static int print_start(domus_system *system, void *argument)
     return 0;
 }
 
-/* Print the new values, and those that the program's own struct still holds. */
-static int print_reload(domus_system *system, const void *values, void *argument)
+/* At a reload, print the new values of the program's section, and those that its own struct still
+ * has. */
+static int on_reload_print_settings(domus_system *system, const void *values, void *argument)
 {
     const struct settings *now = values;
 
     printf("reload %u %s, had %u takes %d\n", now->number, now->word, settings.number, takes);
-    print_hook("reloaded");
+    print_name_of_hook("reloaded");
     return now->number == 77 ? -EDOM : 0;
 }
 
-static void print_stop(domus_system *system, void *argument)
+static void on_stop_print(domus_system *system, void *argument)
 {
-    print_hook(spawn_resident(system) == 0 ? "stop" : "stop of nothing");
+    print_name_of_hook(spawn_resident(system) == 0 ? "stop" : "stop of nothing");
 }
 
-static void append_end(domus_system *system, void *argument)
+static void on_end_print(domus_system *system, void *argument)
 {
-    print_hook(spawn_resident(system) == -ESHUTDOWN ? "end" : "end too soon");
+    print_name_of_hook(spawn_resident(system) == -ESHUTDOWN ? "end" : "end too soon");
 }
 
 static const domus_program hooked = {.name = "hooked",
-                                     .start = print_start,
-                                     .reload = print_reload,
-                                     .stop = print_stop,
-                                     .end = append_end,
+                                     .start = on_start_print_settings,
+                                     .reload = on_reload_print_settings,
+                                     .stop = on_stop_print,
+                                     .end = on_end_print,
                                      .options = options,
                                      .section = &section,
                                      .settings = &settings};
@@ -125,7 +126,7 @@ DOMT_TEST(hooks_run_in_order_on_the_main_thread)
     domt_has(own.err_text, "iterations");
 }
 
-static int fail_start(domus_system *system, void *argument)
+static int fail_start_hook(domus_system *system, void *argument)
 {
     return -EDOM;
 }
@@ -135,7 +136,7 @@ DOMT_TEST(failed_start_ends_with_a_line_and_without_other_hooks)
     domus_program program = hooked;
     domt_program own;
 
-    program.start = fail_start;
+    program.start = fail_start_hook;
     domt_program_exits(&own, &program, 1, NULL);
     domt_has(own.err_text, "hooked: Numerical argument out of domain\n");
     ck_assert_str_eq(own.out_text, "");
@@ -148,7 +149,7 @@ static int quit_at_start(domus_system *system, void *argument)
     return spawn_resident(system);
 }
 
-DOMT_TEST(quit_runs_the_hooks_too)
+DOMT_TEST(domus_main_quit_runs_stop_hooks_too)
 {
     domus_program program = hooked;
     domt_program own;
@@ -160,9 +161,9 @@ DOMT_TEST(quit_runs_the_hooks_too)
 
 /* --- hooks that hang -------------------------------------------------------------------------- */
 
-static void hang_at_stop(domus_system *system, void *argument)
+static void hang_in_stop_hook(domus_system *system, void *argument)
 {
-    print_hook("hanging");
+    print_name_of_hook("hanging");
     domt_pause_ns(60000 * DOMT_MS);
 }
 
@@ -173,11 +174,12 @@ static void check_end_by_second_signal(const domus_program *program)
     domt_program_begin(&own, program, domt_no_arguments, NULL, "start");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     domt_program_says(&own, "hanging\n");
-    ck_assert_int_eq(kill(own.pid, SIGUSR1), 0); /* other signals are still handled */
+    /* SIGUSR1 and SIGHUP are still handled while the program ends */
+    ck_assert_int_eq(kill(own.pid, SIGUSR1), 0);
     domt_program_complains(&own, "iterations", 1);
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     domt_program_complains(&own, "SIGHUP: the program is ending: nothing is changed\n", 1);
-    /* a second SIGTERM within a second counts as the first */
+    /* a second SIGTERM within a second is ignored */
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     domt_pause_ns(1300 * DOMT_MS);
     domt_program_ends_by(&own, SIGTERM, 128 + SIGTERM);
@@ -189,10 +191,10 @@ DOMT_TEST(second_signal_ends_a_program_whose_stop_hangs)
 {
     domus_program program = hooked;
 
-    program.stop = hang_at_stop;
+    program.stop = hang_in_stop_hook;
     check_end_by_second_signal(&program);
     program = hooked;
-    program.end = hang_at_stop;
+    program.end = hang_in_stop_hook;
     check_end_by_second_signal(&program);
 }
 
@@ -201,29 +203,31 @@ DOMT_TEST(second_signal_ends_a_program_whose_stop_hangs)
 static domt_tree tree;
 static char file[PATH_MAX];
 
-static void write_file(const char *text)
+static void write_configuration_file(const char *text)
 {
     domt_tree_write(&tree, "a.yaml", text);
     snprintf(file, sizeof file, "%s/a.yaml", tree.root);
 }
 
-/* Run the program with a file of this text, until it prints `says`. */
-static void begin_program(domt_program *own, const char *text, const char *says)
+/* Write `text` to a configuration file, start the program with it, and wait until the program
+ * prints `says`. */
+static void begin_program_with_configuration(domt_program *own, const char *text, const char *says)
 {
     domt_tree_make(&tree);
-    write_file(text);
+    write_configuration_file(text);
     domt_program_begin(own, &hooked, (const char *const[]){"--config", file, NULL}, NULL, says);
 }
 
-static void end_program(domt_program *own)
+static void end_program_by_sigterm(domt_program *own)
 {
     domt_program_ends_by(own, SIGTERM, 0);
     domt_tree_remove(&tree);
 }
 
-static void hang_up(domt_program *own, const char *text, const char *answer, int times)
+static void change_file_and_send_sighup(domt_program *own, const char *text, const char *answer,
+                                        int times)
 {
-    write_file(text);
+    write_configuration_file(text);
     ck_assert_int_eq(kill(own->pid, SIGHUP), 0);
     domt_program_complains(own, answer, times);
 }
@@ -233,18 +237,18 @@ DOMT_TEST(reload_gives_new_values_and_keeps_the_options_over_them)
     domt_program own;
 
     domt_tree_make(&tree);
-    write_file("own: {number: 6, word: six}\n");
+    write_configuration_file("own: {number: 6, word: six}\n");
     domt_program_begin(
         &own, &hooked,
         (const char *const[]){"--config", file, "--word", "kept", "--set", "names.max=9", NULL},
         NULL, "start 6 kept takes 0: 0\n");
-    hang_up(&own, "own: {number: 7, word: seven}\n", "hooked: SIGHUP: the configuration was read",
-            1);
+    change_file_and_send_sighup(&own, "own: {number: 7, word: seven}\n",
+                                "hooked: SIGHUP: the configuration was read", 1);
     domt_program_says(&own, "reload 7 kept, had 6 takes 0\n");
-    hang_up(&own, "own: {word: x}\n", "was read again\n",
-            2); /* a key that is missing has its default */
+    change_file_and_send_sighup(&own, "own: {word: x}\n", "was read again\n",
+                                2); /* a key that the file no longer has gets its default */
     domt_program_says(&own, "reload 5 kept, had 6 takes 0\n");
-    end_program(&own);
+    end_program_by_sigterm(&own);
     ck_assert_ptr_null(strstr(own.err_text, "not taken"));
 }
 
@@ -253,51 +257,52 @@ DOMT_TEST(broken_file_is_logged_and_changes_nothing)
     static const char wrong[] = "hooked: SIGHUP: the configuration is wrong: nothing is changed\n";
     domt_program own;
 
-    begin_program(&own, "own: {number: 6}\n", "start 6");
-    hang_up(&own, "own:\n  word: new\n  number: 101\n", wrong, 1);
+    begin_program_with_configuration(&own, "own: {number: 6}\n", "start 6");
+    change_file_and_send_sighup(&own, "own:\n  word: new\n  number: 101\n", wrong, 1);
     domt_has(own.err_text, "a.yaml:3:11: own.number: must be 1..100, is 101\n");
-    hang_up(&own, "own: {number: 8}\nio: {ringEntries: 7}\n", wrong, 2);
+    change_file_and_send_sighup(&own, "own: {number: 8}\nio: {ringEntries: 7}\n", wrong, 2);
     domt_has(own.err_text, "a.yaml:2:19: io.ringEntries: must be");
-    /* an error of the section's own check refuses the reload, too */
-    hang_up(&own, "own: {number: 13}\n", wrong, 3);
+    /* the reload is also refused for an error of the section's own check */
+    change_file_and_send_sighup(&own, "own: {number: 13}\n", wrong, 3);
     domt_has(own.err_text, "a.yaml:1:1: own: 13 is not wanted\n");
-    hang_up(&own, "own: [\n", wrong, 4);
+    change_file_and_send_sighup(&own, "own: [\n", wrong, 4);
     domt_has(own.err_text, "not YAML");
     unlink(file);
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     domt_program_complains(&own, wrong, 5);
     domt_has(own.err_text, "a.yaml: cannot be read: No such file or directory\n");
     ck_assert_ptr_null(strstr(own.out_text, "reload"));
-    hang_up(&own, "own: {number: 9}\n", "was read again\n", 1);
+    change_file_and_send_sighup(&own, "own: {number: 9}\n", "was read again\n", 1);
     domt_program_says(&own, "reload 9 none, had 6");
-    end_program(&own);
+    end_program_by_sigterm(&own);
 }
 
 DOMT_TEST(reload_with_a_key_that_counts_at_a_start_changes_nothing)
 {
     domt_program own;
 
-    begin_program(&own,
-                  "own: {number: 6}\nnames: {max: 9}\nsystem: {threads: 2}\n"
-                  "listeners: [{name: a, address: '127.0.0.1:1'}]\n",
-                  "start 6");
-    hang_up(
+    begin_program_with_configuration(&own,
+                                     "own: {number: 6}\nnames: {max: 9}\nsystem: {threads: 2}\n"
+                                     "listeners: [{name: a, address: '127.0.0.1:1'}]\n",
+                                     "start 6");
+    change_file_and_send_sighup(
         &own,
         "own: {number: 7}\nnames: {max: 10}\nsystem: {threads: 2}\nprofile: {atExit: false}\n"
         "listeners: [{name: a, address: '127.0.0.1:2'}]\n",
         "hooked: SIGHUP: these keys count at a start: names.max, listeners.a.address: nothing is "
         "changed\n",
         1);
-    hang_up(&own,
-            "own: {number: 8}\nnames: {max: 9}\nsystem: {threads: 2}\n"
-            "listeners: [{name: a, address: '127.0.0.1:1', channel: {linger: 2s}}]\n",
-            "was read again\n", 1);
+    change_file_and_send_sighup(
+        &own,
+        "own: {number: 8}\nnames: {max: 9}\nsystem: {threads: 2}\n"
+        "listeners: [{name: a, address: '127.0.0.1:1', channel: {linger: 2s}}]\n",
+        "was read again\n", 1);
     domt_has(own.err_text,
              "info: the configuration changes: listeners.a.channel.linger from that of "
              "the section to 2s\n");
     domt_program_says(&own, "reload 8");
     ck_assert_ptr_null(strstr(own.out_text, "reload 7"));
-    end_program(&own);
+    end_program_by_sigterm(&own);
     domt_has(own.err_text, "iterations");
 }
 
@@ -305,26 +310,29 @@ DOMT_TEST(refusal_of_the_program_is_logged)
 {
     domt_program own;
 
-    begin_program(&own, "own: {number: 6}\n", "start 6");
-    hang_up(&own, "own: {number: 77}\nprofile: {atExit: false}\n",
-            "hooked: SIGHUP: the program refuses the configuration: Numerical argument", 1);
-    end_program(&own);
+    begin_program_with_configuration(&own, "own: {number: 6}\n", "start 6");
+    change_file_and_send_sighup(
+        &own, "own: {number: 77}\nprofile: {atExit: false}\n",
+        "hooked: SIGHUP: the program refuses the configuration: Numerical argument", 1);
+    end_program_by_sigterm(&own);
     ck_assert_ptr_null(strstr(own.err_text, "was read again"));
-    domt_has(own.err_text, "iterations"); /* no value of a refused reload is used */
+    /* the profile is printed at the end, so the `atExit: false` of the refused reload is not in use
+     */
+    domt_has(own.err_text, "iterations");
 }
 
 /* --- the table at the end --------------------------------------------------------------------- */
 
-static int quit_when_mounted(domus_stack *stack, void *self)
+static int quit_twice_in_mount(domus_stack *stack, void *self)
 {
     domus_quit(stack);
-    domus_quit(stack); /* several quits count as one */
+    domus_quit(stack); /* several calls of domus_quit() count as one */
     return 0;
 }
 
 static int spawn_a_quitter(domus_system *system, void *argument)
 {
-    static const domus_behaviour quitter = {.name = "quitter", .on_mount = quit_when_mounted};
+    static const domus_behaviour quitter = {.name = "quitter", .on_mount = quit_twice_in_mount};
     domus_address address;
 
     main_thread = pthread_self();
@@ -342,7 +350,7 @@ DOMT_TEST(domus_quit_ends_the_program_in_order)
     domt_has(own.err_text, "iterations");
 }
 
-DOMT_TEST(table_at_the_end_is_a_choice)
+DOMT_TEST(profile_table_at_the_end_is_optional)
 {
     const char *const without[] = {"--set", "profile.atExit=false", NULL};
     domus_program program = hooked;
@@ -357,13 +365,14 @@ DOMT_TEST(table_at_the_end_is_a_choice)
                   "the program prints at its end: %s", own.err_text);
 }
 
-DOMT_TEST(reload_takes_the_choice_of_the_table)
+DOMT_TEST(reload_changes_choice_of_profile_table)
 {
     domt_program own;
 
-    begin_program(&own, "{}\n", "start");
-    hang_up(&own, "profile: {atExit: false}\nlog: {flushTimeout: 2s}\n", "was read again\n", 1);
-    end_program(&own);
+    begin_program_with_configuration(&own, "{}\n", "start");
+    change_file_and_send_sighup(&own, "profile: {atExit: false}\nlog: {flushTimeout: 2s}\n",
+                                "was read again\n", 1);
+    end_program_by_sigterm(&own);
     domt_has(own.err_text, ", profile.atExit from true to false\n");
     ck_assert_ptr_null(strstr(own.err_text, "iterations"));
 }

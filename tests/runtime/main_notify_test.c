@@ -1,6 +1,6 @@
 /* config/main_notify.c: a program tells systemd of its states, feeds its watchdog as long as all
- * its threads go on, and removes the variables from the environment of its children. Each program
- * is a child process, and a socket of the test stands for systemd's. */
+ * its threads go on, and removes systemd's variables from the environment of its children. Each
+ * program is a child process, and a socket of the test stands for the one of systemd. */
 #include <domus/main.h>
 
 #include "config/rates.h"
@@ -37,35 +37,36 @@ static const domus_behaviour actor = {.name = "hanging",
                                                                {&tick_type, domt_ignore_message, 0},
                                                                {0}}};
 
-static const char *is_set(const char *name)
+static const char *set_or_unset(const char *name)
 {
     return getenv(name) != NULL ? "set" : "unset";
 }
 
-static int print_variables(domus_system *system, void *argument)
+static int print_whether_variables_are_set(domus_system *system, void *argument)
 {
-    printf("variables: %s %s %s\n", is_set("NOTIFY_SOCKET"), is_set("WATCHDOG_USEC"),
-           is_set("WATCHDOG_PID"));
+    printf("variables: %s %s %s\n", set_or_unset("NOTIFY_SOCKET"), set_or_unset("WATCHDOG_USEC"),
+           set_or_unset("WATCHDOG_PID"));
     fflush(stdout);
     return domus_outside_spawn(system, &actor, NULL, &resident);
 }
 
-static int refuse_reload(domus_system *system, const void *settings, void *argument)
+static int refuse_every_reload(domus_system *system, const void *settings, void *argument)
 {
     return -EDOM;
 }
 
-static int let_hang(domus_system *system, const void *settings, void *argument)
+static int let_actor_hang_for_ever(domus_system *system, const void *settings, void *argument)
 {
     return domus_outside_notice(system, resident, &hang_type, NULL);
 }
 
-static const domus_program program = {.name = "told", .start = print_variables};
+static const domus_program program = {.name = "told", .start = print_whether_variables_are_set};
 static const domus_program refusing = {
-    .name = "told", .start = print_variables, .reload = refuse_reload};
-static const domus_program hanging = {.name = "told", .start = print_variables, .reload = let_hang};
+    .name = "told", .start = print_whether_variables_are_set, .reload = refuse_every_reload};
+static const domus_program hanging = {
+    .name = "told", .start = print_whether_variables_are_set, .reload = let_actor_hang_for_ever};
 
-static void want_watchdog(void)
+static void set_watchdog_variables(void)
 {
     char text[32];
 
@@ -75,7 +76,7 @@ static void want_watchdog(void)
     setenv("WATCHDOG_PID", text, 1);
 }
 
-static uint64_t number_in(const char *message, const char *name)
+static uint64_t number_in_message(const char *message, const char *name)
 {
     const char *at = strstr(message, name);
 
@@ -83,7 +84,7 @@ static uint64_t number_in(const char *message, const char *name)
     return strtoull(at + strlen(name) + 1, NULL, 10);
 }
 
-static void expect_good_end(domt_program *own)
+static void expect_end_by_sigterm(domt_program *own)
 {
     ck_assert_int_eq(kill(own->pid, SIGTERM), 0);
     (void)domt_supervisor_expects("STOPPING=1\n");
@@ -100,30 +101,33 @@ DOMT_TEST(program_reports_ready_reload_and_stop)
     domt_program own;
 
     domt_supervise(true);
-    domt_program_start(&own, &program, arguments, want_watchdog);
+    domt_program_start(&own, &program, arguments, set_watchdog_variables);
     (void)domt_supervisor_expects("READY=1\nSTATUS=started");
     domt_program_says(&own, "variables: unset unset unset\n");
     uint64_t before_us = domt_now_ns() / 1000;
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    uint64_t reload_us = number_in(domt_supervisor_expects("RELOADING=1\n"), "MONOTONIC_USEC");
+    uint64_t reload_us =
+        number_in_message(domt_supervisor_expects("RELOADING=1\n"), "MONOTONIC_USEC");
     ck_assert_uint_ge(reload_us, before_us);
     ck_assert_uint_le(reload_us, domt_now_ns() / 1000);
     (void)domt_supervisor_expects("READY=1\nSTATUS=the configuration was read again");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     const char *last = domt_supervisor_expects("STOPPING=1\n");
-    ck_assert_uint_eq(number_in(last, "EXTEND_TIMEOUT_USEC"), 10000000u);
+    ck_assert_uint_eq(number_in_message(last, "EXTEND_TIMEOUT_USEC"), 10000000u);
     ck_assert_int_eq(domt_program_end(&own), 0);
     domt_supervise_end();
 }
 
-static void asks_for_time_again(void)
+static void expect_asks_for_more_time(void)
 {
     for (int i = 0; i < 3; i++)
-        ck_assert_uint_eq(number_in(domt_supervisor_expects("STOPPING=1\n"), "EXTEND_TIMEOUT_USEC"),
-                          10000000u);
+        ck_assert_uint_eq(
+            number_in_message(domt_supervisor_expects("STOPPING=1\n"), "EXTEND_TIMEOUT_USEC"),
+            10000000u);
 }
 
-/* No sum of configured times covers a handler that hangs; the drain is over at once. */
+/* The drain is over at once, but a handler hangs for longer than any configured time, so the
+ * program asks for more time again and again. */
 DOMT_TEST(a_stop_with_a_handler_that_hangs_asks_for_time_again)
 {
     static const char *const arguments[] = {"--set", "shutdown.drainTimeout=1ms", NULL};
@@ -135,7 +139,7 @@ DOMT_TEST(a_stop_with_a_handler_that_hangs_asks_for_time_again)
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     (void)domt_supervisor_expects("READY=1\n");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    asks_for_time_again();
+    expect_asks_for_more_time();
     ck_assert_int_eq(kill(own.pid, SIGKILL), 0);
     ck_assert_int_eq(domt_program_wait(&own), 128 + SIGKILL);
     close(own.out);
@@ -143,7 +147,7 @@ DOMT_TEST(a_stop_with_a_handler_that_hangs_asks_for_time_again)
     domt_supervise_end();
 }
 
-static void fill_log(void)
+static void fill_pipe_of_log(void)
 {
     char bytes[512] = "";
     int flags = fcntl(STDERR_FILENO, F_GETFL);
@@ -154,17 +158,17 @@ static void fill_log(void)
     (void)fcntl(STDERR_FILENO, F_SETFL, flags);
 }
 
-/* Nobody reads the log, so the log ends late, after the system was freed. */
-DOMT_TEST(the_end_of_the_log_asks_for_time_again)
+/* Nobody reads the log, so its end takes until long after the system was freed. */
+DOMT_TEST(program_asks_for_time_while_log_is_written)
 {
     static const char *const arguments[] = {"--set", "log.flushTimeout=1200ms", NULL};
     domt_program own;
 
     domt_supervise(false);
-    domt_program_start(&own, &program, arguments, fill_log);
+    domt_program_start(&own, &program, arguments, fill_pipe_of_log);
     (void)domt_supervisor_expects("READY=1\n");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    asks_for_time_again();
+    expect_asks_for_more_time();
     ck_assert_int_eq(domt_program_end(&own), 0);
     domt_supervise_end();
 }
@@ -175,7 +179,7 @@ DOMT_TEST(a_state_that_is_not_taken_is_sent_again)
 
     domt_supervise(false);
     domt_supervisor_fill();
-    domt_program_begin(&own, &program, domt_no_arguments, want_watchdog, "variables");
+    domt_program_begin(&own, &program, domt_no_arguments, set_watchdog_variables, "variables");
     domt_program_complains(&own, "SIGUSR2 all actors", 1);
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     domt_program_complains(&own, "SIGHUP: the configuration was read again", 1);
@@ -183,13 +187,14 @@ DOMT_TEST(a_state_that_is_not_taken_is_sent_again)
     (void)domt_supervisor_expects("RELOADING=1\n");
     (void)domt_supervisor_expects("READY=1\nSTATUS=the configuration was read again");
     (void)domt_supervisor_expects("WATCHDOG=1");
-    expect_good_end(&own);
+    expect_end_by_sigterm(&own);
 }
 
 /* --- starts that fail ------------------------------------------------------------------------- */
 
-/* Make each thread fail that has the default stack. */
-static void forbid_threads(void)
+/* From now on let each pthread_create() with the default attributes fail, by a default stack that
+ * is too large. */
+static void forbid_new_threads(void)
 {
     pthread_attr_t attributes;
 
@@ -199,43 +204,45 @@ static void forbid_threads(void)
     pthread_attr_destroy(&attributes);
 }
 
-static int look_at_nothing(const domus_config *config, char *error, size_t size)
+static int end_turn_without_work(const domus_config *config, char *error, size_t size)
 {
     return 0;
 }
 
-static int forbid_in_open(domus_system *system, char *error, size_t size, void **ret_state,
-                          uint16_t *ret_port)
+static int forbid_threads_in_open(domus_system *system, char *error, size_t size, void **ret_state,
+                                  uint16_t *ret_port)
 {
-    forbid_threads();
+    forbid_new_threads();
     *ret_state = NULL;
     return 0;
 }
 
-DOMT_TEST(a_start_without_the_thread_fails)
+DOMT_TEST(start_without_thread_of_notifier_fails)
 {
-    static const domus_observer forbidding = {.check = look_at_nothing, .open = forbid_in_open};
+    static const domus_observer forbidding = {.check = end_turn_without_work,
+                                              .open = forbid_threads_in_open};
     static const domus_program observed = {
-        .name = "told", .start = print_variables, .observe = &forbidding};
+        .name = "told", .start = print_whether_variables_are_set, .observe = &forbidding};
     static const char *const arguments[] = {"--set", "observe.listen=127.0.0.1:1", NULL};
     domt_program own;
 
     domt_supervise(false);
-    domt_program_start(&own, &observed, arguments, want_watchdog);
+    domt_program_start(&own, &observed, arguments, set_watchdog_variables);
     ck_assert_int_eq(domt_program_end(&own), 1);
     domt_has(own.err_text, "no thread tells the supervisor of this program: ");
-    ck_assert_str_eq(own.out_text, ""); /* the program's own start function was not called */
+    /* the program has printed nothing, so its start function was not called */
+    ck_assert_str_eq(own.out_text, "");
     ck_assert_uint_eq(domt_supervisor_counts("READY=1", 1), 0);
     domt_supervise_end();
 }
 
-static void return_and_count(void)
+static void run_main_and_count_descriptors(void)
 {
     char *argv[] = {(char *)(uintptr_t) "program", NULL};
     int before = dup(STDOUT_FILENO);
 
     close(before);
-    forbid_threads();
+    forbid_new_threads();
     int status = domus_main(1, argv, &program);
     int after = dup(STDOUT_FILENO);
     _exit(status == 1 && before == after ? 0 : 99);
@@ -246,13 +253,13 @@ DOMT_TEST(a_start_without_a_log_leaves_no_socket_open)
     domt_program own;
 
     domt_supervise(false);
-    domt_program_start(&own, &program, domt_no_arguments, return_and_count);
+    domt_program_start(&own, &program, domt_no_arguments, run_main_and_count_descriptors);
     ck_assert_int_eq(domt_program_end(&own), 0);
     domt_has(own.err_text, "no thread for the log");
     domt_supervise_end();
 }
 
-static void expect_refused(const domus_program *of, const char *const *arguments)
+static void expect_reload_is_refused(const domus_program *of, const char *const *arguments)
 {
     domt_program own;
 
@@ -264,9 +271,9 @@ static void expect_refused(const domus_program *of, const char *const *arguments
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     (void)domt_supervisor_expects("RELOADING=1\n");
     (void)domt_supervisor_expects("READY=1\nSTATUS=the reload was refused");
-    if (arguments[0] != NULL) /* the next line of rates shows the same */
+    if (arguments[0] != NULL) /* the next status with rates tells of the refused reload, too */
         domt_has(domt_supervisor_expects(" messages/s, "), "; the last reload was refused");
-    expect_good_end(&own);
+    expect_end_by_sigterm(&own);
 }
 
 DOMT_TEST(a_reload_that_is_refused_ends_and_is_told)
@@ -277,14 +284,14 @@ DOMT_TEST(a_reload_that_is_refused_ends_and_is_told)
 
     ck_assert_int_ge(fd, 0);
     close(fd);
-    expect_refused(&program, arguments);
-    expect_refused(&refusing, domt_no_arguments);
+    expect_reload_is_refused(&program, arguments);
+    expect_reload_is_refused(&refusing, domt_no_arguments);
 }
 
 /* --- the watchdog ----------------------------------------------------------------------------- */
 
-/* systemd then sends SIGABRT, and the trace of the crash names the behaviour whose handler
- * hangs. */
+/* When the watchdog gets no more messages, systemd sends SIGABRT, and the trace of the crash names
+ * the behaviour whose handler hangs. */
 DOMT_TEST(a_thread_that_hangs_starves_the_watchdog)
 {
     char path[64], trace[65536];
@@ -293,13 +300,14 @@ DOMT_TEST(a_thread_that_hangs_starves_the_watchdog)
 
     snprintf(path, sizeof path, "profile.crashFile=/tmp/domus-notify-%d", (int)getpid());
     domt_supervise(false);
-    domt_program_start(&own, &hanging, arguments, want_watchdog);
+    domt_program_start(&own, &hanging, arguments, set_watchdog_variables);
     (void)domt_supervisor_expects("READY=1\n");
-    for (int i = 0; i < 4; i++) /* the program feeds the watchdog while all threads sleep */
+    for (int i = 0; i < 4; i++) /* the program feeds the watchdog although all its threads sleep */
         (void)domt_supervisor_expects("WATCHDOG=1");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     (void)domt_supervisor_expects("READY=1\n");
-    /* A message for the period before may come late on a busy machine. */
+    /* On a busy machine, the message for the period before the hang may come late, so wait for a
+     * period without messages. */
     DOMT_WAIT_FOR(10, domt_supervisor_counts("WATCHDOG=1", 2 * WATCHDOG_MS) == 0);
     ck_assert_uint_eq(domt_supervisor_counts("WATCHDOG=1", 2 * WATCHDOG_MS), 0);
     ck_assert_int_eq(kill(own.pid, SIGABRT), 0);
@@ -317,17 +325,19 @@ DOMT_TEST(a_thread_that_hangs_starves_the_watchdog)
 /* --- variables -------------------------------------------------------------------------------- */
 
 static const struct variables {
-    const char *socket;    /* NOTIFY_SOCKET; NULL: the socket of the test */
-    const char *usec;      /* WATCHDOG_USEC; NULL: not set */
-    const char *pid;       /* WATCHDOG_PID; NULL: not set; "own": the program's own */
-    const char *complains; /* part of the error; NULL: there is no error */
+    const char *socket; /* value of NOTIFY_SOCKET; NULL: the socket of the test */
+    const char *usec;   /* value of WATCHDOG_USEC; NULL: it is not set */
+    /* value of WATCHDOG_PID; NULL: it is not set, "own": the pid of the program */
+    const char *pid;
+    const char *complains; /* part of the error that the program must print; NULL: no error */
     bool is_fed;
 } table[] = {
     {NULL, "100000", "own", NULL, true},
-    {NULL, "100000", NULL, NULL, true}, /* without a pid the watchdog is meant for any process */
+    /* without WATCHDOG_PID, the watchdog is meant for any process */
+    {NULL, "100000", NULL, NULL, true},
     {NULL, "100000", "1", NULL, false},
     {NULL, NULL, "own", NULL, false},
-    {NULL, "0", "own", NULL, false}, /* 0 means no watchdog */
+    {NULL, "0", "own", NULL, false}, /* a WATCHDOG_USEC of 0 means that there is no watchdog */
     {NULL, "+5", "own", "warning: WATCHDOG_USEC or WATCHDOG_PID is no number", false},
     {NULL, "100000", "me", "warning: WATCHDOG_USEC or WATCHDOG_PID is no number", false},
     {NULL, "18446744073709551616", NULL, "warning: WATCHDOG_USEC or WATCHDOG_PID", false},
@@ -336,7 +346,7 @@ static const struct variables {
 };
 static const struct variables *row;
 
-static void set_variables(void)
+static void set_variables_of_row(void)
 {
     char own[32];
 
@@ -349,12 +359,12 @@ static void set_variables(void)
         setenv("WATCHDOG_PID", strcmp(row->pid, "own") == 0 ? own : row->pid, 1);
 }
 
-static void check_row(void)
+static void check_variables_of_row(void)
 {
     domt_program own;
 
     domt_supervise(false);
-    domt_program_begin(&own, &program, domt_no_arguments, set_variables,
+    domt_program_begin(&own, &program, domt_no_arguments, set_variables_of_row,
                        "variables: unset unset unset\n");
     if (row->complains != NULL)
         domt_program_complains(&own, row->complains, 1);
@@ -374,26 +384,29 @@ static void check_row(void)
 DOMT_TEST(variables_are_read_strictly)
 {
     for (row = table; row < table + sizeof table / sizeof table[0]; row++)
-        check_row();
+        check_variables_of_row();
 }
 
-/* The other threads of a program go on, and its end is not held up for long. */
+/* If nobody reads the supervisor's socket, the program's other threads go on, and its end is held
+ * up only for a moment. */
 DOMT_TEST(a_supervisor_that_does_not_read_holds_up_no_end)
 {
     domt_program own;
 
     domt_supervise(false);
-    domt_program_begin(&own, &program, domt_no_arguments, want_watchdog, "variables");
-    /* Some messages wait then, because net.unix.max_dgram_qlen is 10. */
+    domt_program_begin(&own, &program, domt_no_arguments, set_watchdog_variables, "variables");
+    /* By then messages wait that the socket does not take, because its queue has room for 10
+     * (net.unix.max_dgram_qlen). */
     domt_pause_ns(300 * DOMT_MS);
     uint64_t began_ns = domt_now_ns();
     domt_program_ends_by(&own, SIGTERM, 0);
-    ck_assert_uint_lt(domt_now_ns() - began_ns, 5000 * DOMT_MS); /* the end waits for a second */
+    /* the end waits about a second for the supervisor, and not longer */
+    ck_assert_uint_lt(domt_now_ns() - began_ns, 5000 * DOMT_MS);
     domt_supervise_end();
 }
 
-/* Returns whether a program has the thread that reports to a supervisor. */
-static bool has_notifier(const domt_program *own)
+/* Returns whether the program has a thread that reports to the supervisor. */
+static bool has_program_notifier_thread(const domt_program *own)
 {
     char pattern[64], comm[32];
     glob_t found;
@@ -419,17 +432,17 @@ DOMT_TEST(a_program_without_supervisor_has_no_thread_for_it)
     domt_program_begin(&own, &program, domt_no_arguments, NULL, "variables");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     domt_program_complains(&own, "SIGHUP: the configuration was read again", 1);
-    ck_assert(!has_notifier(&own));
+    ck_assert(!has_program_notifier_thread(&own));
     domt_program_ends_by(&own, SIGTERM, 0);
     domt_supervise(false);
     domt_program_start(&own, &program, domt_no_arguments, NULL);
-    DOMT_WAIT_FOR(20, has_notifier(&own));
-    expect_good_end(&own);
+    DOMT_WAIT_FOR(20, has_program_notifier_thread(&own));
+    expect_end_by_sigterm(&own);
 }
 
 /* --- rates ------------------------------------------------------------------------------------ */
 
-DOMT_TEST(a_line_tells_what_came_since_the_last_one)
+DOMT_TEST(status_line_counts_since_the_last_one)
 {
     static const domus_pool_config work = {.name = "work", .runners = 1, .policy = "deques"};
     domus_config config = domt_config(1);

@@ -1,7 +1,6 @@
-/* config/main_options.c and tell.c: a program's own options set keys or call functions, stand in
- * --help beside those of domus, and are refused with equally clear errors; with --tell a program
- * prints its keys and values and says whether it would start, but starts nothing. Each program is a
- * child process. tests/system/config_test.c reads the output of --tell as JSON. */
+/* config/main_options.c and tell.c: a program's own options set keys or call functions, are listed
+ * by --help, and are refused with clear errors; with --tell a program prints its keys and values,
+ * but starts nothing. Each program is a child process. (tests/system/config_test.c tests --tell) */
 #include <domus/main.h>
 
 #include "tests/runtime/program.h"
@@ -38,8 +37,8 @@ static const domus_section section = {
 static struct settings settings;
 static char taken[256];
 
-/* Record each value in the order in which the values come. */
-static int record_value(const char *value, void *argument, char *error, size_t error_size)
+/* Append each value of an option to `taken`, in the order in which the values come. */
+static int append_to_taken(const char *value, void *argument, char *error, size_t error_size)
 {
     size_t used = strlen(taken);
 
@@ -67,12 +66,12 @@ static const domus_option options[] = {
      .letter = 'n',
      .argument = "WORD",
      .help = "note a word",
-     .take = record_value},
-    {.name = "mark", .help = "note a mark", .take = record_value},
+     .take = append_to_taken},
+    {.name = "mark", .help = "note a mark", .take = append_to_taken},
     {.name = NULL},
 };
 
-/* Print the configuration of the system, and end. */
+/* Print the values of the program's settings, and quit. */
 static int print_settings(domus_system *system, void *argument)
 {
     printf("started timeout %u retries %u verbose %d quiet %d threads %u rooms %u %s taken %s\n",
@@ -91,7 +90,7 @@ static const domus_program chat = {.name = "chat",
                                    .section = &section,
                                    .settings = &settings};
 
-static void expect_output(const char *const *arguments, const char *wanted)
+static void expect_stdout(const char *const *arguments, const char *wanted)
 {
     domt_program own;
 
@@ -101,13 +100,13 @@ static void expect_output(const char *const *arguments, const char *wanted)
 
 DOMT_TEST(options_set_keys_and_call_functions)
 {
-    expect_output(domt_no_arguments, "timeout 5 retries 3 verbose 0 quiet 1");
-    expect_output((const char *const[]){"--timeout", "2s", "--threads=3", NULL},
+    expect_stdout(domt_no_arguments, "timeout 5 retries 3 verbose 0 quiet 1");
+    expect_stdout((const char *const[]){"--timeout", "2s", "--threads=3", NULL},
                   "timeout 2000 retries 3 verbose 0 quiet 1 threads 3");
-    expect_output((const char *const[]){"-vlt", "7ms", "--set", "chat.retries=9", NULL},
+    expect_stdout((const char *const[]){"-vlt", "7ms", "--set", "chat.retries=9", NULL},
                   "timeout 7 retries 9 verbose 1 quiet 0");
-    expect_output((const char *const[]){"--room", "hall,attic", NULL}, "rooms 2 hall");
-    expect_output((const char *const[]){"-n", "one", "--mark", "--note=two", NULL},
+    expect_stdout((const char *const[]){"--room", "hall,attic", NULL}, "rooms 2 hall");
+    expect_stdout((const char *const[]){"-n", "one", "--mark", "--note=two", NULL},
                   "taken one,mark,two,");
 }
 
@@ -119,16 +118,16 @@ DOMT_TEST(options_hold_over_files_and_the_later_one_counts)
     domt_tree_make(&tree);
     domt_tree_write(&tree, "a.yaml", "chat: {timeout: 1s, retries: 7}\nsystem: {threads: 2}\n");
     snprintf(file, sizeof file, "%s/a.yaml", tree.root);
-    expect_output((const char *const[]){"-t", "2s", "--config", file, NULL},
+    expect_stdout((const char *const[]){"-t", "2s", "--config", file, NULL},
                   "timeout 2000 retries 7 verbose 0 quiet 1 threads 2");
-    expect_output((const char *const[]){"-t", "2s", "--set", "chat.timeout=3s", NULL},
+    expect_stdout((const char *const[]){"-t", "2s", "--set", "chat.timeout=3s", NULL},
                   "timeout 3000");
-    expect_output((const char *const[]){"--set", "chat.timeout=3s", "-t", "2s", NULL},
+    expect_stdout((const char *const[]){"--set", "chat.timeout=3s", "-t", "2s", NULL},
                   "timeout 2000");
     domt_tree_remove(&tree);
 }
 
-/* Check that the program ends with 2 and starts nothing, and that stderr begins with `wanted`. */
+/* Check that the program starts nothing, ends with 2, and that stderr begins with `wanted`. */
 static void refuses(const char *const *arguments, const char *wanted)
 {
     domt_program own;
@@ -157,7 +156,7 @@ DOMT_TEST(wrong_options_are_named_and_end_with_2)
     refuses((const char *const[]){"--note", "mute", NULL}, "chat: --note: is refused\n");
     refuses((const char *const[]){"--set", "chat.retries=11", NULL},
             "--set: chat.retries: must be 1..10, is 11\n");
-    /* all errors are reported */
+    /* the program reports all errors, and not only the first */
     refuses((const char *const[]){"--timeout", "2h", "--set", "chat.nope=1", NULL},
             "--timeout: chat.timeout: must be 1ms..1m, is 2h\n--set: chat.nope: unknown key");
 }
@@ -172,7 +171,7 @@ DOMT_TEST(value_that_is_too_long_is_refused)
     free(text);
 }
 
-DOMT_TEST(help_has_the_options_of_both)
+DOMT_TEST(help_has_options_of_library_and_program)
 {
     domt_program own;
 
@@ -214,7 +213,7 @@ static void expect_option_refused(domus_option option, const char *wanted)
     expect_table_refused(table, wanted);
 }
 
-DOMT_TEST(wrong_table_is_refused)
+DOMT_TEST(wrong_table_of_options_is_refused)
 {
     const domus_option good = {.name = "good", .letter = 'g', .help = "", .key = "chat.verbose"};
     domus_option option = good;
@@ -236,7 +235,7 @@ DOMT_TEST(wrong_table_is_refused)
     option.help = NULL;
     expect_option_refused(option, "no help");
     option = good;
-    option.take = record_value;
+    option.take = append_to_taken;
     expect_option_refused(option, "either a key or a function");
     option.take = NULL;
     option.key = NULL;
@@ -295,7 +294,7 @@ static const domus_config_key told_keys[] = {
     {.path = NULL},
 };
 
-static int check_section(const void *values, char *error, size_t error_size)
+static int refuse_three(const void *values, char *error, size_t error_size)
 {
     if (((const told_settings *)values)->timeout_ns != 3000)
         return 0;
@@ -304,32 +303,31 @@ static int check_section(const void *values, char *error, size_t error_size)
 }
 
 static const domus_section told_section = {
-    .name = "chat", .keys = told_keys, .size = sizeof(told_settings), .check = check_section};
+    .name = "chat", .keys = told_keys, .size = sizeof(told_settings), .check = refuse_three};
 
-static int start_nothing(domus_system *system, void *unused)
+static int print_and_fail(domus_system *system, void *unused)
 {
     printf("started\n");
     return -EDOM;
 }
 
-static int reload_nothing(domus_system *system, const void *values, void *unused)
+static int accept_reload(domus_system *system, const void *values, void *unused)
 {
     return 0;
 }
 
 static const domus_program program = {
-    .name = "a \"b\"", .start = start_nothing, .section = &told_section, .settings = &given};
+    .name = "a \"b\"", .start = print_and_fail, .section = &told_section, .settings = &given};
 
-/* Run the program with these arguments, and check its exit status, and that it has started nothing.
- * Its output is in `out_text` and `err_text`. */
-static void expect_told(domt_program *own, const domus_program *which, int status,
+/* Run the program with --tell, and check its exit status, and that it has started nothing. */
+static void expect_tell(domt_program *own, const domus_program *which, int status,
                         const char *const *arguments)
 {
     ck_assert_int_eq(domt_program_run(own, which, arguments), status);
     ck_assert_ptr_null(strstr(own->out_text, "started"));
 }
 
-DOMT_TEST(keys_are_told_with_their_facts)
+DOMT_TEST(tell_keys_prints_facts_of_each_key)
 {
     static const char *const wanted[] = {
         "{\"tell\": \"keys\", \"program\": \"a \\\"b\\\"\", \"listeners_max\": 64, "
@@ -366,7 +364,7 @@ DOMT_TEST(keys_are_told_with_their_facts)
     };
     domt_program own;
 
-    expect_told(&own, &program, 0,
+    expect_tell(&own, &program, 0,
                 (const char *const[]){"--tell", "keys", "--config", "/nonexistent", NULL});
     ck_assert_str_eq(own.err_text, "");
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
@@ -374,14 +372,14 @@ DOMT_TEST(keys_are_told_with_their_facts)
     ck_assert_str_eq(own.out_text + own.out_length - 4, "}]}\n");
 }
 
-/* Each key is printed once in each way in which it can be written. */
-DOMT_TEST(every_key_is_told)
+/* Each key of the configuration is printed once, in each form in which a value can be written. */
+DOMT_TEST(tell_keys_prints_every_key)
 {
     const domus_config_key *key;
     domt_program own;
     char wanted[256];
 
-    expect_told(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
+    expect_tell(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
     for (size_t row = 0; (key = domus_config_key_get(row)) != NULL; row++) {
         snprintf(wanted, sizeof wanted, "{\"key\": \"%s\", \"field\": \"%s\", \"kind\":", key->path,
                  key->field);
@@ -390,24 +388,24 @@ DOMT_TEST(every_key_is_told)
     domt_has(own.out_text, "\"chat.deep.words\"");
 }
 
-/* A section counts as live if the program accepts it in a reload. */
+/* The keys of the program's section count as live if the program has a function for reloads. */
 DOMT_TEST(section_of_a_program_that_reloads_is_live)
 {
     domus_program reloading = program;
     domt_program own;
 
-    reloading.reload = reload_nothing;
-    expect_told(&own, &reloading, 0, (const char *const[]){"--tell", "keys", NULL});
+    reloading.reload = accept_reload;
+    expect_tell(&own, &reloading, 0, (const char *const[]){"--tell", "keys", NULL});
     domt_has(own.out_text, "\"default\": \"lobby,garden\", \"list_max\": 4, \"live\": true}");
     domt_has(own.out_text, "{\"key\": \"scheduler.normalEvery\", \"field\": "
                            "\"domus_config.scheduler.normal_every\", \"kind\": \"count\", "
                            "\"minimum\": \"2\", \"maximum\": \"65536\", \"least\": \"2\", "
                            "\"most\": \"65536\", \"default\": \"4\", \"live\": true}");
-    expect_told(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
+    expect_tell(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
     domt_has(own.out_text, "\"default\": \"lobby,garden\", \"list_max\": 4}");
 }
 
-DOMT_TEST(values_are_told_with_their_origins)
+DOMT_TEST(tell_prints_values_with_their_origins)
 {
     char path[PATH_MAX], wanted[PATH_MAX + 128];
     domt_program own;
@@ -418,7 +416,7 @@ DOMT_TEST(values_are_told_with_their_origins)
         &tree, "a.yaml",
         "scheduler:\n  ioRatio: 60\nchat:\n  needed: \"x\"\n  password: \"so secret\"\n");
     snprintf(path, sizeof path, "%s/a.yaml", tree.root);
-    expect_told(&own, &program, 0,
+    expect_tell(&own, &program, 0,
                 (const char *const[]){"--config", path, "--set", "chat.timeout=5us", "--tell",
                                       "values", NULL});
     ck_assert_str_eq(own.err_text, "");
@@ -435,14 +433,14 @@ DOMT_TEST(values_are_told_with_their_origins)
     domt_tree_remove(&tree);
 }
 
-/* Refuse each configuration, as a cluster. */
+/* Refuse every configuration of a cluster; the check of a joiner. */
 static int refuse_cluster(const domus_cluster_setup *setup, char *error, size_t error_size)
 {
     snprintf(error, error_size, "cluster.name: it is refused");
     return -EINVAL;
 }
 
-DOMT_TEST(wrong_configurations_are_told)
+DOMT_TEST(check_tells_faults_of_configuration)
 {
     static const domus_joiner joiner = {.check = refuse_cluster};
     static const domus_cluster_member member = {.joiner = &joiner};
@@ -457,7 +455,7 @@ DOMT_TEST(wrong_configurations_are_told)
 
     for (size_t i = 0; i < sizeof each / sizeof each[0]; i++) {
         for (int check = 0; check < 2; check++) {
-            expect_told(&own, &program, 2,
+            expect_tell(&own, &program, 2,
                         (const char *const[]){"--set", "chat.needed=x", "--set", each[i].set,
                                               "--tell", check ? "check" : "values", NULL});
             domt_has(own.err_text, each[i].error);
@@ -468,33 +466,33 @@ DOMT_TEST(wrong_configurations_are_told)
                                      "\"right\": false}\n");
         }
     }
-    /* The check looks at all that a start looks at before it begins. */
+    /* `--tell check` checks all that a start checks before it begins, so also the cluster. */
     clustered.cluster = &member;
     const char *const check[] = {"--set", "chat.needed=x", "--tell", "check", NULL};
     const char *const values[] = {"--set", "chat.needed=x", "--tell", "values", NULL};
-    expect_told(&own, &clustered, 2, check);
+    expect_tell(&own, &clustered, 2, check);
     domt_has(own.err_text, "cluster.name: it is refused");
     domt_has(own.out_text, "\"right\": false");
-    expect_told(&own, &clustered, 0, values);
-    expect_told(&own, &program, 0, check);
+    expect_tell(&own, &clustered, 0, values);
+    expect_tell(&own, &program, 0, check);
     ck_assert_str_eq(own.out_text,
                      "{\"tell\": \"check\", \"program\": \"a \\\"b\\\"\", \"right\": true}\n");
     ck_assert_str_eq(own.err_text, "");
 }
 
-DOMT_TEST(only_some_words_can_be_told)
+DOMT_TEST(tell_refuses_unknown_words)
 {
     static const char *const wrong[] = {"nonsense", "", "key", "keys\x1b"};
     domt_program own;
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        expect_told(&own, &program, 2, (const char *const[]){"--tell", wrong[i], NULL});
+        expect_tell(&own, &program, 2, (const char *const[]){"--tell", wrong[i], NULL});
         domt_has(own.err_text, "--tell takes keys, values or check");
         ck_assert_ptr_null(strchr(own.err_text, '\x1b'));
     }
-    expect_told(&own, &program, 2, (const char *const[]){"--tell", NULL});
+    expect_tell(&own, &program, 2, (const char *const[]){"--tell", NULL});
     domt_has(own.err_text, "its value is missing");
-    expect_told(&own, &program, 2, (const char *const[]){"--tell", "keys", "stray", NULL});
+    expect_tell(&own, &program, 2, (const char *const[]){"--tell", "keys", "stray", NULL});
 }
 
 DOMT_SUITE(60)

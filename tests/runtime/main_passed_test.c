@@ -1,6 +1,6 @@
-/* config/main_inherited.c and config/main_served.c: listeners serve the sockets that a supervisor
- * has passed under their names, and errors in these sockets are reported. Each program is a child
- * process; the test is its supervisor, and keeps the sockets. */
+/* config/main_inherited.c and config/main_served.c: listeners use the sockets of their names that a
+ * supervisor has passed to the program, and errors in these sockets are reported. Each program is a
+ * child process; the test is its supervisor, and keeps the sockets open. */
 #include <domus/main.h>
 #include <domus/observe.h>
 
@@ -28,7 +28,7 @@
 static const domus_behaviour server = {
     .name = "server", .kind = DOMUS_CHANNELS, .on_read = {domt_echo, 0}};
 
-static int print_variables(domus_system *system, void *argument)
+static int print_variables_after_start(domus_system *system, void *argument)
 {
     printf("variables: %d %d %d\n", getenv("LISTEN_FDS") != NULL, getenv("LISTEN_PID") != NULL,
            getenv("LISTEN_FDNAMES") != NULL);
@@ -39,11 +39,11 @@ static int print_variables(domus_system *system, void *argument)
 }
 
 static const domus_program program = {
-    .name = "passed", .start = print_variables, .observe = &domus_observe_front};
+    .name = "passed", .start = print_variables_after_start, .observe = &domus_observe_front};
 
-/* Returns a file with a listener at a port at which nobody may listen or, if `anywhere`, at any
- * port. */
-static const char *file_of(bool anywhere)
+/* Write a configuration file with the listener `echo`. Its own address cannot be used on this
+ * machine or, if `anywhere` is true, is any port of 127.0.0.1. Returns the file's path. */
+static const char *write_configuration_with_listener(bool anywhere)
 {
     static char path[64];
     FILE *file;
@@ -59,11 +59,11 @@ static const char *file_of(bool anywhere)
 
 /* --- its supervisor --------------------------------------------------------------------------- */
 
-static int passed[PASSED_MAX]; /* descriptors that the test passes; -1: none */
-/* LISTEN_FDS, LISTEN_PID ("own": that of the child), LISTEN_FDNAMES */
+static int passed[PASSED_MAX]; /* descriptors that the test passes to the program; -1: none */
+/* values of LISTEN_FDS, LISTEN_PID ("own": the pid of the child) and LISTEN_FDNAMES */
 static const char *variables[3];
 
-static void pass_sockets(void)
+static void pass_sockets_in_child(void)
 {
     static const char *const names[] = {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"};
     char own[32];
@@ -83,7 +83,7 @@ static void pass_sockets(void)
     }
 }
 
-static int listen_at(uint32_t address, int type, uint16_t *ret_port)
+static int listen_at_address(uint32_t address, int type, uint16_t *ret_port)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(address)}};
     socklen_t size = sizeof at;
@@ -97,21 +97,21 @@ static int listen_at(uint32_t address, int type, uint16_t *ret_port)
     return fd;
 }
 
-static void set_passed(int first, int second, int third)
+static void set_sockets_to_pass(int first, int second, int third)
 {
     passed[0] = first;
     passed[1] = second;
     passed[2] = third;
 }
 
-static void set_variables(const char *count, const char *pid, const char *names)
+static void set_variables_to_pass(const char *count, const char *pid, const char *names)
 {
     variables[0] = count;
     variables[1] = pid;
     variables[2] = names;
 }
 
-static int connect_to(uint16_t port)
+static int connect_to_passed_port(uint16_t port)
 {
     const struct sockaddr_in at = {.sin_family = AF_INET,
                                    .sin_port = htons(port),
@@ -122,7 +122,7 @@ static int connect_to(uint16_t port)
     return fd;
 }
 
-static void expect_answered(int fd)
+static void expect_byte_is_echoed(int fd)
 {
     char byte = 0;
 
@@ -133,22 +133,22 @@ static void expect_answered(int fd)
 
 /* --- what is served --------------------------------------------------------------------------- */
 
-/* Clients that connect while no program runs wait for the next one, as over a restart of the
- * unit. */
+/* Clients that connect while no program runs wait in the socket for the next program, as when a
+ * unit of systemd restarts. */
 DOMT_TEST(a_listener_serves_the_socket_of_its_name_over_restarts)
 {
     uint16_t port, datagrams;
     char said[128];
-    const char *const arguments[] = {"--config", file_of(false), NULL};
+    const char *const arguments[] = {"--config", write_configuration_with_listener(false), NULL};
     domt_program own;
-    int listening = listen_at(INADDR_LOOPBACK, SOCK_STREAM, &port);
-    int other = listen_at(INADDR_LOOPBACK, SOCK_DGRAM, &datagrams);
+    int listening = listen_at_address(INADDR_LOOPBACK, SOCK_STREAM, &port);
+    int other = listen_at_address(INADDR_LOOPBACK, SOCK_DGRAM, &datagrams);
 
-    set_variables("2", "own", "datagrams:echo");
+    set_variables_to_pass("2", "own", "datagrams:echo");
     for (int round = 0; round < 2; round++) {
-        int client = connect_to(port);
-        set_passed(other, listening, -1);
-        domt_program_start(&own, &program, arguments, pass_sockets);
+        int client = connect_to_passed_port(port);
+        set_sockets_to_pass(other, listening, -1);
+        domt_program_start(&own, &program, arguments, pass_sockets_in_child);
         snprintf(said, sizeof said,
                  "variables: 0 0 0\ndatagrams: 3 -2\ninherited by children: 0\n"
                  "listening echo 127.0.0.1:%u\n",
@@ -158,8 +158,8 @@ DOMT_TEST(a_listener_serves_the_socket_of_its_name_over_restarts)
                  "listener echo serves 127.0.0.1:%u, which was passed, and not 192.0.2.1:1\n",
                  port);
         domt_program_complains(&own, said, 1);
-        expect_answered(client);
-        expect_answered(connect_to(port));
+        expect_byte_is_echoed(client);
+        expect_byte_is_echoed(connect_to_passed_port(port));
         domt_program_ends_by(&own, SIGTERM, 0);
         ck_assert_ptr_null(strstr(own.err_text, "nothing takes it"));
     }
@@ -168,8 +168,9 @@ DOMT_TEST(a_listener_serves_the_socket_of_its_name_over_restarts)
     unlink(arguments[1]);
 }
 
-/* Read the answer of the port to a request for /ready. */
-static bool is_ready(int fd)
+/* Send a request for /ready to the observation port. Returns whether the answer says that the
+ * program is ready. */
+static bool is_program_ready(int fd)
 {
     static const char request[] =
         "GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -183,30 +184,30 @@ static bool is_ready(int fd)
 
 DOMT_TEST(the_observation_port_serves_the_socket_of_its_name)
 {
-    const char *const observed[] = {"--config", file_of(true), "--set",
+    const char *const observed[] = {"--config", write_configuration_with_listener(true), "--set",
                                     "observe.listen=127.0.0.1:1", NULL};
     uint16_t port;
     char said[128];
     domt_program own;
 
-    set_variables("1", "own", "observe");
-    set_passed(listen_at(INADDR_LOOPBACK, SOCK_STREAM, &port), -1, -1);
-    domt_program_start(&own, &program, observed, pass_sockets);
+    set_variables_to_pass("1", "own", "observe");
+    set_sockets_to_pass(listen_at_address(INADDR_LOOPBACK, SOCK_STREAM, &port), -1, -1);
+    domt_program_start(&own, &program, observed, pass_sockets_in_child);
     close(passed[0]);
     snprintf(said, sizeof said, "listening observe 127.0.0.1:%u\n", port);
     domt_program_says(&own, said);
-    ck_assert(is_ready(connect_to(port)));
+    ck_assert(is_program_ready(connect_to_passed_port(port)));
     domt_program_ends_by(&own, SIGTERM, 0);
     domt_has(own.err_text, "listener observe serves 127.0.0.1:");
-    set_passed(listen_at(INADDR_ANY, SOCK_STREAM, &port), -1, -1);
-    domt_program_start(&own, &program, observed, pass_sockets);
+    set_sockets_to_pass(listen_at_address(INADDR_ANY, SOCK_STREAM, &port), -1, -1);
+    domt_program_start(&own, &program, observed, pass_sockets_in_child);
     close(passed[0]);
     ck_assert_int_eq(domt_program_end(&own), 2);
     domt_has(own.err_text, "observe.listen: the socket that was passed is not of loopback");
     unlink(observed[1]);
 }
 
-static int listen_at_path(const char *path, mode_t mode)
+static int listen_at_unix_path(const char *path, mode_t mode)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -222,7 +223,7 @@ static int listen_at_path(const char *path, mode_t mode)
 static const struct mode {
     mode_t mode;
     const char *is_public;
-    int status; /* exit status; 2: the socket is refused */
+    int status; /* exit status of the program; 2: it refuses the socket */
 } modes[] = {
     {0666, "observe.public=false", 2}, {0660, "observe.public=false", 2},
     {0602, "observe.public=false", 2}, {0600, "observe.public=false", 0},
@@ -235,13 +236,14 @@ DOMT_TEST(a_unix_socket_of_the_observation_port_is_its_owners)
     domt_program own;
 
     snprintf(path, sizeof path, "/tmp/domus-passed-%d.sock", (int)getpid());
-    set_variables("1", "own", "observe");
+    set_variables_to_pass("1", "own", "observe");
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-        const char *const observed[] = {
-            "--config", file_of(true),      "--set", "observe.listen=127.0.0.1:1",
-            "--set",    modes[i].is_public, NULL};
-        set_passed(listen_at_path(path, modes[i].mode), -1, -1);
-        domt_program_start(&own, &program, observed, pass_sockets);
+        const char *const observed[] = {"--config", write_configuration_with_listener(true),
+                                        "--set",    "observe.listen=127.0.0.1:1",
+                                        "--set",    modes[i].is_public,
+                                        NULL};
+        set_sockets_to_pass(listen_at_unix_path(path, modes[i].mode), -1, -1);
+        domt_program_start(&own, &program, observed, pass_sockets_in_child);
         close(passed[0]);
         if (modes[i].status == 0) {
             domt_program_says(&own, "listening observe unix:");
@@ -255,19 +257,19 @@ DOMT_TEST(a_unix_socket_of_the_observation_port_is_its_owners)
     unlink(path);
 }
 
-/* Call domus_main() so that it finds the socket, but cannot make its first thread. */
-static void pass_and_fail(void)
+/* Call domus_main() with a passed socket, in a process that cannot make threads. */
+static void run_main_that_fails_to_start(void)
 {
     char *argv[] = {(char *)(uintptr_t) "program",
                     (char *)(uintptr_t) "--config",
-                    (char *)(uintptr_t)file_of(true),
+                    (char *)(uintptr_t)write_configuration_with_listener(true),
                     (char *)(uintptr_t) "--set",
                     (char *)(uintptr_t) "observe.listen=127.0.0.1:0",
                     NULL};
     pthread_attr_t attributes;
     size_t usual;
 
-    pass_sockets();
+    pass_sockets_in_child();
     pthread_getattr_default_np(&attributes);
     pthread_attr_getstacksize(&attributes, &usual);
     pthread_attr_setstacksize(&attributes, (size_t)1 << 46);
@@ -281,15 +283,15 @@ static void pass_and_fail(void)
 
 DOMT_TEST(a_socket_of_a_start_that_failed_is_forgotten)
 {
-    const char *const observed[] = {"--config", file_of(true), "--set",
+    const char *const observed[] = {"--config", write_configuration_with_listener(true), "--set",
                                     "observe.listen=127.0.0.1:0", NULL};
     uint16_t port;
     char said[64];
     domt_program own;
 
-    set_variables("1", "own", "observe");
-    set_passed(listen_at(INADDR_LOOPBACK, SOCK_STREAM, &port), -1, -1);
-    domt_program_start(&own, &program, observed, pass_and_fail);
+    set_variables_to_pass("1", "own", "observe");
+    set_sockets_to_pass(listen_at_address(INADDR_LOOPBACK, SOCK_STREAM, &port), -1, -1);
+    domt_program_start(&own, &program, observed, run_main_that_fails_to_start);
     close(passed[0]);
     domt_program_says(&own, "listening observe 127.0.0.1:");
     domt_program_ends_by(&own, SIGTERM, 0);
@@ -303,12 +305,13 @@ DOMT_TEST(a_socket_of_a_start_that_failed_is_forgotten)
 
 static const struct wrong {
     const char *count, *pid, *names;
-    /* kind of the first descriptor: 's' listens, 'd' datagrams, 'c' does not listen, 'f' a file */
+    /* kind of the first passed descriptor: 's' a listening socket, 'c' a socket that does not
+     * listen, 'd' one for datagrams, 'f' a file */
     int kind;
     int status;
     const char *says;
 } table[] = {
-    /* the variables are meant for another process */
+    /* these variables are meant for another process, so the passed socket is not used */
     {"1", "1", "echo", 's', 1, "listener echo: 192.0.2.1:1: "},
     {"1", NULL, "echo", 's', 1, "listener echo: 192.0.2.1:1: "},
     {NULL, "own", "echo", 's', 1, "listener echo: 192.0.2.1:1: "},
@@ -326,7 +329,7 @@ static const struct wrong {
     {"1", "own", "echo.socket", 's', 1, "listener echo: 192.0.2.1:1: "},
 };
 
-static int make_descriptor(int kind)
+static int make_descriptor_of_kind(int kind)
 {
     uint16_t port;
 
@@ -334,19 +337,19 @@ static int make_descriptor(int kind)
         return open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (kind == 'c')
         return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    return listen_at(INADDR_LOOPBACK, kind == 's' ? SOCK_STREAM : SOCK_DGRAM, &port);
+    return listen_at_address(INADDR_LOOPBACK, kind == 's' ? SOCK_STREAM : SOCK_DGRAM, &port);
 }
 
-DOMT_TEST(wrong_variables_and_descriptors_are_told)
+DOMT_TEST(wrong_listen_variables_are_told)
 {
-    const char *const arguments[] = {"--config", file_of(false), NULL};
+    const char *const arguments[] = {"--config", write_configuration_with_listener(false), NULL};
     domt_program own;
 
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        int fd = make_descriptor(table[i].kind);
-        set_passed(fd, -1, -1);
-        set_variables(table[i].count, table[i].pid, table[i].names);
-        domt_program_start(&own, &program, arguments, pass_sockets);
+        int fd = make_descriptor_of_kind(table[i].kind);
+        set_sockets_to_pass(fd, -1, -1);
+        set_variables_to_pass(table[i].count, table[i].pid, table[i].names);
+        domt_program_start(&own, &program, arguments, pass_sockets_in_child);
         ck_assert_int_eq(domt_program_end(&own), table[i].status);
         domt_has(own.err_text, table[i].says);
         close(fd);
@@ -356,21 +359,21 @@ DOMT_TEST(wrong_variables_and_descriptors_are_told)
 
 DOMT_TEST(a_socket_that_nothing_takes_is_warned_of)
 {
-    const char *const anywhere[] = {"--config", file_of(true), NULL};
+    const char *const anywhere[] = {"--config", write_configuration_with_listener(true), NULL};
     char name[80] = "echo:";
     uint16_t port;
     domt_program own;
-    int fd = listen_at(INADDR_LOOPBACK, SOCK_STREAM, &port);
+    int fd = listen_at_address(INADDR_LOOPBACK, SOCK_STREAM, &port);
 
-    memset(name + 5, 'x', 70); /* longer than the name of any listener */
-    set_variables("2", "own", name);
-    set_passed(fd, fd, -1);
-    domt_program_start(&own, &program, anywhere, pass_sockets);
+    memset(name + 5, 'x', 70); /* a name that is longer than the name of any listener */
+    set_variables_to_pass("2", "own", name);
+    set_sockets_to_pass(fd, fd, -1);
+    domt_program_start(&own, &program, anywhere, pass_sockets_in_child);
     domt_program_complains(&own, "warning: descriptor 4, named '' (127.0.0.1:", 1);
     domt_program_ends_by(&own, SIGTERM, 0);
-    set_variables("1", "own", NULL);
-    set_passed(fd, -1, -1);
-    domt_program_start(&own, &program, anywhere, pass_sockets);
+    set_variables_to_pass("1", "own", NULL);
+    set_sockets_to_pass(fd, -1, -1);
+    domt_program_start(&own, &program, anywhere, pass_sockets_in_child);
     domt_program_complains(&own, "warning: descriptor 3, named 'unknown' (127.0.0.1:", 1);
     domt_program_ends_by(&own, SIGTERM, 0);
     close(fd);

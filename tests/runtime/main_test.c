@@ -1,7 +1,8 @@
-/* config/main.c: domus_main() keeps the promises of domus/main.h about options, signals and the
- * exit status. Each program is a child process.
+/* config/main.c: domus_main() does what domus/main.h says about options, signals and the exit
+ * status.
  *
- * This file is not among the tests of config/, because it runs threads. */
+ * Each program is a child process. The test is not in tests/config, because its programs run
+ * threads. */
 #include <domus/main.h>
 
 #include "tests/runtime/program.h"
@@ -21,8 +22,8 @@
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-/* Print the configuration of the system, and end. */
-static int print_config(domus_system *system, void *argument)
+/* Print some values of the system's configuration, and quit. */
+static int print_config_and_quit(domus_system *system, void *argument)
 {
     const domus_config *config = domus_system_config(system);
 
@@ -33,7 +34,7 @@ static int print_config(domus_system *system, void *argument)
     return 0;
 }
 
-static const domus_program teller = {.name = "teller", .start = print_config};
+static const domus_program teller = {.name = "teller", .start = print_config_and_quit};
 
 DOMT_TEST(help_goes_to_stdout_and_starts_nothing)
 {
@@ -70,7 +71,7 @@ DOMT_TEST(wrong_options_end_with_2_and_start_nothing)
     ck_assert_int_eq(domt_program_run(&own, &teller, wrong[4]), 2);
     ck_assert_str_eq(own.err_text,
                      "/nonexistent/domus.yaml: cannot be read: No such file or directory\n");
-    /* All errors are reported, not only the first one. */
+    /* The program reports all errors, and not only the first. */
     domt_program_exits(&own, &teller, 2, "--set", "scheduler.ioRatio=0", "--set",
                        "io.ringEntries=500", NULL);
     domt_has(own.err_text, "scheduler.ioRatio");
@@ -106,7 +107,7 @@ DOMT_TEST(set_holds_over_files_wherever_it_stands)
     domt_program_exits(&own, &teller, 0, "--set", "scheduler.ioRatio=60", "--config", file, NULL);
     domt_has(own.out_text, "started ratio 60 threads 2\n");
     domt_program_exits(&own, &teller, 0, "--config", file, "--config", other, NULL);
-    /* keys of the later file count, and add to those of the first */
+    /* keys of both files are used, and those of the later file win */
     domt_has(own.out_text, "started ratio 40 threads 2\n");
 
     snprintf(file, sizeof file, "%s/bad.yaml", tree.root);
@@ -118,20 +119,20 @@ DOMT_TEST(set_holds_over_files_wherever_it_stands)
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-static int fail_start(domus_system *system, void *argument)
+static int fail_start_hook(domus_system *system, void *argument)
 {
     return -EDOM;
 }
 
 static const domus_behaviour server = {.name = "server", .kind = DOMUS_CHANNELS};
 
-static int serve_front(domus_system *system, void *argument)
+static int serve_listener_front(domus_system *system, void *argument)
 {
     return domus_main_serve(system, "front", &server, NULL);
 }
 
-/* Write a file with the listener "front" at this address. */
-static void write_front(domt_tree *tree, char path[PATH_MAX], const char *address)
+/* Write a configuration file with a listener "front" at this address. */
+static void write_configuration_of_front(domt_tree *tree, char path[PATH_MAX], const char *address)
 {
     char text[256];
 
@@ -142,7 +143,7 @@ static void write_front(domt_tree *tree, char path[PATH_MAX], const char *addres
     snprintf(path, PATH_MAX, "%s/front.yaml", tree->root);
 }
 
-static void few_files(void)
+static void limit_descriptors_to_four(void)
 {
     struct rlimit few = {.rlim_cur = 4, .rlim_max = 4};
 
@@ -151,8 +152,8 @@ static void few_files(void)
 
 DOMT_TEST(start_that_fails_ends_with_1_and_says_why)
 {
-    const domus_program failing = {.name = "failing", .start = fail_start};
-    const domus_program serving = {.name = "serving", .start = serve_front};
+    const domus_program failing = {.name = "failing", .start = fail_start_hook};
+    const domus_program serving = {.name = "serving", .start = serve_listener_front};
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
     char taken[64], path[PATH_MAX];
@@ -163,7 +164,8 @@ DOMT_TEST(start_that_fails_ends_with_1_and_says_why)
     domt_has(own.err_text, "failing: ");
     domt_has(own.err_text, strerror(EDOM));
 
-    domt_program_exits(&own, &serving, 1, NULL); /* the configuration has no such listener */
+    /* the configuration has no listener of the name that the program serves */
+    domt_program_exits(&own, &serving, 1, NULL);
     domt_has(own.err_text, "front");
 
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -171,7 +173,7 @@ DOMT_TEST(start_that_fails_ends_with_1_and_says_why)
     ck_assert_int_eq(listen(fd, 1), 0);
     ck_assert_int_eq(getsockname(fd, (struct sockaddr *)(void *)&address, &length), 0);
     snprintf(taken, sizeof taken, "\"127.0.0.1:%u\"", ntohs(address.sin_port));
-    write_front(&tree, path, taken);
+    write_configuration_of_front(&tree, path, taken);
     domt_program_exits(&own, &serving, 1, "--config", path, NULL);
     domt_tree_remove(&tree);
     domt_has(own.err_text, "front");
@@ -179,7 +181,7 @@ DOMT_TEST(start_that_fails_ends_with_1_and_says_why)
     ck_assert_str_eq(own.out_text, "");
     close(fd);
 
-    domt_program_start(&own, &teller, domt_no_arguments, few_files);
+    domt_program_start(&own, &teller, domt_no_arguments, limit_descriptors_to_four);
     ck_assert_int_eq(domt_program_end(&own), 1);
     domt_has(own.err_text, "teller: ");
     ck_assert_ptr_null(strstr(own.out_text, "started"));
@@ -187,14 +189,14 @@ DOMT_TEST(start_that_fails_ends_with_1_and_says_why)
 
 DOMT_TEST(listener_that_nothing_serves_is_told_at_the_start)
 {
-    const domus_program serving = {.name = "serving", .start = serve_front};
+    const domus_program serving = {.name = "serving", .start = serve_listener_front};
     domt_program own;
     domt_tree tree;
     char path[PATH_MAX];
     static const char warning[] = "warning: listener front is in the configuration, and the "
                                   "program does not serve it\n";
 
-    write_front(&tree, path, "127.0.0.1:0");
+    write_configuration_of_front(&tree, path, "127.0.0.1:0");
     const char *const arguments[] = {"--config", path, NULL};
     ck_assert_int_eq(domt_program_run(&own, &teller, arguments), 0);
     domt_has(own.err_text, warning);
@@ -209,12 +211,12 @@ DOMT_TEST(listener_that_nothing_serves_is_told_at_the_start)
 DOMT_TEST(sigterm_and_sigint_end_with_0_and_the_profile)
 {
     static const int numbers[] = {SIGTERM, SIGINT};
-    const domus_program serving = {.name = "serving", .start = serve_front};
+    const domus_program serving = {.name = "serving", .start = serve_listener_front};
     char path[PATH_MAX];
     domt_tree tree;
     domt_program own;
 
-    write_front(&tree, path, "\"127.0.0.1:0\"");
+    write_configuration_of_front(&tree, path, "\"127.0.0.1:0\"");
     for (size_t i = 0; i < 2; i++) {
         domt_program_begin(&own, &serving, (const char *const[]){"--config", path, NULL}, NULL,
                            "\n");
@@ -233,8 +235,8 @@ DOMT_TEST(sigterm_and_sigint_end_with_0_and_the_profile)
     domt_tree_remove(&tree);
 }
 
-/* Never return from a handler of bytes. */
-static int read_for_ever(domus_stack *stack, void *self, const void *payload)
+/* A handler of bytes that never returns. */
+static int block_for_ever_in_read(domus_stack *stack, void *self, const void *payload)
 {
     printf("reading\n");
     fflush(stdout);
@@ -243,40 +245,40 @@ static int read_for_ever(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour stuck_server = {
-    .name = "stuck-server", .kind = DOMUS_CHANNELS, .on_read = {read_for_ever, 0}};
+    .name = "stuck-server", .kind = DOMUS_CHANNELS, .on_read = {block_for_ever_in_read, 0}};
 
-static int serve_stuck(domus_system *system, void *argument)
+static int serve_front_that_is_stuck(domus_system *system, void *argument)
 {
     return domus_main_serve(system, "front", &stuck_server, NULL);
 }
 
-static void end_at_once(int status, void *unused)
+static void end_process_without_leak_check(int status, void *unused)
 {
     _exit(status);
 }
 
-/* The memory of a thread that does not return is not freed, and LeakSanitizer, which looks later in
- * exit(), would report it as a leak. */
-static void do_not_look_for_leaks(void)
+/* From now on end the process before LeakSanitizer looks: the memory of a thread that never returns
+ * is not freed, and would count as a leak. */
+static void skip_leak_check_at_exit(void)
 {
-    ck_assert_int_eq(on_exit(end_at_once, NULL), 0);
+    ck_assert_int_eq(on_exit(end_process_without_leak_check, NULL), 0);
 }
 
 DOMT_TEST(a_handler_that_does_not_return_holds_connections_that_count_as_cut)
 {
-    const domus_program serving = {.name = "stuck", .start = serve_stuck};
+    const domus_program serving = {.name = "stuck", .start = serve_front_that_is_stuck};
     const char *said = "listening front 127.0.0.1:";
     char path[PATH_MAX];
     domt_tree tree;
     domt_program own;
 
-    write_front(&tree, path, "\"127.0.0.1:0\"");
+    write_configuration_of_front(&tree, path, "\"127.0.0.1:0\"");
     const char *const arguments[] = {"--config", path,
                                      "--set",    "shutdown.cutStatus=77",
                                      "--set",    "shutdown.drainTimeout=100ms",
                                      "--set",    "shutdown.actorTimeout=100ms",
                                      NULL};
-    domt_program_begin(&own, &serving, arguments, do_not_look_for_leaks, "\n");
+    domt_program_begin(&own, &serving, arguments, skip_leak_check_at_exit, "\n");
     struct sockaddr_in address = {
         .sin_family = AF_INET,
         .sin_port = htons((uint16_t)strtoul(own.out_text + strlen(said), NULL, 10)),
@@ -294,25 +296,26 @@ DOMT_TEST(a_handler_that_does_not_return_holds_connections_that_count_as_cut)
 
 static const domus_type quit_type = {.name = "quit", .size = sizeof(int)};
 
-static int quit_twice(domus_stack *stack, void *self, const void *payload)
+static int quit_twice_in_handler(domus_stack *stack, void *self, const void *payload)
 {
     domus_main_quit(*(const int *)payload);
-    domus_main_quit(99); /* the first quit counts */
+    domus_main_quit(99); /* this quit is ignored, because the first one counts */
     return 0;
 }
 
-static void quit_at_last(domus_stack *stack, void *self)
+static void quit_in_stop_of_actor(domus_stack *stack, void *self)
 {
     if (*(const int *)self != 0)
         domus_main_quit(*(const int *)self);
 }
 
-static const domus_behaviour quitter = {.name = "quitter",
-                                        .state_size = sizeof(int),
-                                        .on = (const domus_on[]){{&quit_type, quit_twice, 0}, {0}},
-                                        .on_stop = quit_at_last};
+static const domus_behaviour quitter = {
+    .name = "quitter",
+    .state_size = sizeof(int),
+    .on = (const domus_on[]){{&quit_type, quit_twice_in_handler, 0}, {0}},
+    .on_stop = quit_in_stop_of_actor};
 
-static int quit_by_handler(domus_system *system, void *argument)
+static int let_handler_quit(domus_system *system, void *argument)
 {
     domus_address address;
     int result = domus_outside_spawn(system, &quitter, NULL, &address);
@@ -324,7 +327,7 @@ DOMT_TEST(quit_from_a_handler_ends_with_its_status)
 {
     int status = 7;
     const domus_program program = {
-        .name = "quitting", .start = quit_by_handler, .argument = &status};
+        .name = "quitting", .start = let_handler_quit, .argument = &status};
     domt_program own;
 
     domt_program_exits(&own, &program, 7, NULL);
@@ -333,68 +336,69 @@ DOMT_TEST(quit_from_a_handler_ends_with_its_status)
     domt_program_exits(&own, &program, 0, NULL);
 }
 
-static void *quit_elsewhere(void *argument)
+static void *quit_on_other_thread(void *argument)
 {
     domus_main_quit(3);
     return NULL;
 }
 
-static int quit_by_thread(domus_system *system, void *argument)
+static int let_new_thread_quit(domus_system *system, void *argument)
 {
     static pthread_t thread;
 
-    int result = pthread_create(&thread, NULL, quit_elsewhere, NULL);
+    int result = pthread_create(&thread, NULL, quit_on_other_thread, NULL);
     return result != 0 ? -result : -pthread_join(thread, NULL);
 }
 
 DOMT_TEST(quit_from_a_foreign_thread_ends_with_its_status)
 {
-    const domus_program program = {.name = "quitting", .start = quit_by_thread};
+    const domus_program program = {.name = "quitting", .start = let_new_thread_quit};
     domt_program own;
 
     domt_program_exits(&own, &program, 3, NULL);
 }
 
-static int print_started(domus_system *system, void *argument)
+static int print_that_program_started(domus_system *system, void *argument)
 {
     printf("started\n");
     fflush(stdout);
     return 0;
 }
 
-static void quit_early(void)
+static void quit_before_start_ends(void)
 {
     domus_main_quit(6);
 }
 
 DOMT_TEST(quit_before_the_program_runs_ends_it_as_soon_as_it_does)
 {
-    const domus_program program = {.name = "quitting", .start = print_started};
+    const domus_program program = {.name = "quitting", .start = print_that_program_started};
     domt_program own;
 
-    domt_program_start(&own, &program, domt_no_arguments, quit_early);
+    domt_program_start(&own, &program, domt_no_arguments, quit_before_start_ends);
     ck_assert_int_eq(domt_program_end(&own), 6);
     domt_has(own.out_text, "started");
     domt_has(own.err_text, "iterations");
 }
 
-static void quit_early_below_zero(void)
+static void quit_early_with_negative_status(void)
 {
     domus_main_quit(-1);
 }
 
-DOMT_TEST(quit_with_a_negative_status_is_remembered_too)
+DOMT_TEST(quit_with_negative_status_is_remembered)
 {
-    const domus_program program = {.name = "quitting", .start = print_started};
+    const domus_program program = {.name = "quitting", .start = print_that_program_started};
     domt_program own;
 
-    domt_program_start(&own, &program, domt_no_arguments, quit_early_below_zero);
-    ck_assert_int_eq(domt_program_wait(&own), 255); /* the status of exit(-1) */
+    domt_program_start(&own, &program, domt_no_arguments, quit_early_with_negative_status);
+    /* the exit status of a process that calls exit(-1) */
+    ck_assert_int_eq(domt_program_wait(&own), 255);
     close(own.out);
     close(own.err);
 }
 
-static int quit_while_stopping(domus_system *system, void *argument)
+static int spawn_actor_that_quits_in_stop(domus_system *system, void *argument)
 {
     domus_address address;
     int result = domus_outside_spawn_on(system, 0, &quitter, argument, &address);
@@ -406,12 +410,12 @@ static int quit_while_stopping(domus_system *system, void *argument)
     return result;
 }
 
-/* SIGQUIT after SIGTERM is no second signal: the program may go on draining. */
+/* A SIGQUIT after a SIGTERM does not count as a second signal, so the program goes on draining. */
 DOMT_TEST(quit_while_stopping_is_no_second_signal)
 {
     int status = 9;
     const domus_program program = {
-        .name = "quitting", .start = quit_while_stopping, .argument = &status};
+        .name = "quitting", .start = spawn_actor_that_quits_in_stop, .argument = &status};
     domt_program own;
 
     domt_program_begin(&own, &program, domt_no_arguments, NULL, "ready\n");

@@ -1,7 +1,7 @@
-/* Actors that break rules do no harm to others. The log reports mistakes of handlers from which the
- * library goes on, once for each behaviour and type, and the profile counts them; lines less severe
- * than its level are not written. A wrong behaviour is refused with a text that says what is
- * wrong. */
+/* Actors that break rules do no harm to others. The log has a line for each mistake of a handler
+ * from which the library goes on, once for each behaviour and type of message, and the profile
+ * counts all of them; lines that are less severe than the log's level are not written. A wrong
+ * behaviour is refused with a text that says what is wrong. */
 #include "tests/runtime/running.h"
 #include "tests/runtime/stalls.h"
 
@@ -29,67 +29,68 @@ static const domus_type right_type = {.name = "right"};
 static domus_address oracle_address;
 static _Atomic uint64_t handled, resumed;
 
-static int reply_to_any(domus_stack *stack, void *self, const void *payload)
+static int reply_to_any_ask(domus_stack *stack, void *self, const void *payload)
 {
     return domus_reply(stack, &question, NULL);
 }
 
-static int count_resumed(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_resumed_conversation(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_fetch_add(&resumed, 1);
     return 0;
 }
 
-static int drop_ask(domus_stack *stack, void *self, const void *payload)
+static int ask_but_return_zero(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&handled, 1);
-    ck_assert_int_eq(domus_ask(stack, oracle_address, &question, NULL, count_resumed),
+    ck_assert_int_eq(domus_ask(stack, oracle_address, &question, NULL, count_resumed_conversation),
                      DOMUS_PARKED);
     return 0;
 }
 
-static int ask_twice(domus_stack *stack, void *self, const void *payload)
+static int ask_twice_in_one_handler(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&handled, 1);
-    (void)domus_ask(stack, oracle_address, &question, NULL, count_resumed);
-    return domus_ask(stack, oracle_address, &question, NULL, count_resumed);
+    (void)domus_ask(stack, oracle_address, &question, NULL, count_resumed_conversation);
+    return domus_ask(stack, oracle_address, &question, NULL, count_resumed_conversation);
 }
 
-static int return_five(domus_stack *stack, void *self, const void *payload)
+static int return_five_in_handler(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&handled, 1);
     return 5;
 }
 
-/* None of these calls is a mistake: several asks, of which the first answer is enough; a failure
- * after an ask was begun; a wait behind a wait. */
-static int wait_again(domus_stack *stack, void *self, const domus_answer *answer)
+/* None of these calls is a mistake: to send several asks of which the first answer is enough, to
+ * fail after an ask was begun, and to wait again in a resumed function. */
+static int sleep_in_resumed_handler(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_ask_add(stack, oracle_address, &question, NULL, 0, 1);
     (void)domus_ask_add(stack, oracle_address, &question, NULL, 0, 2);
-    return domus_wait_first(stack, count_resumed);
+    return domus_wait_first(stack, count_resumed_conversation);
 }
 
-static int do_right(domus_stack *stack, void *self, const void *payload)
+static int ask_rightly(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&handled, 1);
     (void)domus_ask_add(stack, oracle_address, &question, NULL, 0, 0);
-    return domus_ask(stack, oracle_address, &question, NULL, wait_again);
+    return domus_ask(stack, oracle_address, &question, NULL, sleep_in_resumed_handler);
 }
 
-static const domus_behaviour oracle = {.name = "oracle",
-                                       .on = (const domus_on[]){{&question, reply_to_any, 0}, {0}}};
-static const domus_behaviour hasty = {.name = "hasty",
-                                      .on = (const domus_on[]){{&drops_type, drop_ask, 0},
-                                                               {&twice_type, ask_twice, 0},
-                                                               {&odd_type, return_five, 0},
-                                                               {&right_type, do_right, 0},
-                                                               {0}}};
+static const domus_behaviour oracle = {
+    .name = "oracle", .on = (const domus_on[]){{&question, reply_to_any_ask, 0}, {0}}};
+static const domus_behaviour hasty = {
+    .name = "hasty",
+    .on = (const domus_on[]){{&drops_type, ask_but_return_zero, 0},
+                             {&twice_type, ask_twice_in_one_handler, 0},
+                             {&odd_type, return_five_in_handler, 0},
+                             {&right_type, ask_rightly, 0},
+                             {0}}};
 
-/* Let the hasty actor handle `times` notices of `type`, and wait until it was resumed as many
- * times. */
-static void provoke_mistakes(domus_system *system, const domus_type *type, uint64_t times,
-                             uint64_t resumes)
+/* Send the actor whose handlers make mistakes `times` notices of `type`, and wait until it was
+ * resumed `resumes` times. */
+static void let_actor_make_mistakes(domus_system *system, const domus_type *type, uint64_t times,
+                                    uint64_t resumes)
 {
     domus_address address = domt_spawn(system, 0, &hasty, NULL);
 
@@ -107,36 +108,37 @@ DOMT_TEST(mistakes_are_told_once_and_counted_each_time)
     domus_system *system = domt_start_logging(&config);
 
     oracle_address = domt_spawn(system, 0, &oracle, NULL);
-    provoke_mistakes(system, &right_type, 3, 3);
-    ck_assert_uint_eq(domt_lines("", NULL), 0);
-    provoke_mistakes(system, &drops_type, 3, 0);
+    let_actor_make_mistakes(system, &right_type, 3, 3);
+    ck_assert_uint_eq(domt_count_log_lines("", NULL), 0);
+    let_actor_make_mistakes(system, &drops_type, 3, 0);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).waits_lost == 3);
-    provoke_mistakes(system, &twice_type, 3, 3);
+    let_actor_make_mistakes(system, &twice_type, 3, 3);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).waits_lost == 6);
-    provoke_mistakes(system, &odd_type, 3, 0);
+    let_actor_make_mistakes(system, &odd_type, 3, 0);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).results_unknown == 3);
     domus_profile profile = domt_profile(system, 0);
     ck_assert_uint_eq(profile.waits_lost, 6);
     ck_assert_uint_eq(profile.failures, 0);
     domt_end(system);
-    ck_assert_uint_eq(domt_lines("", NULL), 3);
-    ck_assert_uint_eq(domt_lines("actor hasty 0/", NULL), 3);
-    ck_assert_uint_eq(domt_lines("handles drops let its conversation wait and returned 0", NULL),
+    ck_assert_uint_eq(domt_count_log_lines("", NULL), 3);
+    ck_assert_uint_eq(domt_count_log_lines("actor hasty 0/", NULL), 3);
+    ck_assert_uint_eq(
+        domt_count_log_lines("handles drops let its conversation wait and returned 0", NULL), 1);
+    ck_assert_uint_eq(domt_count_log_lines("handles twice let its conversation wait twice", NULL),
                       1);
-    ck_assert_uint_eq(domt_lines("handles twice let its conversation wait twice", NULL), 1);
-    ck_assert_uint_eq(domt_lines("handles odd returned 5, which is neither", NULL), 1);
+    ck_assert_uint_eq(domt_count_log_lines("handles odd returned 5, which is neither", NULL), 1);
 }
 
 /* --- an actor that has its most conversations ------------------------------------------------- */
 
-static int sleep_in_handler(domus_stack *stack, void *self, const void *payload)
+static int sleep_but_return_zero(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&handled, 1);
-    return domus_sleep(stack, 20 * DOMT_MS, count_resumed);
+    return domus_sleep(stack, 20 * DOMT_MS, count_resumed_conversation);
 }
 
 static const domus_behaviour slow = {
-    .name = "slow", .on = (const domus_on[]){{&question, sleep_in_handler, 0}, {0}}};
+    .name = "slow", .on = (const domus_on[]){{&question, sleep_but_return_zero, 0}, {0}}};
 
 DOMT_TEST(most_conversations_are_told_once_in_a_spell)
 {
@@ -152,18 +154,18 @@ DOMT_TEST(most_conversations_are_told_once_in_a_spell)
     DOMT_WAIT_FOR(20, atomic_load(&resumed) == 12);
     uint64_t times = domt_profile(system, 0).conversations_full;
     ck_assert_uint_ge(times, 6);
-    DOMT_WAIT_FOR(20,
-                  domt_lines("no actor comes to scheduler.conversationsMax any more", NULL) == 1);
+    DOMT_WAIT_FOR(20, domt_count_log_lines("no actor comes to scheduler.conversationsMax any more",
+                                           NULL) == 1);
     domt_end(system);
-    ck_assert_uint_eq(domt_lines("slow 0/", NULL), 1);
-    ck_assert_uint_eq(domt_lines("has 2 conversations, the most that", NULL), 1);
+    ck_assert_uint_eq(domt_count_log_lines("slow 0/", NULL), 1);
+    ck_assert_uint_eq(domt_count_log_lines("has 2 conversations, the most that", NULL), 1);
 }
 
 /* --- levels of the log ------------------------------------------------------------------------ */
 
 static const domus_type fail_type = {.name = "fail"};
 
-static int fail_handler(domus_stack *stack, void *self, const void *payload)
+static int fail_with_eproto(domus_stack *stack, void *self, const void *payload)
 {
     return -EPROTO;
 }
@@ -174,28 +176,28 @@ static int refuse_to_mount(domus_stack *stack, void *self)
 }
 
 static const domus_behaviour failing = {
-    .name = "failing", .on = (const domus_on[]){{&fail_type, fail_handler, 0}, {0}}};
+    .name = "failing", .on = (const domus_on[]){{&fail_type, fail_with_eproto, 0}, {0}}};
 static const domus_behaviour unborn = {.name = "unborn", .on_mount = refuse_to_mount};
 
-/* On each thread, let one actor fail, which is a warning, and another one fail to mount, which is
- * an error. */
-static void let_fail(domus_system *system)
+/* On each thread, let one actor fail, which the log has as a warning, and let another one fail to
+ * mount, which it has as an error. */
+static void let_actors_fail_and_fail_to_mount(domus_system *system)
 {
     for (uint32_t thread = 0; thread < 2; thread++) {
-        uint32_t errors = domt_lines("actor unborn", "is ended");
+        uint32_t errors = domt_count_log_lines("actor unborn", "is ended");
         uint64_t failures = domt_profile(system, thread).failures;
         domus_address address;
         domt_notice(system, domt_spawn(system, thread, &failing, NULL), &fail_type, NULL);
         DOMT_WAIT_FOR(10, domt_profile(system, thread).failures > failures);
         ck_assert_int_eq(domus_outside_spawn_on(system, thread, &unborn, NULL, &address), 0);
-        DOMT_WAIT_FOR(10, domt_lines("actor unborn", "is ended") > errors);
+        DOMT_WAIT_FOR(10, domt_count_log_lines("actor unborn", "is ended") > errors);
     }
 }
 
-static void expect_logged(uint32_t failures, uint32_t ends)
+static void expect_logged_failures_and_ends(uint32_t failures, uint32_t ends)
 {
-    ck_assert_uint_eq(domt_lines("actor failing", "has failed: EPROTO"), failures);
-    ck_assert_uint_eq(domt_lines("actor unborn", "is ended"), ends);
+    ck_assert_uint_eq(domt_count_log_lines("actor failing", "has failed: EPROTO"), failures);
+    ck_assert_uint_eq(domt_count_log_lines("actor unborn", "is ended"), ends);
 }
 
 DOMT_TEST(the_level_is_that_of_the_configuration_and_changes_at_any_time)
@@ -206,19 +208,19 @@ DOMT_TEST(the_level_is_that_of_the_configuration_and_changes_at_any_time)
     config.log.level = DOMUS_LOG_ERROR;
     domus_system *system = domt_start_logging(&config);
     ck_assert_int_eq(domus_system_log_level(system), DOMUS_LOG_ERROR);
-    let_fail(system);
-    expect_logged(0, 2);
+    let_actors_fail_and_fail_to_mount(system);
+    expect_logged_failures_and_ends(0, 2);
     ck_assert_int_eq(domus_system_set_log_level(system, DOMUS_LOG_WARNING), 0);
     ck_assert_int_eq(domus_system_log_level(system), DOMUS_LOG_WARNING);
-    let_fail(system);
-    expect_logged(2, 4);
+    let_actors_fail_and_fail_to_mount(system);
+    expect_logged_failures_and_ends(2, 4);
     ck_assert_int_eq(domus_system_set_log_level(system, DOMUS_LOG_ERROR), 0);
-    let_fail(system);
-    expect_logged(2, 6);
+    let_actors_fail_and_fail_to_mount(system);
+    expect_logged_failures_and_ends(2, 6);
     domt_end(system);
 }
 
-DOMT_TEST(there_are_three_levels)
+DOMT_TEST(log_has_three_levels)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start_logging(&config);
@@ -241,7 +243,7 @@ static atomic_int wrong, forked;
 
 /* --- the outside's asker ---------------------------------------------------------------------- */
 
-static int stop_sender(domus_stack *stack, void *self, const void *payload)
+static int stop_sender_that_is_outside(domus_stack *stack, void *self, const void *payload)
 {
     domus_address sender = domus_sender(stack);
 
@@ -251,10 +253,10 @@ static int stop_sender(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &go_type, NULL);
 }
 
-static const domus_behaviour attacker = {.name = "attacker",
-                                         .on = (const domus_on[]){{&go_type, stop_sender, 0}, {0}}};
+static const domus_behaviour attacker = {
+    .name = "attacker", .on = (const domus_on[]){{&go_type, stop_sender_that_is_outside, 0}, {0}}};
 
-DOMT_TEST(outside_asker_is_nobody_and_cannot_be_stopped)
+DOMT_TEST(stop_of_an_asker_from_outside_is_refused)
 {
     domus_system *system = domt_start_threads(1);
     domus_address address = domt_spawn(system, 0, &attacker, NULL);
@@ -268,7 +270,7 @@ DOMT_TEST(outside_asker_is_nobody_and_cannot_be_stopped)
 
 /* --- others ----------------------------------------------------------------------------------- */
 
-static int fork_in_handler(domus_stack *stack, void *self, const void *payload)
+static int fork_and_record_child(domus_stack *stack, void *self, const void *payload)
 {
     int child = fork();
     if (child > 0)
@@ -277,7 +279,7 @@ static int fork_in_handler(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour divider = {
-    .name = "divider", .on = (const domus_on[]){{&go_type, fork_in_handler, 0}, {0}}};
+    .name = "divider", .on = (const domus_on[]){{&go_type, fork_and_record_child, 0}, {0}}};
 
 DOMT_TEST(a_detached_handler_that_returns_in_a_child_ends_it)
 {
@@ -295,7 +297,8 @@ DOMT_TEST(a_detached_handler_that_returns_in_a_child_ends_it)
 DOMT_TEST(after_a_failed_start_detached_actors_can_be_made)
 {
     domus_config config = domt_config(2);
-    config.system.cpus = "auto"; /* a pinned thread needs memory when it is made */
+    /* threads are pinned, because a pinned thread allocates memory when it is made */
+    config.system.cpus = "auto";
     int result = -1;
 
     for (int64_t count = 0; result != 0; count++) {
@@ -354,7 +357,7 @@ static const struct {
     {{.kind = DOMUS_CHANNELS, .channel = &state},
      "the kind of its `channel` is not DOMUS_CHANNELS"},
     {{.kind = (domus_kind)7}, "its kind is neither DOMUS_STATE nor DOMUS_CHANNELS"},
-    /* The kind is missing, so it is that of a state actor. */
+    /* The behaviour does not give its kind, so it counts as that of a state actor. */
     {{.on_read = {domt_ignore_message, 0}},
      "its kind is DOMUS_STATE, and it has a member that only channels actors use"},
     {{.pipeline = &of_lines},
@@ -382,10 +385,10 @@ DOMT_TEST(wrong_behaviours_are_refused_with_a_reason)
         ck_assert_str_eq(domus_system_error(system), expected);
         snprintf(expected, sizeof expected, "no actor is made of behaviour wrong: %s",
                  faulty[i].fault);
-        uint32_t before = domt_lines(expected, NULL);
+        uint32_t before = domt_count_log_lines(expected, NULL);
         ck_assert_int_eq(domus_outside_spawn_on(system, 0, &behaviour, NULL, &address), -EINVAL);
-        ck_assert_uint_eq(domt_lines(expected, NULL), before + 1);
-        ck_assert_str_eq(domt_line(expected), expected);
+        ck_assert_uint_eq(domt_count_log_lines(expected, NULL), before + 1);
+        ck_assert_str_eq(domt_first_log_line(expected), expected);
     }
     ck_assert_int_eq(domus_serve(system, "front", NULL, NULL, NULL), -EINVAL);
     ck_assert_str_eq(domus_system_error(system), "listener front: there is no behaviour");

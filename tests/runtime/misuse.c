@@ -1,4 +1,5 @@
-/* Functions of the actors, and connections of the peers, in the tests of misuse. */
+/* The actors of the tests that misuse listeners and channels, and the connections of their
+ * peers. */
 #include "tests/runtime/misuse.h"
 
 #include <errno.h>
@@ -13,12 +14,12 @@ domt_misuse domt_misuse_seen;
 
 const domus_type domt_misuse_fail_type = {.name = "fail"};
 
-static int on_fail(domus_stack *stack, void *self, const void *payload)
+static int on_fail_return_error(domus_stack *stack, void *self, const void *payload)
 {
     return -EIO;
 }
 
-const domus_on domt_misuse_rows[] = {{&domt_misuse_fail_type, on_fail, 0}, {0}};
+const domus_on domt_misuse_rows[] = {{&domt_misuse_fail_type, on_fail_return_error, 0}, {0}};
 
 void domt_misuse_begin(uint32_t threads)
 {
@@ -27,8 +28,8 @@ void domt_misuse_begin(uint32_t threads)
     domt_misuse_system = domt_start(&config);
 }
 
-/* The actors write `found` again while clients use it, and nothing else orders the two:
- * ThreadSanitizer does not see that client and service communicate by a socket. */
+/* Held around `found`, which actors write again while clients read it. A socket between client and
+ * service already orders the two, but ThreadSanitizer does not see that. */
 static pthread_mutex_t found_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 domus_endpoint domt_misuse_found(void)

@@ -1,5 +1,5 @@
-/* A system in which a test misuses listeners and channels: how its actors listen, answer and count,
- * and how peers connect to it. */
+/* A system in which a test misuses listeners and channels: its actors listen, answer and count, and
+ * peers of the test connect to it. */
 #ifndef DOMT_MISUSE_H
 #define DOMT_MISUSE_H
 
@@ -11,45 +11,50 @@
 
 extern domus_system *domt_misuse_system;
 
-/* Counts and results of the actors. */
+/* Counts and results that the actors of the misused system have recorded. */
 typedef struct domt_misuse {
-    _Atomic uint32_t listening; /* listens that have returned */
-    _Atomic int result;         /* result of the last listen */
-    domus_endpoint found;       /* endpoint of the last listener; read after `listening` */
-    _Atomic uint32_t opened;    /* calls of on_open and on_close */
+    _Atomic uint32_t listening; /* number of calls of domus_listen() that have returned */
+    _Atomic int result;         /* result of the last domus_listen() */
+    /* endpoint of the last listener; read it after `listening` has grown */
+    domus_endpoint found;
+    _Atomic uint32_t opened; /* number of calls of on_open, and below it of on_close */
     _Atomic uint32_t closed;
-    _Atomic int last_error; /* error of the last on_close */
-    /* channel of the last on_open; written before `opened` grows, so it is valid for a test that
-     * has seen `opened` grow */
+    _Atomic int last_error; /* error that the last on_close got */
+    /* channel of the last on_open; it is written before `opened` grows, so a test that has seen
+     * `opened` grow reads the right one */
     domus_address last_channel;
-    _Atomic uint32_t cancelled; /* sleeps that were cancelled, and sleeps that were not */
+    /* number of sleeps that were cancelled, and below it of sleeps that were not */
+    _Atomic uint32_t cancelled;
     _Atomic uint32_t slept;
 } domt_misuse;
 
 extern domt_misuse domt_misuse_seen;
 
-/* The type of a notice at which the actor fails; the rows below handle it. */
+/* A notice whose handler fails with an error, and the rows of behaviours that handle it. */
 extern const domus_type domt_misuse_fail_type;
 extern const domus_on domt_misuse_rows[];
 
-/* Start the system. */
+/* Start the system of the test with `threads` threads. */
 void domt_misuse_begin(uint32_t threads);
 
-/* Returns the endpoint of the newest listener, while others may be made. */
+/* Returns the endpoint of the newest listener; safe while actors make more listeners. */
 domus_endpoint domt_misuse_found(void);
 
-/* Returns a connection to the IPv4 endpoint; -1 with errno. Its receives wait for at most 5 s. */
+/* Connect to an IPv4 endpoint. Returns the socket, whose receives wait for at most 5 s; -1 with
+ * errno if the connect fails. */
 int domt_misuse_connect(const domus_endpoint *at);
 
-/* Receive all `size` bytes, and return what recv(2) returns. The call is repeated if a ring that
- * this thread has opened and closed interrupts it. */
+/* Receive `size` bytes from a socket, and return the result of recv(2). The call is repeated on
+ * EINTR, which comes when the kernel tears down a ring of this thread. */
 ssize_t domt_misuse_receive(int fd, void *bytes, size_t size);
 
 bool domt_misuse_echoes(int fd);
 
-/* Functions of behaviours, which record in domt_misuse_seen what they did. */
+/* Functions for behaviours of the test's actors, which record in domt_misuse_seen that they were
+ * called. domt_misuse_listen() calls domus_listen() at the endpoint `at`. */
 int domt_misuse_listen(domus_stack *stack, const char *at);
-int domt_misuse_mount(domus_stack *stack, void *self); /* listens at 127.0.0.1:0 */
+/* an on_mount, which listens at 127.0.0.1:0 */
+int domt_misuse_mount(domus_stack *stack, void *self);
 int domt_misuse_open(domus_stack *stack, void *self, const void *payload);
 int domt_misuse_read(domus_stack *stack, void *self, const void *payload);
 int domt_misuse_close(domus_stack *stack, void *self, const void *payload);

@@ -1,5 +1,6 @@
-/* The nesting of records: the order of steps that have one time, outer records that are missing or
- * still under way, and, for any records at all, matching begins and ends. */
+/* The nesting of the records of a trace (runtime/trace/nesting.h): the order of steps at the same
+ * time, outer records that are missing or still under way, and matching begins and ends for any
+ * records. */
 #include "base/random.h"
 #include "runtime/trace/nesting.h"
 #include "tests/support/suite.h"
@@ -9,7 +10,7 @@
 
 static const domi_record none[DOMI_RECORD_DEPTHS];
 
-static domi_record record_of(domi_record_kind kind, uint64_t begin_ns, uint64_t end_ns)
+static domi_record make_record(domi_record_kind kind, uint64_t begin_ns, uint64_t end_ns)
 {
     return (domi_record){.begin_ns = begin_ns,
                          .kind_length = domi_record_pack(kind, begin_ns, end_ns)};
@@ -19,11 +20,12 @@ static domi_record record_of(domi_record_kind kind, uint64_t begin_ns, uint64_t 
 
 static char said[4096];
 
-/* Write a step: "(I10" is an iteration that begins at 10, "I20)" its end, and ".A15" an instant. */
-static void write_step(void *context, domi_nesting_step step, uint64_t at_ns,
-                       const domi_record *record)
+/* Write a step of the walk as text: "(I10" is an iteration that begins at 10, "I20)" its end, and
+ * ".A15" an instant. */
+static void write_step_as_text(void *context, domi_nesting_step step, uint64_t at_ns,
+                               const domi_record *record)
 {
-    static const char letters[] = "?IPZSBRXLAaUu"; /* letters, indexed by the kind */
+    static const char letters[] = "?IPZSBRXLAaUu"; /* one letter for each kind of record */
     char letter = letters[domi_record_kind_of(record)];
     size_t length = strlen(said);
 
@@ -34,73 +36,74 @@ static void write_step(void *context, domi_nesting_step step, uint64_t at_ns,
                  step == DOMI_NESTING_BEGIN ? '(' : '.', letter, (unsigned long)at_ns);
 }
 
-static void check_steps(const domi_record *records, uint32_t count, const domi_record *open,
-                        const char *expected)
+static void check_steps_of_records(const domi_record *records, uint32_t count,
+                                   const domi_record *open, const char *expected)
 {
     said[0] = '\0';
-    domi_nesting_walk(records, count, open, write_step, NULL);
+    domi_nesting_walk(records, count, open, write_step_as_text, NULL);
     ck_assert_str_eq(said, expected);
 }
 
-DOMT_TEST(an_outer_thing_begins_first_and_ends_last)
+DOMT_TEST(outer_record_begins_first_and_ends_last)
 {
     const domi_record records[] = {
-        record_of(DOMI_RECORD_ASK_OUT, 10, 10),   record_of(DOMI_RECORD_RUN, 10, 20),
-        record_of(DOMI_RECORD_RUN, 20, 30),       record_of(DOMI_RECORD_PHASE, 10, 30),
-        record_of(DOMI_RECORD_PHASE, 30, 30),     record_of(DOMI_RECORD_ITERATION, 10, 30),
-        record_of(DOMI_RECORD_RUN, 30, 40),       record_of(DOMI_RECORD_PHASE, 30, 40),
-        record_of(DOMI_RECORD_ITERATION, 30, 40),
+        make_record(DOMI_RECORD_ASK_OUT, 10, 10),   make_record(DOMI_RECORD_RUN, 10, 20),
+        make_record(DOMI_RECORD_RUN, 20, 30),       make_record(DOMI_RECORD_PHASE, 10, 30),
+        make_record(DOMI_RECORD_PHASE, 30, 30),     make_record(DOMI_RECORD_ITERATION, 10, 30),
+        make_record(DOMI_RECORD_RUN, 30, 40),       make_record(DOMI_RECORD_PHASE, 30, 40),
+        make_record(DOMI_RECORD_ITERATION, 30, 40),
     };
 
-    check_steps(records, 9, none,
-                "(I10 (P10 (R10 .A10 R20) (R20 R30) P30) (P30 P30) I30) "
-                "(I30 (P30 (R30 R40) P40) I40) ");
-    check_steps(records, 0, none, "");
+    check_steps_of_records(records, 9, none,
+                           "(I10 (P10 (R10 .A10 R20) (R20 R30) P30) (P30 P30) I30) "
+                           "(I30 (P30 (R30 R40) P40) I40) ");
+    check_steps_of_records(records, 0, none, "");
 }
 
-DOMT_TEST(outer_things_may_be_missing)
+DOMT_TEST(outer_records_may_be_missing)
 {
     const domi_record records[] = {
-        record_of(DOMI_RECORD_RUN, 1, 2),       record_of(DOMI_RECORD_ITERATION, 3, 4),
-        record_of(DOMI_RECORD_RUN, 5, 6),       record_of(DOMI_RECORD_STEAL, 5, 7),
-        record_of(DOMI_RECORD_ITERATION, 4, 8), record_of(DOMI_RECORD_RUN, 9, 10),
-        record_of(DOMI_RECORD_STALL, 11, 12),
+        make_record(DOMI_RECORD_RUN, 1, 2),       make_record(DOMI_RECORD_ITERATION, 3, 4),
+        make_record(DOMI_RECORD_RUN, 5, 6),       make_record(DOMI_RECORD_STEAL, 5, 7),
+        make_record(DOMI_RECORD_ITERATION, 4, 8), make_record(DOMI_RECORD_RUN, 9, 10),
+        make_record(DOMI_RECORD_STALL, 11, 12),
     };
 
-    check_steps(records, 7, none, "(R1 R2) (I3 I4) (I4 (S5 (R5 R6) S7) I8) (R9 R10) (X11 X12) ");
+    check_steps_of_records(records, 7, none,
+                           "(R1 R2) (I3 I4) (I4 (S5 (R5 R6) S7) I8) (R9 R10) (X11 X12) ");
 }
 
-DOMT_TEST(a_thing_that_is_under_way_begins_and_does_not_end)
+DOMT_TEST(open_record_begins_and_does_not_end)
 {
-    const domi_record records[] = {record_of(DOMI_RECORD_RUN, 10, 20),
-                                   record_of(DOMI_RECORD_PHASE, 10, 20),
-                                   record_of(DOMI_RECORD_RUN, 30, 40)};
+    const domi_record records[] = {make_record(DOMI_RECORD_RUN, 10, 20),
+                                   make_record(DOMI_RECORD_PHASE, 10, 20),
+                                   make_record(DOMI_RECORD_RUN, 30, 40)};
     domi_record open[DOMI_RECORD_DEPTHS] = {0};
 
-    open[0] = record_of(DOMI_RECORD_ITERATION, 5, 5);
-    open[1] = record_of(DOMI_RECORD_PHASE, 25, 25);
-    open[3] = record_of(DOMI_RECORD_RUN, 40, 40);
-    check_steps(records, 3, open, "(I5 (P10 (R10 R20) P20) (P25 (R30 R40) (R40 ");
-    check_steps(records, 0, open, "(I5 (P25 (R40 ");
+    open[0] = make_record(DOMI_RECORD_ITERATION, 5, 5);
+    open[1] = make_record(DOMI_RECORD_PHASE, 25, 25);
+    open[3] = make_record(DOMI_RECORD_RUN, 40, 40);
+    check_steps_of_records(records, 3, open, "(I5 (P10 (R10 R20) P20) (P25 (R30 R40) (R40 ");
+    check_steps_of_records(records, 0, open, "(I5 (P25 (R40 ");
 }
 
-DOMT_TEST(a_thing_that_ended_meanwhile_is_there_once)
+DOMT_TEST(record_that_ended_meanwhile_comes_once)
 {
-    const domi_record records[] = {record_of(DOMI_RECORD_RUN, 10, 20),
-                                   record_of(DOMI_RECORD_RUN, 20, 30)};
+    const domi_record records[] = {make_record(DOMI_RECORD_RUN, 10, 20),
+                                   make_record(DOMI_RECORD_RUN, 20, 30)};
     domi_record open[DOMI_RECORD_DEPTHS] = {0};
 
-    open[3] = record_of(DOMI_RECORD_RUN, 10, 10);
-    check_steps(records, 2, open, "(R10 R20) (R20 R30) ");
-    /* the record of the outer run was not copied */
-    check_steps(records + 1, 1, open, "(R20 R30) ");
-    open[3] = record_of(DOMI_RECORD_RUN, 30, 30);
-    check_steps(records, 2, open, "(R10 R20) (R20 R30) (R30 ");
-    const domi_record short_ones[] = {record_of(DOMI_RECORD_PHASE, 30, 30),
-                                      record_of(DOMI_RECORD_RUN, 30, 30)};
-    open[1] = record_of(DOMI_RECORD_PHASE, 30, 30);
-    open[3] = record_of(DOMI_RECORD_NONE, 0, 0);
-    check_steps(short_ones, 2, open, "(P30 P30) (R30 R30) ");
+    open[3] = make_record(DOMI_RECORD_RUN, 10, 10);
+    check_steps_of_records(records, 2, open, "(R10 R20) (R20 R30) ");
+    /* the record of the outer run is missing */
+    check_steps_of_records(records + 1, 1, open, "(R20 R30) ");
+    open[3] = make_record(DOMI_RECORD_RUN, 30, 30);
+    check_steps_of_records(records, 2, open, "(R10 R20) (R20 R30) (R30 ");
+    const domi_record short_ones[] = {make_record(DOMI_RECORD_PHASE, 30, 30),
+                                      make_record(DOMI_RECORD_RUN, 30, 30)};
+    open[1] = make_record(DOMI_RECORD_PHASE, 30, 30);
+    open[3] = make_record(DOMI_RECORD_NONE, 0, 0);
+    check_steps_of_records(short_ones, 2, open, "(P30 P30) (R30 R30) ");
 }
 
 /* ---- Any records ----------------------------------------------------------------------------- */
@@ -115,8 +118,8 @@ struct stack {
     uint32_t ended;
 };
 
-static void check_step(void *stack_, domi_nesting_step step, uint64_t at_ns,
-                       const domi_record *record)
+static void check_step_is_nested(void *stack_, domi_nesting_step step, uint64_t at_ns,
+                                 const domi_record *record)
 {
     struct stack *stack = stack_;
 
@@ -149,8 +152,8 @@ DOMT_TEST(begins_and_ends_match_for_any_records)
         for (uint32_t i = 0; i < count; i++) {
             uint64_t begin_ns = domi_random_below(&random, 50);
             records[i] =
-                record_of(1 + (domi_record_kind)domi_random_below(&random, DOMI_RECORD_KINDS - 1),
-                          begin_ns, begin_ns + domi_random_below(&random, 50));
+                make_record(1 + (domi_record_kind)domi_random_below(&random, DOMI_RECORD_KINDS - 1),
+                            begin_ns, begin_ns + domi_random_below(&random, 50));
         }
         uint32_t opened = 0;
         for (uint32_t depth = 0; depth < DOMI_RECORD_DEPTHS; depth++) {
@@ -159,35 +162,35 @@ DOMT_TEST(begins_and_ends_match_for_any_records)
                                                      DOMI_RECORD_STALL,     DOMI_RECORD_NONE};
             bool is_there = domi_random_below(&random, 2) == 0;
             uint64_t begin_ns = domi_random_below(&random, 120);
-            open[depth] = is_there ? record_of(kinds[depth], begin_ns, begin_ns) : none[0];
+            open[depth] = is_there ? make_record(kinds[depth], begin_ns, begin_ns) : none[0];
             opened += is_there;
         }
-        domi_nesting_walk(records, count, open, check_step, &stack);
-        ck_assert_uint_eq(stack.ended, count); /* each record ended once */
+        domi_nesting_walk(records, count, open, check_step_is_nested, &stack);
+        ck_assert_uint_eq(stack.ended, count); /* the walk has ended each record exactly once */
         ck_assert_uint_le(stack.depth, opened);
     }
 }
 
-static void count_step(void *count, domi_nesting_step step, uint64_t at_ns,
-                       const domi_record *record)
+static void count_step_of_walk(void *count, domi_nesting_step step, uint64_t at_ns,
+                               const domi_record *record)
 {
     ++*(uint32_t *)count;
 }
 
-DOMT_TEST(time_grows_with_the_records)
+DOMT_TEST(walk_takes_time_in_proportion_to_records)
 {
     static domi_record records[1 << 20];
     uint32_t count = sizeof records / sizeof records[0];
     uint32_t steps = 0;
 
     for (uint32_t i = 0; i < count; i++)
-        records[i] = record_of(DOMI_RECORD_RUN, i + 1, i + 2);
-    records[count - 1] = record_of(DOMI_RECORD_ITERATION, 0, count);
-    domi_nesting_walk(records, count, none, count_step, &steps);
+        records[i] = make_record(DOMI_RECORD_RUN, i + 1, i + 2);
+    records[count - 1] = make_record(DOMI_RECORD_ITERATION, 0, count);
+    domi_nesting_walk(records, count, none, count_step_of_walk, &steps);
     ck_assert_uint_eq(steps, 2 * count);
     steps = 0;
-    /* no record lies around them */
-    domi_nesting_walk(records, count - 1, none, count_step, &steps);
+    /* there is no outer record around these records */
+    domi_nesting_walk(records, count - 1, none, count_step_of_walk, &steps);
     ck_assert_uint_eq(steps, 2 * (count - 1));
 }
 

@@ -1,4 +1,5 @@
-/* The clients of a sweep, and the checks of its sums; see the header. */
+/* The clients of a sweep over seeds, and the checks of its sums; tests/runtime/net_sweep.h has the
+ * contract. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/runtime/network.h"
 #include "tests/support/kits.h"
@@ -12,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE_MAX 3000u /* most bytes that a client sends at a time */
-#define LONG      20u   /* factor of the number of seeds in the long form */
+#define PIECE_MAX 3000u /* most bytes that a client sends at once */
+#define LONG      20u   /* factor by which the long form of the tests runs more seeds */
 
 void domt_sweep_seeds(uint64_t count, int (*run_seed)(uint64_t seed, void *context))
 {
@@ -76,9 +77,9 @@ void domt_sweep_listen(domt_sweep *sweep, const char *name, const char *address)
     domt_sweep_make(sweep, &config, &listener, 1);
 }
 
-/* Draw the probability of a fault: in half of the seeds it is off, and otherwise it is one of
- * several. */
-static uint32_t draw_chance(domt_sweep *sweep, uint32_t most)
+/* Draw the probability of a fault for this seed: 0 in half of the seeds, and otherwise one of four
+ * values up to `most`. */
+static uint32_t draw_chance_of_fault(domt_sweep *sweep, uint32_t most)
 {
     static const uint32_t parts[] = {1, 4, 16, 64};
     return domt_sweep_below(sweep, 2) == 0 ? 0 : most / parts[domt_sweep_below(sweep, 4)];
@@ -90,18 +91,18 @@ void domt_sweep_draw_faults(domt_sweep *sweep)
     static const uint32_t buffers[] = {0, 1, 17, 200, 1500, 5000};
 
     *faults = (domus_net_faults){
-        .short_writes = draw_chance(sweep, 1000000),
-        .short_reads = draw_chance(sweep, 1000000),
-        .resets = draw_chance(sweep, 300000),
+        .short_writes = draw_chance_of_fault(sweep, 1000000),
+        .short_reads = draw_chance_of_fault(sweep, 1000000),
+        .resets = draw_chance_of_fault(sweep, 300000),
         .reset_within_bytes = (uint32_t)domt_sweep_below(sweep, 10000),
-        .ends = draw_chance(sweep, 300000),
+        .ends = draw_chance_of_fault(sweep, 300000),
         .end_within_bytes = (uint32_t)domt_sweep_below(sweep, 10000),
-        .refusals = draw_chance(sweep, 300000),
-        .no_buffers = draw_chance(sweep, 300000),
-        .no_memory = draw_chance(sweep, 300000),
-        .no_descriptors = draw_chance(sweep, 300000),
-        .overflows = draw_chance(sweep, 500000),
-        .refused_enters = draw_chance(sweep, 300000),
+        .refusals = draw_chance_of_fault(sweep, 300000),
+        .no_buffers = draw_chance_of_fault(sweep, 300000),
+        .no_memory = draw_chance_of_fault(sweep, 300000),
+        .no_descriptors = draw_chance_of_fault(sweep, 300000),
+        .overflows = draw_chance_of_fault(sweep, 500000),
+        .refused_enters = draw_chance_of_fault(sweep, 300000),
         .send_buffer_bytes = buffers[domt_sweep_below(sweep, 6)],
         .receive_buffer_bytes = buffers[domt_sweep_below(sweep, 6)],
     };
@@ -119,10 +120,10 @@ void domt_sweep_draw_datagram_faults(domt_sweep *sweep)
     static const uint32_t buffers[] = {0, 1, 250, 1500, 5000, 0};
     static const uint32_t bounds[] = {0, 0, 0, 100};
 
-    faults->datagram_losses = draw_chance(sweep, 300000);
-    faults->datagram_doubles = draw_chance(sweep, 500000);
-    faults->datagram_reorders = draw_chance(sweep, 500000);
-    faults->datagram_refusals = draw_chance(sweep, 300000);
+    faults->datagram_losses = draw_chance_of_fault(sweep, 300000);
+    faults->datagram_doubles = draw_chance_of_fault(sweep, 500000);
+    faults->datagram_reorders = draw_chance_of_fault(sweep, 500000);
+    faults->datagram_refusals = draw_chance_of_fault(sweep, 300000);
     faults->datagram_bytes_max = bounds[domt_sweep_below(sweep, 4)];
     faults->send_buffer_bytes = buffers[domt_sweep_below(sweep, 6)];
     faults->receive_buffer_bytes = buffers[domt_sweep_below(sweep, 6)];
@@ -139,12 +140,13 @@ void domt_sweep_hold(domt_sweep *sweep, bool holds, const char *what)
            domus_testkit_replay(sweep->seed, replay, sizeof replay));
     if (sweep->kit != NULL && getenv("DOMUS_SEED") != NULL)
         printf("%s\n", domus_testkit_trace(sweep->kit));
-    (void)fflush(stdout); /* the process of a failing test does not flush it */
+    /* flushed here, because the process of a failing test does not flush its output */
+    (void)fflush(stdout);
 }
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
-static char byte_at(const domt_client *client, uint64_t position)
+static char byte_of_client(const domt_client *client, uint64_t position)
 {
     return (char)((client->key + position) * UINT64_C(0x9E3779B97F4A7C15) >> 56);
 }
@@ -157,8 +159,8 @@ void domt_sweep_connect(domt_sweep *sweep, const char *to)
     sweep->client_count++;
 }
 
-/* With tiny buffers every byte is an event, so clients send less then. */
-static uint32_t piece_max(const domt_sweep *sweep)
+/* In a network with tiny buffers every byte is an event, so clients send smaller pieces then. */
+static uint32_t piece_max_of_sweep(const domt_sweep *sweep)
 {
     uint32_t least = PIECE_MAX;
 
@@ -170,14 +172,14 @@ static uint32_t piece_max(const domt_sweep *sweep)
     return least < PIECE_MAX ? least : PIECE_MAX;
 }
 
-static void send_some(domt_sweep *sweep, domt_client *client)
+static void send_piece_of_client(domt_sweep *sweep, domt_client *client)
 {
     char bytes[PIECE_MAX];
-    uint32_t most = 1 + (uint32_t)domt_sweep_below(sweep, piece_max(sweep));
+    uint32_t most = 1 + (uint32_t)domt_sweep_below(sweep, piece_max_of_sweep(sweep));
     uint32_t size = 1 + (uint32_t)domt_sweep_below(sweep, most);
 
     for (uint32_t i = 0; i < size; i++)
-        bytes[i] = byte_at(client, client->sent + i);
+        bytes[i] = byte_of_client(client, client->sent + i);
     if (domus_peer_send(client->peer, bytes, size) == 0)
         client->sent += size;
 }
@@ -233,7 +235,9 @@ void domt_sweep_act(domt_sweep *sweep, domt_client *client)
         domus_peer_finish(client->peer);
         client->is_done = true;
         break;
-    case 4: /* rarer than in the sweeps of requests, because a reset ends the checks of an echo */
+    /* an echo is reset more seldom than requests are in other sweeps, because the reset ends its
+     * checks */
+    case 4:
         if (domt_sweep_below(sweep, 4) != 0)
             break;
         client->has_reset = !client->is_done && domus_peer_is_connected(client->peer) &&
@@ -246,11 +250,11 @@ void domt_sweep_act(domt_sweep *sweep, domt_client *client)
             domt_sweep_close(client->peer, &client->is_done, &client->was_rude);
         break;
     default:
-        if (deed > 5) /* number 5 of domt_sweep_disturb() has the number 6 here */
+        if (deed > 5) /* number 6 here is number 5 of domt_sweep_disturb(), and so on */
             deed--;
         if (!domt_sweep_disturb(sweep, deed, client->peer, &client->is_done, &client->was_rude) &&
             !client->is_done)
-            send_some(sweep, client);
+            send_piece_of_client(sweep, client);
         break;
     }
 }
@@ -269,14 +273,14 @@ void domt_sweep_play(domt_sweep *sweep, const char *to, uint32_t deeds_max)
     }
 }
 
-static void check_echo(domt_sweep *sweep, domt_client *client)
+static void check_echo_of_client(domt_sweep *sweep, domt_client *client)
 {
     size_t size;
     const char *data = domus_peer_got(client->peer, &size);
 
     DOMT_SWEEP_HOLD(sweep, client->checked + size <= client->sent);
     for (size_t i = 0; i < size && !sweep->has_failed; i++)
-        DOMT_SWEEP_HOLD(sweep, data[i] == byte_at(client, client->checked + i));
+        DOMT_SWEEP_HOLD(sweep, data[i] == byte_of_client(client, client->checked + i));
     client->checked += size;
     domus_peer_take(client->peer, size);
 }
@@ -284,28 +288,29 @@ static void check_echo(domt_sweep *sweep, domt_client *client)
 void domt_sweep_check_echoes(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < sweep->client_count; i++)
-        check_echo(sweep, &sweep->clients[i]);
+        check_echo_of_client(sweep, &sweep->clients[i]);
 }
 
-/* True if only the client or the service could have lost bytes. Where there is a second connection,
- * its early end looks like a short stream. */
-static bool is_complete(const domt_sweep *sweep, const domt_client *client)
+/* Returns whether all bytes of a client must have come back: neither the client nor a fault of the
+ * network has cut its connection. With a second connection, an early end of that one looks like a
+ * short stream, so then the bytes need not be complete. */
+static bool should_be_complete(const domt_sweep *sweep, const domt_client *client)
 {
     domus_peer_counts counts = domus_peer_count(client->peer);
     return !(sweep->is_relayed && sweep->faults.ends != 0) && !client->was_rude &&
            domus_peer_error(client->peer) == 0 && counts.lost == 0 && counts.missed == 0;
 }
 
-/* True if no fault refuses or resets a connection. */
-static bool is_reliable(const domt_sweep *sweep)
+/* Returns whether the faults of this seed can neither refuse nor reset a connection. */
+static bool is_network_reliable(const domt_sweep *sweep)
 {
     const domus_net_faults *faults = &sweep->faults;
     return faults->resets == 0 && faults->ends == 0 && faults->refusals == 0 &&
            !(sweep->is_relayed && (faults->no_memory != 0 || faults->no_descriptors != 0));
 }
 
-/* Check that the service has seen as many resets as clients have made. */
-static void check_resets(domt_sweep *sweep)
+/* Check that the service has seen at least as many resets as the clients have made. */
+static void check_resets_are_seen(domt_sweep *sweep)
 {
     uint64_t resets = 0, made = 0;
     domus_profile profile;
@@ -319,8 +324,9 @@ static void check_resets(domt_sweep *sweep)
     DOMT_SWEEP_HOLD(sweep, resets >= made);
 }
 
-/* True if all clients have got the end of their streams. */
-static bool is_at_rest(const domt_sweep *sweep)
+/* Returns whether each client that has not broken off its connection has sent all bytes, and has
+ * seen the end of its stream or an error. */
+static bool has_network_come_to_rest(const domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < sweep->client_count; i++) {
         const domt_client *client = &sweep->clients[i];
@@ -343,28 +349,29 @@ void domt_sweep_settle(domt_sweep *sweep)
         if (!client->was_rude)
             domus_peer_resume(client->peer);
     }
-    for (int tries = 0; tries < 200 && (tries == 0 || !is_at_rest(sweep)); tries++)
+    for (int tries = 0; tries < 200 && (tries == 0 || !has_network_come_to_rest(sweep)); tries++)
         DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 3 * DOMT_SWEEP_SECOND) == 0);
     domt_sweep_check_echoes(sweep);
     for (uint32_t i = 0; i < sweep->client_count; i++) {
         const domt_client *client = &sweep->clients[i];
         domus_peer_counts counts = domus_peer_count(client->peer);
 
-        /* A client that has closed reads no more, so an echo to it may be stuck, and behind it the
-         * bytes that it sends. */
+        /* A client that has closed its connection reads no more, so echoes to it may be stuck, and
+         * bytes that it has sent may be stuck behind them. */
         DOMT_SWEEP_HOLD(sweep, client->was_rude || counts.unsent == 0);
         DOMT_SWEEP_HOLD(sweep, client->was_rude || domus_peer_has_end(client->peer) ||
                                    domus_peer_error(client->peer) != 0);
-        if (is_complete(sweep, client)) {
+        if (should_be_complete(sweep, client)) {
             DOMT_SWEEP_HOLD(sweep, client->checked == client->sent);
             DOMT_SWEEP_HOLD(sweep, counts.delivered == client->sent);
-        } else if (is_reliable(sweep)) {
-            /* only the client itself may have reset the connection */
+        } else if (is_network_reliable(sweep)) {
+            /* without faults that reset, only the client itself can have broken off the
+             * connection */
             DOMT_SWEEP_HOLD(sweep, client->was_rude);
         }
     }
     if (sweep->faults.ends == 0)
-        check_resets(sweep);
+        check_resets_are_seen(sweep);
 }
 
 uint64_t domt_sweep_discarded(const domt_sweep *sweep)
@@ -381,7 +388,7 @@ uint64_t domt_sweep_discarded(const domt_sweep *sweep)
 
 /* --- books ------------------------------------------------------------------------------------ */
 
-static void check_nothing_left(domt_sweep *sweep)
+static void check_rings_hold_nothing(domt_sweep *sweep)
 {
     const domus_system *system = sweep->kit->system;
 
@@ -397,7 +404,7 @@ static void check_nothing_left(domt_sweep *sweep)
     }
 }
 
-static void check_counters(domt_sweep *sweep)
+static void check_sums_of_counters(domt_sweep *sweep)
 {
     domus_net_totals totals = domus_testkit_net_totals(sweep->kit);
     uint64_t received = 0, opened = 0, closed = 0, of_peers = 0, discarded = 0;
@@ -413,12 +420,12 @@ static void check_counters(domt_sweep *sweep)
     for (const domus_peer *peer = sweep->kit->peers; peer != NULL; peer = peer->next)
         of_peers += domus_peer_count(peer).received;
     DOMT_SWEEP_HOLD(sweep, opened == closed);
-    /* only the eventfds of the threads are left */
+    /* of all descriptors only the eventfd of each thread is left */
     DOMT_SWEEP_HOLD(sweep, totals.descriptors == sweep->kit->system->count);
     DOMT_SWEEP_HOLD(sweep, totals.sent == totals.received + totals.lost + totals.in_flight);
     if (sweep->has_datagrams)
         return;
-    /* Bytes that had come and were not read when a proxy closed are in both counters. */
+    /* Bytes that had come to a proxy and were not read when it closed are in both counters. */
     uint64_t of_system = totals.received - of_peers;
     DOMT_SWEEP_HOLD(sweep, sweep->is_relayed ? received >= of_system : received == of_system);
     DOMT_SWEEP_HOLD(sweep, received - discarded <= of_system);
@@ -427,8 +434,8 @@ static void check_counters(domt_sweep *sweep)
 int domt_sweep_end(domt_sweep *sweep)
 {
     (void)domus_testkit_stop(sweep->kit);
-    check_counters(sweep);
-    check_nothing_left(sweep);
+    check_sums_of_counters(sweep);
+    check_rings_hold_nothing(sweep);
     domus_testkit_free(sweep->kit);
     sweep->kit = NULL;
     return sweep->has_failed ? 1 : 0;

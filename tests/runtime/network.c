@@ -1,15 +1,16 @@
-/* The echo service in a kit; see the header. */
+/* The echo service in a test kit, and peers that connect to it; tests/runtime/network.h has the
+ * contract. */
 #include "tests/runtime/network.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
 
-static int echo_read(domus_stack *stack, void *self, const void *payload)
+static int on_read_echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-static int listen_at(domus_stack *stack, void *self)
+static int on_mount_listen(domus_stack *stack, void *self)
 {
     const domus_endpoint *at = self;
     return domus_listen(stack, at, NULL, NULL, NULL);
@@ -18,8 +19,8 @@ static int listen_at(domus_stack *stack, void *self)
 const domus_behaviour domt_net_echo = {.name = "echo",
                                        .kind = DOMUS_CHANNELS,
                                        .state_size = sizeof(domus_endpoint),
-                                       .on_mount = listen_at,
-                                       .on_read = {echo_read, 0}};
+                                       .on_mount = on_mount_listen,
+                                       .on_read = {on_read_echo, 0}};
 
 void domt_net_configure(domus_config *ret_config)
 {

@@ -1,4 +1,4 @@
-/* An echo service in a test kit, and its clients. */
+/* An echo service in a test kit, and peers that are its clients. */
 #ifndef DOMT_NETWORK_H
 #define DOMT_NETWORK_H
 
@@ -7,19 +7,21 @@
 
 #define DOMT_NET_SECOND UINT64_C(1000000000)
 
-/* A channel that sends back every byte. */
+/* Behaviour of channels that send back every byte. */
 extern const domus_behaviour domt_net_echo;
 
-/* Fill a configuration of three threads, without time-outs and without bounds for addresses. */
+/* Fill in a configuration of three threads, without time-outs and without limits of connections for
+ * each address. */
 void domt_net_configure(domus_config *ret_config);
 
-/* Make a kit of three threads, one of which listens at `at` and echoes. */
+/* Make a test kit of three threads with an echo service that listens at `at`. */
 domus_testkit *domt_net_kit(const char *at, uint64_t seed);
 
-/* Begin to connect a peer. */
+/* Make a peer that begins to connect to the address `to`. */
 domus_peer *domt_net_client(domus_testkit *kit, const char *to);
 
-/* Check that a call on the kit has returned 0; if not, print the reason. */
+/* Check that `result`, returned by a call on the kit, is 0; if not, fail the test with the kit's
+ * error and trace. */
 void domt_net_ok(domus_testkit *kit, int result);
 
 #endif

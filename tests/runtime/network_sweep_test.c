@@ -2,7 +2,7 @@
  * three threads; examples/proxy.c in front of an echo of the same system, where both links of each
  * relayed connection have faults; and a pool. Every byte of the first two is counted, and each ask
  * of the pool has one outcome, which is its own answer or an error. DOMUS_SEED=n runs seed n alone,
- * and prints its trace if a check fails. DOMT_LONG runs 50 times as many. */
+ * and prints its trace if a check fails. DOMT_LONG runs 20 times as many. */
 #include "tests/runtime/askers.h"
 #include "tests/runtime/clients.h"
 #include "tests/runtime/net_sweep.h"
@@ -17,21 +17,21 @@
 /* --- an echo ---------------------------------------------------------------------------------- */
 
 #define SEEDS DOMT_SCALE(2000, 120)
-#define DEEDS 60u /* actions of the clients of a seed */
+#define DEEDS 60u /* most actions of all clients in one seed */
 
 static const domus_type wake_type = {.name = "wake"};
 static const domus_type ask_type = {.name = "ask"};
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-static int echo_bytes(domus_stack *stack, void *self, const void *payload)
+static int write_read_bytes_back(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-/* Send the bytes back in buffers of their own, piece by piece. */
-static int echo_copies(domus_stack *stack, void *self, const void *payload)
+/* Send the bytes back in small new buffers, one for each piece. */
+static int write_copies_of_bytes_back(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     const char *data = domus_buffer_data(event->bytes);
@@ -53,8 +53,8 @@ static int echo_copies(domus_stack *stack, void *self, const void *payload)
     return result;
 }
 
-/* Send each piece back, and read no more for a millisecond. */
-static int give_slowly(domus_stack *stack, void *self, const void *payload)
+/* Send the bytes back, and read no more for a millisecond. */
+static int write_back_and_pause(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     int result = domus_channel_pause(stack, event->channel);
@@ -68,7 +68,7 @@ static int give_slowly(domus_stack *stack, void *self, const void *payload)
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-static int go_on(domus_stack *stack, void *self, const void *nothing)
+static int resume_channel_after_sleep(domus_stack *stack, void *self, const void *nothing)
 {
     domus_channel *channel = domus_channel_running(stack);
     if (channel != NULL)
@@ -76,7 +76,7 @@ static int go_on(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static int write_back(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_back_after_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_channel *channel = domus_channel_running(stack);
     domus_buffer *bytes = *(domus_buffer **)domus_frame(stack);
@@ -88,43 +88,42 @@ static int write_back(domus_stack *stack, void *self, const domus_answer *answer
     return domus_channel_write(stack, channel, bytes);
 }
 
-static domus_address helper; /* an actor of the seed that runs */
+static domus_address helper; /* the actor that is asked before bytes are sent back */
 
-/* Send each piece back when an actor of another thread has answered. */
-static int ask_first(domus_stack *stack, void *self, const void *payload)
+/* Send the bytes back after an actor on another thread has answered an ask. */
+static int ask_before_writing_back(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     int result;
 
     *(domus_buffer **)domus_frame(stack) = event->bytes;
-    result = domus_ask(stack, helper, &ask_type, NULL, write_back);
+    result = domus_ask(stack, helper, &ask_type, NULL, write_back_after_answer);
     if (result != DOMUS_PARKED)
         domus_buffer_free(event->bytes);
     return result;
 }
 
-static int reply_wake(domus_stack *stack, void *self, const void *nothing)
+static int reply_to_wake(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_reply(stack, &wake_type, NULL);
 }
 
-static const domus_behaviour helping = {.name = "helper",
-                                        .on = (const domus_on[]){{&ask_type, reply_wake, 0}, {0}}};
+static const domus_behaviour helping = {
+    .name = "helper", .on = (const domus_on[]){{&ask_type, reply_to_wake, 0}, {0}}};
 
-static int finish_channel(domus_stack *stack, void *self, const void *payload)
+static int finish_own_channel(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     return domus_channel_finish(stack, event->channel);
 }
 
-/* Bytes that the connections of a thread keep for 20 milliseconds, beyond the end of the
- * connection. */
+/* Bytes that the connections of a thread keep for 20 ms, even if the connection ends before. */
 typedef struct hoard {
     domus_buffer *kept[64];
     uint32_t count;
 } hoard;
 
-static int hoard_read(domus_stack *stack, void *self, const void *payload)
+static int hoard_read_bytes(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     size_t size = domus_buffer_size(event->bytes);
@@ -144,7 +143,7 @@ static int hoard_read(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int hoard_free(domus_stack *stack, void *self, const void *nothing)
+static int free_hoarded_bytes(domus_stack *stack, void *self, const void *nothing)
 {
     hoard *kept = self;
     while (kept->count != 0)
@@ -152,41 +151,43 @@ static int hoard_free(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static int hoard_mount(domus_stack *stack, void *self)
+static int arm_timer_of_hoard(domus_stack *stack, void *self)
 {
     return domus_every(stack, 20 * DOMT_SWEEP_MS, &wake_type, NULL, NULL);
 }
 
-static void hoard_stop(domus_stack *stack, void *self)
+static void free_hoard_on_stop(domus_stack *stack, void *self)
 {
-    (void)hoard_free(stack, self, NULL);
+    (void)free_hoarded_bytes(stack, self, NULL);
 }
 
-static const domus_on hoard_rows[] = {{&wake_type, hoard_free, 0}, {0}};
+static const domus_on hoard_rows[] = {{&wake_type, free_hoarded_bytes, 0}, {0}};
 
-static const domus_on slow_rows[] = {{&wake_type, go_on, 0}, {0}};
+static const domus_on slow_rows[] = {{&wake_type, resume_channel_after_sleep, 0}, {0}};
 
 static const domus_behaviour services[] = {
-    {.name = "echo", .kind = DOMUS_CHANNELS, .on_read = {echo_bytes, 0}},
-    {.name = "copies", .kind = DOMUS_CHANNELS, .on_read = {echo_copies, 0}},
-    {.name = "slow", .kind = DOMUS_CHANNELS, .on_read = {give_slowly, 0}, .on = slow_rows},
-    {.name = "asks", .kind = DOMUS_CHANNELS, .on_read = {ask_first, sizeof(domus_buffer *)}},
+    {.name = "echo", .kind = DOMUS_CHANNELS, .on_read = {write_read_bytes_back, 0}},
+    {.name = "copies", .kind = DOMUS_CHANNELS, .on_read = {write_copies_of_bytes_back, 0}},
+    {.name = "slow", .kind = DOMUS_CHANNELS, .on_read = {write_back_and_pause, 0}, .on = slow_rows},
+    {.name = "asks",
+     .kind = DOMUS_CHANNELS,
+     .on_read = {ask_before_writing_back, sizeof(domus_buffer *)}},
     {.name = "hoards",
      .kind = DOMUS_CHANNELS,
      .state_size = sizeof(hoard),
-     .on_mount = hoard_mount,
-     .on_stop = hoard_stop,
-     .on_read = {hoard_read, 0},
+     .on_mount = arm_timer_of_hoard,
+     .on_stop = free_hoard_on_stop,
+     .on_read = {hoard_read_bytes, 0},
      .on = hoard_rows},
     {.name = "both",
      .kind = DOMUS_CHANNELS,
-     .on_read = {echo_bytes, 0},
-     .on_end = {finish_channel, 0}}};
+     .on_read = {write_read_bytes_back, 0},
+     .on_end = {finish_own_channel, 0}}};
 #define SERVICES (sizeof services / sizeof services[0])
 
 /* --- a seed ----------------------------------------------------------------------------------- */
 
-static int run_seed(uint64_t seed, void *context)
+static int run_sweep_of_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed};
 
@@ -199,7 +200,7 @@ static int run_seed(uint64_t seed, void *context)
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
     domt_sweep_play(&sweep, "127.0.0.1:80", DEEDS);
-    /* In some seeds the system stops while clients are at work. */
+    /* In a quarter of the seeds the system stops while clients still send. */
     if (domt_sweep_below(&sweep, 4) != 0)
         domt_sweep_settle(&sweep);
     return domt_sweep_end(&sweep);
@@ -207,28 +208,28 @@ static int run_seed(uint64_t seed, void *context)
 
 DOMT_TEST(every_byte_of_an_echo_is_accounted_for)
 {
-    domt_sweep_seeds(SEEDS, run_seed);
+    domt_sweep_seeds(SEEDS, run_sweep_of_seed);
 }
 
 /* --- a proxy before an echo ------------------------------------------------------------------- */
 
-/* The example itself, without its main(). */
+/* The example itself is included, with its main() under another name. */
 int domt_proxy_main(int argc, char **argv);
 #define main domt_proxy_main
 #include "examples/proxy.c"
 #undef main
 
 #define PROXY_SEEDS DOMT_SCALE(1000, 60)
-#define PROXY_DEEDS 40u /* actions of the clients of a seed */
+#define PROXY_DEEDS 40u /* most actions of all clients of the proxy in one seed */
 
 /* --- the echo --------------------------------------------------------------------------------- */
 
 static const domus_behaviour echo = {
-    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {echo_bytes, 0}};
+    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {write_read_bytes_back, 0}};
 
 /* --- a seed ----------------------------------------------------------------------------------- */
 
-static void make_proxy(domt_sweep *sweep)
+static void make_kit_with_proxy(domt_sweep *sweep)
 {
     domus_listener_config listeners[] = {
         {.name = "proxy", .address = "127.0.0.1:80", .backlog = 4},
@@ -249,7 +250,7 @@ static int run_seed_of_proxy(uint64_t seed, void *context)
 
     domi_random_init(&sweep.random, seed);
     (void)snprintf(settings.upstream, sizeof settings.upstream, "127.0.0.1:7");
-    make_proxy(&sweep);
+    make_kit_with_proxy(&sweep);
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
     domt_sweep_play(&sweep, "127.0.0.1:80", PROXY_DEEDS);
@@ -270,7 +271,7 @@ DOMT_TEST(every_byte_of_a_proxy_is_accounted_for)
 
 static domus_address pool;
 
-static void make_servers(domt_sweep *sweep)
+static void make_kit_with_two_servers(domt_sweep *sweep)
 {
     domus_listener_config listeners[] = {
         {.name = "one", .address = "127.0.0.1:1", .backlog = 4},
@@ -285,7 +286,7 @@ static void make_servers(domt_sweep *sweep)
     ck_assert_int_eq(domus_serve(system, "two", &domt_line_server, NULL, NULL), 0);
 }
 
-static void make_pool(domt_sweep *sweep)
+static void open_pool_of_random_kind(domt_sweep *sweep)
 {
     const domus_channel_options channel = {.answer_timeout_ns = DOMT_SWEEP_SECOND};
     bool on_demand = domt_sweep_below(sweep, 2) == 0;
@@ -307,7 +308,7 @@ static void make_pool(domt_sweep *sweep)
                                             "127.0.0.1:1,127.0.0.1:2", &options, &pool) == 0);
 }
 
-static void begin_asking(domt_sweep *sweep)
+static void spawn_askers_of_pool(domt_sweep *sweep)
 {
     domus_system *system = domus_testkit_system(sweep->kit);
     domus_address asker;
@@ -332,17 +333,18 @@ static int run_seed_of_pool(uint64_t seed, void *context)
 
     domi_random_init(&sweep.random, seed);
     domt_asked = domt_answered = domt_failed = domt_wrong = 0;
-    make_servers(&sweep);
+    make_kit_with_two_servers(&sweep);
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
-    make_pool(&sweep);
-    begin_asking(&sweep);
-    /* In some seeds the pool stops while asks are under way, which fail then. */
+    open_pool_of_random_kind(&sweep);
+    spawn_askers_of_pool(&sweep);
+    /* In a quarter of the seeds the pool stops while asks are under way, which then fail. */
     uint64_t time_ns = domt_sweep_below(&sweep, 4) == 0
                            ? domt_sweep_below(&sweep, 50) * DOMT_SWEEP_MS
                            : 40 * DOMT_SWEEP_SECOND;
     DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, time_ns) == 0);
-    /* In others the pool reconnects while the system stops, which leaves no socket. */
+    /* In half of the seeds the pool may still reconnect while the system stops, which must leave no
+     * socket. */
     if (domt_sweep_below(&sweep, 2) == 0)
         DOMT_SWEEP_HOLD(&sweep, domus_outside_stop(domus_testkit_system(sweep.kit), pool) == 0);
     DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, 5 * DOMT_SWEEP_SECOND) == 0);

@@ -1,5 +1,5 @@
-/* runtime/network/ and runtime/testkit/peer.c: services in a kit, and scripted peers in its
- * network. network_faults_test.c checks the faults that are drawn by seed. */
+/* runtime/network/ and runtime/testkit/peer.c: services in a test kit, and scripted peers in its
+ * simulated network. network_sweep_test.c checks the faults that are drawn by seed. */
 #include "tests/runtime/network.h"
 #include "tests/support/suite.h"
 
@@ -15,7 +15,8 @@ DOMT_TEST(bytes_come_back_in_order)
     domt_net_ok(kit, domus_peer_expect_connected(peer, DOMT_NET_SECOND));
     domt_net_ok(kit, domus_peer_send(peer, "hello", 5));
     domt_net_ok(kit, domus_peer_expect(peer, "hello", 5, DOMT_NET_SECOND));
-    ck_assert_uint_eq(domus_testkit_now_ns(kit), DOMUS_TESTKIT_START_NS); /* no time passes */
+    /* the clock has not moved since the kit was made */
+    ck_assert_uint_eq(domus_testkit_now_ns(kit), DOMUS_TESTKIT_START_NS);
     domus_peer_finish(peer);
     domt_net_ok(kit, domus_peer_expect_end(peer, DOMT_NET_SECOND));
     domus_peer_close(peer);
@@ -28,7 +29,7 @@ DOMT_TEST(bytes_come_back_in_order)
     domus_testkit_free(kit);
 }
 
-DOMT_TEST(each_family_is_served)
+DOMT_TEST(kit_network_serves_each_address_family)
 {
     static const char *const places[] = {"127.0.0.1:80", "[::1]:80", "unix:/run/a", "unix:@a"};
 
@@ -46,7 +47,7 @@ DOMT_TEST(each_family_is_served)
     }
 }
 
-DOMT_TEST(where_nobody_listens_a_connect_is_refused)
+DOMT_TEST(connect_without_listener_is_refused_in_kit)
 {
     domus_testkit *kit = domt_net_kit("127.0.0.1:80", 7);
     domus_peer *peer = domt_net_client(kit, "127.0.0.1:81");
@@ -69,7 +70,7 @@ DOMT_TEST(a_peer_that_resets_or_closes_with_bytes_unread_is_told)
     domt_net_ok(kit, domus_peer_send(one, "abc", 3));
     domus_peer_pause(one);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
-    domus_peer_close(one); /* the echo to this peer is unread */
+    domus_peer_close(one); /* this peer has not read the echo that was sent to it */
     domt_net_ok(kit, domus_peer_expect_connected(other, DOMT_NET_SECOND));
     domus_peer_reset(other);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
@@ -134,7 +135,8 @@ DOMT_TEST(a_link_that_is_held_goes_on_later)
     domus_testkit_free(kit);
 }
 
-/* A listener of the kernel has room for one connection more than its backlog says. */
+/* A listener of the kernel takes one connection more than its backlog says, and so does the
+ * simulated one. */
 DOMT_TEST(a_full_backlog_is_tried_again_as_tcp_does)
 {
     domus_testkit *kit = domt_net_kit("127.0.0.1:80", 7);
@@ -157,7 +159,7 @@ DOMT_TEST(a_full_backlog_is_tried_again_as_tcp_does)
     domus_testkit_free(kit);
 }
 
-DOMT_TEST(same_seed_same_trace)
+DOMT_TEST(same_seed_gives_same_network_trace)
 {
     static char first[1 << 16];
 

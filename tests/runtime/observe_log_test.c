@@ -1,5 +1,6 @@
-/* protocols/observe/log.c: viewers that follow the log get every line or are told how many they
- * miss, take bounded memory when they do not read, and never keep the port from being closed. */
+/* protocols/observe/log.c: a viewer that follows the log gets every line, or is told how many lines
+ * it misses; it takes bounded memory when it does not read, and cannot keep the port from being
+ * closed. */
 #include "tests/runtime/port.h"
 #include "tests/support/crowd.h"
 
@@ -17,15 +18,16 @@
 #define LOT   100
 #define KEPT  DOMUS_LOG_KEPT
 
-static char *const text = domt_port_text; /* text of the last answer */
+static char *const text = domt_port_text; /* text of the port's last answer */
 
 /* --- a log ------------------------------------------------------------------------------------ */
 
-static _Atomic uint64_t newest; /* number of the newest line; the last KEPT lines are kept */
+/* number of the newest line of the log, which keeps its last KEPT lines */
+static _Atomic uint64_t newest;
 static _Atomic uint64_t reads;
-static atomic_bool endless; /* true: each read adds one line */
+static atomic_bool endless; /* true: each read of the log adds one line, so the log never ends */
 
-static int read_log(void *context, uint64_t from, domus_log_line *ret_line)
+static int read_lines_of_endless_log(void *context, uint64_t from, domus_log_line *ret_line)
 {
     uint64_t last = atomic_load(&endless) ? atomic_fetch_add(&newest, 1) + 1 : atomic_load(&newest);
     uint64_t oldest = last > KEPT ? last - KEPT + 1 : 1;
@@ -44,7 +46,7 @@ static int read_log(void *context, uint64_t from, domus_log_line *ret_line)
     return 0;
 }
 
-static const domus_log_source source = {.read = read_log, .context = &newest};
+static const domus_log_source source = {.read = read_lines_of_endless_log, .context = &newest};
 
 static domus_system *start_system(uint32_t viewers)
 {
@@ -55,8 +57,8 @@ static domus_system *start_system(uint32_t viewers)
     return domt_port_begin(&config);
 }
 
-/* Read the stream into `text` until it has `part`. */
-static void read_until(int fd, const char *part)
+/* Read the stream of the log into `text` until it contains `part`. */
+static void read_stream_until_text(int fd, const char *part)
 {
     (void)domt_read_until(fd, part, text, sizeof domt_port_text);
 }
@@ -98,7 +100,7 @@ DOMT_TEST(lines_have_their_time_and_level)
     domt_port_end(system);
 }
 
-DOMT_TEST(wrong_queries_are_refused)
+DOMT_TEST(wrong_queries_of_the_log_are_refused)
 {
     static const char *const wrong[] = {"level=",           "level=debug",
                                         "level=Error",      "level=error%00",
@@ -129,8 +131,8 @@ DOMT_TEST(wrong_queries_are_refused)
     domt_port_end(system);
 }
 
-/* A page of another site, shown by a browser of this machine, may change nothing. */
-DOMT_TEST(pages_of_others_change_nothing)
+/* A page of another site that a browser of this machine shows can change nothing at the port. */
+DOMT_TEST(pages_of_other_sites_cannot_change_log_level)
 {
     static const char post[] = "POST /log?level=error HTTP/1.1\r\nHost: localhost\r\n"
                                "Origin: http://evil.example\r\nConnection: close\r\n\r\n";
@@ -138,7 +140,7 @@ DOMT_TEST(pages_of_others_change_nothing)
     int fd = domt_connect(domt_port_number);
 
     ck_assert_int_eq(send(fd, post, sizeof post - 1, MSG_NOSIGNAL), (int)sizeof post - 1);
-    read_until(fd, "HTTP/1.1 403 ");
+    read_stream_until_text(fd, "HTTP/1.1 403 ");
     ck_assert_int_eq(domus_system_log_level(system), DOMUS_LOG_INFO);
     close(fd);
     domt_port_end(system);
@@ -153,32 +155,33 @@ DOMT_TEST(a_follower_gets_lines_as_they_come)
     domus_observe_front.set_log(domt_port, &source);
     atomic_store(&newest, 2);
     int fd = domt_port_send("GET /log?follow=1");
-    read_until(fd, "line 0000002 ");
+    read_stream_until_text(fd, "line 0000002 ");
     ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 200 OK\r\n"));
     ck_assert_ptr_nonnull(strstr(text, "Transfer-Encoding: chunked\r\n"));
     ck_assert_ptr_nonnull(strstr(text, "Cache-Control: no-store\r\n"));
     ck_assert_ptr_nonnull(strstr(text, "line 0000001 "));
     atomic_store(&newest, 3);
-    read_until(fd, "line 0000003 ");
+    read_stream_until_text(fd, "line 0000003 ");
     atomic_store(&newest, 100);
-    read_until(fd, "line 0000100 ");
+    read_stream_until_text(fd, "line 0000100 ");
     ck_assert_ptr_nonnull(strstr(text, "line 0000099 "));
     ck_assert_ptr_null(strstr(text, "dropped"));
     atomic_store(&newest, 100 + KEPT + 7);
-    read_until(fd, "line 0000363 ");
+    read_stream_until_text(fd, "line 0000363 ");
     ck_assert_ptr_nonnull(strstr(text, "\n7 lines were dropped\n"));
     close(fd);
     domt_port_end(system);
 }
 
-static void *read_to_the_end(void *fd)
+static void *read_stream_to_the_end(void *fd)
 {
-    read_until(*(const int *)fd, "\r\n0\r\n\r\n");
+    read_stream_until_text(*(const int *)fd, "\r\n0\r\n\r\n");
     close(*(const int *)fd);
     return NULL;
 }
 
-/* The stream is not cut, and the close does not take the second that a drain may last. */
+/* The follower's stream is not cut, and the close does not wait for the second that a drain may
+ * last. */
 DOMT_TEST(a_follower_gets_the_last_lines_and_the_end)
 {
     domus_system *system = start_system(4);
@@ -186,8 +189,8 @@ DOMT_TEST(a_follower_gets_the_last_lines_and_the_end)
 
     domus_observe_front.set_log(domt_port, &source);
     int fd = domt_port_send("GET /log?follow=1&level=error");
-    read_until(fd, "\r\n\r\n");
-    ck_assert_int_eq(pthread_create(&reader, NULL, read_to_the_end, &fd), 0);
+    read_stream_until_text(fd, "\r\n\r\n");
+    ck_assert_int_eq(pthread_create(&reader, NULL, read_stream_to_the_end, &fd), 0);
     atomic_store(&newest, 200);
     uint64_t began_ns = domt_now_ns();
     domus_observe_front.close(domt_port);
@@ -198,8 +201,8 @@ DOMT_TEST(a_follower_gets_the_last_lines_and_the_end)
     domt_end(system);
 }
 
-/* Connect with a small receive buffer. */
-static int connect_small(const char *request)
+/* Connect to the port with a small receive buffer, and send a request. Returns the connection. */
+static int request_with_small_receive_buffer(const char *request)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(domt_port_number)};
     int bytes = 4096, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -211,8 +214,8 @@ static int connect_small(const char *request)
     return fd;
 }
 
-/* Wait until no more lines are read, because no viewer takes more. */
-static void await_rest(void)
+/* Wait until no more lines of the log are read, because no viewer takes more bytes. */
+static void wait_until_log_is_not_read(void)
 {
     uint64_t before;
     do {
@@ -221,8 +224,8 @@ static void await_rest(void)
     } while (before == 0 || before != atomic_load(&reads));
 }
 
-/* The follower takes as much of an endless log as fits into the buffers, and no other viewer waits
- * for it. */
+/* A viewer that does not read gets as much of an endless log as fits into the buffers, and no other
+ * viewer has to wait. */
 DOMT_TEST(a_follower_that_does_not_read_holds_up_nobody)
 {
     static const char follow[] = "GET /log?follow=1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -231,9 +234,10 @@ DOMT_TEST(a_follower_that_does_not_read_holds_up_nobody)
 
     domus_observe_front.set_log(domt_port, &source);
     atomic_store(&endless, true);
-    int fd = connect_small(follow);
-    await_rest();
-    ck_assert_uint_lt(atomic_load(&reads), 20000); /* 8 MB, most of which the kernel buffers */
+    int fd = request_with_small_receive_buffer(follow);
+    wait_until_log_is_not_read();
+    /* 20000 lines have 8 MB, most of which lie in buffers of the kernel */
+    ck_assert_uint_lt(atomic_load(&reads), 20000);
     ck_assert_uint_eq(domt_port_ask("GET /health"), 200);
     atomic_store(&endless, false);
     uint64_t sent = atomic_load(&newest);
@@ -241,7 +245,8 @@ DOMT_TEST(a_follower_that_does_not_read_holds_up_nobody)
     size_t size = 0;
     ssize_t got = 1;
     while (got > 0 && (size < 64 || memmem(text, size, "lines were dropped", 18) == NULL)) {
-        if (size > sizeof domt_port_text / 2) { /* only the end of the text is needed */
+        /* keep only the end of the text, in which the dropped lines are told */
+        if (size > sizeof domt_port_text / 2) {
             memmove(text, text + size - 64, 64);
             size = 64;
         }
@@ -268,8 +273,8 @@ DOMT_TEST(followers_that_do_not_read_end_with_the_port)
     domus_observe_front.set_log(domt_port, &source);
     atomic_store(&endless, true);
     for (int i = 0; i < 4; i++)
-        fds[i] = connect_small(follow);
-    await_rest();
+        fds[i] = request_with_small_receive_buffer(follow);
+    wait_until_log_is_not_read();
     uint64_t began_ns = domt_now_ns();
     domus_observe_front.close(domt_port);
     ck_assert_uint_lt(domt_now_ns() - began_ns, 4000 * DOMT_MS);
@@ -278,7 +283,7 @@ DOMT_TEST(followers_that_do_not_read_end_with_the_port)
     domt_end(system);
 }
 
-/* A follower that reads an endless log without a pause does not keep the port from serving
+/* A viewer that reads an endless log without a pause does not keep the port from answering
  * others. */
 DOMT_TEST(a_follower_that_reads_holds_up_nobody)
 {
@@ -295,7 +300,7 @@ DOMT_TEST(a_follower_that_reads_holds_up_nobody)
     domt_port_end(system);
 }
 
-static void allow_descriptors(void)
+static void raise_limit_of_descriptors(void)
 {
     struct rlimit limit;
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -303,20 +308,21 @@ static void allow_descriptors(void)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* A place is free again when its viewer has gone, although no line has come. */
+/* The place of a viewer that has gone is free again, even if no line comes in the log. */
 DOMT_TEST(a_thousand_followers_have_few_places)
 {
     static int fds[CROWD];
     uint32_t follow = 0, refused = 0;
 
-    allow_descriptors();
+    raise_limit_of_descriptors();
     domus_system *system = start_system(CROWD + 1);
     domus_observe_front.set_log(domt_port, &source);
     for (int i = 0; i < CROWD; i++) {
-        if (i % LOT == 0) /* more connects at a time would not fit into the backlog */
+        /* wait after each lot, because more connects at once would not fit into the backlog */
+        if (i % LOT == 0)
             for (int k = i; k < i + LOT; k++)
                 fds[k] = domt_port_send("GET /log?follow=1");
-        read_until(fds[i], "\r\n\r\n");
+        read_stream_until_text(fds[i], "\r\n\r\n");
         follow += strstr(text, "HTTP/1.1 200 OK") != NULL;
         refused += strstr(text, "HTTP/1.1 503 ") != NULL;
     }
@@ -328,7 +334,7 @@ DOMT_TEST(a_thousand_followers_have_few_places)
     bool found = false;
     for (int i = 0; i < 100 && !found; i++) {
         int fd = domt_port_send("GET /log?follow=1");
-        read_until(fd, "\r\n\r\n");
+        read_stream_until_text(fd, "\r\n\r\n");
         found = strstr(text, "HTTP/1.1 200 OK") != NULL;
         close(fd);
         domt_pause_ns(20 * DOMT_MS);

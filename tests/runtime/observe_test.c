@@ -1,7 +1,7 @@
-/* protocols/observe: the port of a real system answers while a thread is stuck, while requests find
- * no memory, and until it is closed; and it can be opened again. /config shows what a program has
- * handed over, or else what its system has; and /stalls shows an actor while it holds its
- * thread. */
+/* protocols/observe: the observation port of a real system answers while a thread is stuck, while
+ * its requests find no memory, and until it is closed; and it can be opened again. /config shows
+ * what a program has handed over, or else the configuration of its system, and /stalls shows an
+ * actor while it blocks its thread. */
 #include "base/memory.h"
 #include "tests/runtime/port.h"
 #include "tests/support/crowd.h"
@@ -22,9 +22,9 @@ static const domus_type note_type = {.name = "note"};
 
 static atomic_int begun;
 static atomic_bool may_go;
-static char *const text = domt_port_text; /* text of the last answer */
+static char *const text = domt_port_text; /* text of the port's last answer */
 
-static int get_stuck(domus_stack *stack, void *self, const void *payload)
+static int stay_in_handler_until_allowed(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&begun, 1);
     while (!atomic_load(&may_go))
@@ -32,8 +32,9 @@ static int get_stuck(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour sticky = {.name = "sticky",
-                                       .on = (const domus_on[]){{&note_type, get_stuck, 0}, {0}}};
+static const domus_behaviour sticky = {
+    .name = "sticky",
+    .on = (const domus_on[]){{&note_type, stay_in_handler_until_allowed, 0}, {0}}};
 
 static domus_system *start_system(void)
 {
@@ -42,7 +43,7 @@ static domus_system *start_system(void)
     ck_assert_str_eq(config.observe.listen, "");
     ck_assert_uint_eq(config.observe.viewers_max, 64);
     ck_assert(!config.observe.is_public);
-    config.profile.records = 64; /* few records, so that traces are short */
+    config.profile.records = 64; /* the profile keeps few records, so that traces are short */
     return domt_port_start(&config);
 }
 
@@ -65,7 +66,7 @@ DOMT_TEST(a_stuck_thread_is_seen_from_outside)
     domt_port_end(system);
 }
 
-static void *ask_for_actors(void *unused)
+static void *get_list_of_actors(void *unused)
 {
     char got[4096];
     int fd = domt_connect(domt_port_number);
@@ -75,7 +76,7 @@ static void *ask_for_actors(void *unused)
     return unused;
 }
 
-/* The dump of a stuck thread takes a second, and no other viewer waits for it. */
+/* The dump of a stuck thread takes a second, but no other viewer has to wait for it. */
 DOMT_TEST(other_viewers_do_not_wait_for_a_dump)
 {
     domus_system *system = start_system();
@@ -87,7 +88,7 @@ DOMT_TEST(other_viewers_do_not_wait_for_a_dump)
     domt_notice(system, domt_spawn(system, 0, &sticky, NULL), &note_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 1);
     uint64_t began_ns = domt_now_ns();
-    ck_assert_int_eq(pthread_create(&asker, NULL, ask_for_actors, NULL), 0);
+    ck_assert_int_eq(pthread_create(&asker, NULL, get_list_of_actors, NULL), 0);
     domt_pause_ns(50 * DOMT_MS);
     ck_assert_uint_eq(domt_port_ask("GET /profile"), 200);
     uint64_t answered_ns = domt_now_ns() - began_ns;
@@ -119,7 +120,7 @@ DOMT_TEST(a_port_is_ready_when_it_is_told_and_is_there_once)
     }
     domt_end(system);
 
-    system = domt_start(&config); /* this configuration wants no port */
+    system = domt_start(&config); /* this configuration has no observation port */
     ck_assert_int_eq(domus_observe_front.open(system, error, sizeof error, &none, &zero), 0);
     ck_assert(none == NULL && zero == 0);
     domus_observe_front.set_ready(NULL, true);
@@ -127,8 +128,8 @@ DOMT_TEST(a_port_is_ready_when_it_is_told_and_is_there_once)
     domt_end(system);
 }
 
-/* The n-th allocation fails while the port is opened or asked: for each n, or each third n in the
- * short form. */
+/* Let the n-th allocation fail while the port is opened or asked: for each n, or in the short form
+ * for each third n. */
 DOMT_TEST(a_port_without_memory_is_not_opened_or_answers_later)
 {
     static const char *const paths[] = {"GET /metrics", "GET /profile?histograms=1",
@@ -149,8 +150,8 @@ DOMT_TEST(a_port_without_memory_is_not_opened_or_answers_later)
     ck_assert_int_eq(result, 0);
     ck_assert_int_eq(domus_system_set_profile_level(system, DOMUS_PROFILE_SPANS), 0);
     DOMT_WAIT_FOR(10,
-                  /* each thread follows the profile level at its next tick; a sleeping one when it
-                   * wakes, within a second */
+                  /* wait until each thread has followed the level of the profile, which it does at
+                   * its next tick, or within a second if it sleeps */
                   domt_port_ask("GET /trace") == 200);
     for (n = 0; n < ALLOCATIONS; n += step) {
         domi_memory_fail_after(n, 0);
@@ -167,13 +168,13 @@ DOMT_TEST(a_port_without_memory_is_not_opened_or_answers_later)
 #define SIGNAL 50
 static const char *body;
 
-static void ask_line(const char *start_line)
+static void expect_ok_for_start_line(const char *start_line)
 {
     ck_assert_msg(domt_port_ask(start_line) == 200, "%s", text);
     body = strstr(text, "\r\n\r\n") + 4;
 }
 
-static void expect_in_body(const char *part)
+static void expect_text_in_body(const char *part)
 {
     ck_assert_msg(strstr(body, part) != NULL, "no '%s' in: %s", part, text);
 }
@@ -186,21 +187,23 @@ DOMT_TEST(a_configuration_made_by_hand_has_the_program_as_its_origin)
 
     config.scheduler.io_ratio = 61;
     domus_system *system = domt_port_begin(&config);
-    ask_line("GET /config");
+    expect_ok_for_start_line("GET /config");
     ck_assert_ptr_nonnull(strstr(text, "Content-Type: application/json\r\n"));
     ck_assert_ptr_eq(strstr(body, "{\"keys\":[\n{\"key\":\"system.threads\",\"value\":\"1\","),
                      body);
-    expect_in_body("{\"key\":\"scheduler.ioRatio\",\"value\":\"61\",\"origin\":\"program\"}");
-    expect_in_body("{\"key\":\"scheduler.maxBudget\",\"value\":\"10ms\",\"origin\":\"default\"}");
-    expect_in_body("{\"key\":\"observe.listen\",\"value\":\"127.0.0.1:0\",\"origin\":\"program\"}");
-    expect_in_body("{\"key\":\"log.level\",\"value\":\"info\",\"origin\":\"default\"}");
-    ask_line("POST /log?level=error");
-    ask_line("GET /config");
-    expect_in_body("{\"key\":\"log.level\",\"value\":\"error\",\"origin\":\"program\"}");
+    expect_text_in_body("{\"key\":\"scheduler.ioRatio\",\"value\":\"61\",\"origin\":\"program\"}");
+    expect_text_in_body(
+        "{\"key\":\"scheduler.maxBudget\",\"value\":\"10ms\",\"origin\":\"default\"}");
+    expect_text_in_body(
+        "{\"key\":\"observe.listen\",\"value\":\"127.0.0.1:0\",\"origin\":\"program\"}");
+    expect_text_in_body("{\"key\":\"log.level\",\"value\":\"info\",\"origin\":\"default\"}");
+    expect_ok_for_start_line("POST /log?level=error");
+    expect_ok_for_start_line("GET /config");
+    expect_text_in_body("{\"key\":\"log.level\",\"value\":\"error\",\"origin\":\"program\"}");
     domt_port_end(system);
 }
 
-static void visit_keys(const void *from, domus_config_visit *visit, void *context)
+static void visit_keys_of_config(const void *from, domus_config_visit *visit, void *context)
 {
     visit(context, &(domus_config_shown){"log.level", "info", "a\"b\\c\n.yaml:1"});
     visit(context, &(domus_config_shown){"own.key", from, "--set"});
@@ -214,35 +217,37 @@ DOMT_TEST(config_of_a_program_is_shown_until_it_hands_over_a_new_one)
     domus_system *system = domt_port_begin(&config);
     size_t shown = 0;
 
-    ck_assert_int_eq(domus_observe_front.set_config(NULL, visit_keys, "none"), 0);
-    ck_assert_int_eq(domus_observe_front.set_config(domt_port, visit_keys, "first"), 0);
-    ck_assert_int_eq(domus_observe_front.set_config(domt_port, visit_keys, "second"), 0);
-    ask_line("GET /config");
+    ck_assert_int_eq(domus_observe_front.set_config(NULL, visit_keys_of_config, "none"), 0);
+    ck_assert_int_eq(domus_observe_front.set_config(domt_port, visit_keys_of_config, "first"), 0);
+    ck_assert_int_eq(domus_observe_front.set_config(domt_port, visit_keys_of_config, "second"), 0);
+    expect_ok_for_start_line("GET /config");
     ck_assert_str_eq(
         body,
         "{\"keys\":[\n"
         "{\"key\":\"log.level\",\"value\":\"info\",\"origin\":\"a\\\"b\\\\\\\\c\\\\n.yaml:1\"},\n"
         "{\"key\":\"own.key\",\"value\":\"second\",\"origin\":\"--set\"},\n"
         "{\"key\":\"profile.level\",\"value\":\"counters\",\"origin\":\"default\"}]}\n");
-    ck_assert_int_eq(domus_observe_front.set_config(domt_port, visit_keys, "\"\x1b"), 0);
-    ask_line("POST /log?level=warning");
-    ask_line("POST /profile?level=off");
-    ask_line("GET /config");
-    expect_in_body("{\"key\":\"log.level\",\"value\":\"warning\",\"origin\":\"port\"}");
-    expect_in_body("{\"key\":\"own.key\",\"value\":\"\\\"\\\\x1b\",\"origin\":\"--set\"}");
-    expect_in_body("{\"key\":\"profile.level\",\"value\":\"off\",\"origin\":\"port\"}");
-    memset(value, '\1', sizeof value - 1); /* the longest value, each byte of which is escaped */
-    ck_assert_int_eq(domus_observe_front.set_config(domt_port, visit_keys, value), 0);
-    ask_line("GET /config");
+    ck_assert_int_eq(domus_observe_front.set_config(domt_port, visit_keys_of_config, "\"\x1b"), 0);
+    expect_ok_for_start_line("POST /log?level=warning");
+    expect_ok_for_start_line("POST /profile?level=off");
+    expect_ok_for_start_line("GET /config");
+    expect_text_in_body("{\"key\":\"log.level\",\"value\":\"warning\",\"origin\":\"port\"}");
+    expect_text_in_body("{\"key\":\"own.key\",\"value\":\"\\\"\\\\x1b\",\"origin\":\"--set\"}");
+    expect_text_in_body("{\"key\":\"profile.level\",\"value\":\"off\",\"origin\":\"port\"}");
+    /* the longest value of a key, each of whose bytes has to be escaped */
+    memset(value, '\1', sizeof value - 1);
+    ck_assert_int_eq(domus_observe_front.set_config(domt_port, visit_keys_of_config, value), 0);
+    expect_ok_for_start_line("GET /config");
     for (const char *at = body; (at = strstr(at, "\\\\x01")) != NULL; at++)
         shown++;
     ck_assert_uint_eq(shown, sizeof value - 1);
-    ck_assert_int_eq(domus_observe_front.set_config(domt_port, visit_keys, "left"), 0);
+    ck_assert_int_eq(domus_observe_front.set_config(domt_port, visit_keys_of_config, "left"), 0);
     domt_port_end(system);
 
-    system = domt_port_begin(&config); /* the next port knows nothing of the one before */
-    ask_line("GET /config");
-    expect_in_body("{\"key\":\"scheduler.ioRatio\"");
+    /* a port that is opened anew shows nothing of what the one before was given */
+    system = domt_port_begin(&config);
+    expect_ok_for_start_line("GET /config");
+    expect_text_in_body("{\"key\":\"scheduler.ioRatio\"");
     domt_port_end(system);
 }
 
@@ -251,7 +256,8 @@ DOMT_TEST(config_of_a_program_is_shown_until_it_hands_over_a_new_one)
 static const domus_type quoted_type = {.name = "note \"x\""};
 
 static const domus_behaviour quoted_sticky = {
-    .name = "sticky", .on = (const domus_on[]){{&quoted_type, get_stuck, 0}, {0}}};
+    .name = "sticky",
+    .on = (const domus_on[]){{&quoted_type, stay_in_handler_until_allowed, 0}, {0}}};
 
 DOMT_TEST(a_stall_is_shown_while_it_lasts)
 {
@@ -261,19 +267,21 @@ DOMT_TEST(a_stall_is_shown_while_it_lasts)
     config.stall.signal = SIGNAL;
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
     domus_system *system = domt_port_begin(&config);
-    ask_line("GET /stalls");
+    expect_ok_for_start_line("GET /stalls");
     ck_assert_str_eq(body, "{\"stalls\":[]}\n");
     domt_notice(system, domt_spawn(system, 1, &quoted_sticky, NULL), &quoted_type, NULL);
-    DOMT_WAIT_FOR(20, (ask_line("GET /stalls"), strstr(body, "\"thread\":1") != NULL));
+    DOMT_WAIT_FOR(20,
+                  (expect_ok_for_start_line("GET /stalls"), strstr(body, "\"thread\":1") != NULL));
     ck_assert_ptr_nonnull(strstr(text, "Content-Type: application/json\r\n"));
-    expect_in_body("{\"stalls\":[{\"when_ns\":");
-    expect_in_body(",\"when\":\"2");
-    expect_in_body("Z\",\"thread\":1,\"length_ns\":");
-    expect_in_body(",\"is_over\":false,\"behaviour\":\"sticky\",\"type\":\"note "
-                   "\\\"x\\\"\",\"backtrace\":[\"");
-    expect_in_body("\"get_stuck\"");
+    expect_text_in_body("{\"stalls\":[{\"when_ns\":");
+    expect_text_in_body(",\"when\":\"2");
+    expect_text_in_body("Z\",\"thread\":1,\"length_ns\":");
+    expect_text_in_body(",\"is_over\":false,\"behaviour\":\"sticky\",\"type\":\"note "
+                        "\\\"x\\\"\",\"backtrace\":[\"");
+    expect_text_in_body("\"get_stuck\"");
     atomic_store(&may_go, true);
-    DOMT_WAIT_FOR(20, (ask_line("GET /stalls"), strstr(body, "\"is_over\":true") != NULL));
+    DOMT_WAIT_FOR(
+        20, (expect_ok_for_start_line("GET /stalls"), strstr(body, "\"is_over\":true") != NULL));
     domt_port_end(system);
 }
 

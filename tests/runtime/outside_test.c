@@ -7,24 +7,25 @@
 
 static _Atomic uint64_t handled, released, refused, late;
 
-static void release(void *payload)
+static void count_released_message(void *payload)
 {
     atomic_fetch_add(&released, 1);
 }
 
-static const domus_type note_type = {.name = "note", .size = 8, .release = release};
+static const domus_type note_type = {.name = "note", .size = 8, .release = count_released_message};
 
-static int count_notice(domus_stack *stack, void *self, const void *payload)
+static int take_and_count_notice(domus_stack *stack, void *self, const void *payload)
 {
     (void)domus_take(stack);
     atomic_fetch_add(&handled, domus_sender(stack).house == NULL);
     return 0;
 }
 
-static const domus_behaviour noter = {.name = "noter",
-                                      .on = (const domus_on[]){{&note_type, count_notice, 0}, {0}},
-                                      .on_mount = domt_count_mount,
-                                      .on_stop = domt_count_stop};
+static const domus_behaviour noter = {
+    .name = "noter",
+    .on = (const domus_on[]){{&note_type, take_and_count_notice, 0}, {0}},
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop};
 
 DOMT_TEST(outside_calls_hold_before_and_after_a_system_runs)
 {
@@ -53,7 +54,7 @@ DOMT_TEST(outside_calls_hold_before_and_after_a_system_runs)
     domus_system_free(system);
 }
 
-DOMT_TEST(spawns_go_round_robin)
+DOMT_TEST(outside_spawns_go_round_robin)
 {
     enum { THREADS = 3, EACH = 7 };
     domus_system *system = domt_start_threads(THREADS);
@@ -73,13 +74,14 @@ DOMT_TEST(spawns_go_round_robin)
 
 struct foreigner {
     domus_system *system;
-    domus_address common; /* one actor to which all foreign threads send */
+    domus_address common; /* the actor to which all foreign threads send */
     uint64_t failures;
     uint64_t sent;
 };
 
-/* A stop may overtake notices: they are handled, or dropped, or refused as stale. */
-static void *live_and_die(void *self_)
+/* Spawn an actor, send it notices, and stop it. The stop may overtake notices: a notice is handled,
+ * dropped, or refused as stale. */
+static void *spawn_notify_and_stop_actors(void *self_)
 {
     struct foreigner *self = self_;
     uint64_t payload = 0;
@@ -122,7 +124,8 @@ DOMT_TEST(many_foreign_threads_spawn_notice_and_stop_at_once)
 
     for (int i = 0; i < FOREIGN; i++) {
         foreigners[i] = (struct foreigner){.system = system, .common = common};
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, live_and_die, &foreigners[i]), 0);
+        ck_assert_int_eq(
+            pthread_create(&threads[i], NULL, spawn_notify_and_stop_actors, &foreigners[i]), 0);
     }
     for (int i = 0; i < FOREIGN; i++) {
         pthread_join(threads[i], NULL);
@@ -132,7 +135,8 @@ DOMT_TEST(many_foreign_threads_spawn_notice_and_stop_at_once)
     ck_assert_uint_eq(atomic_load(&late), FOREIGN * ROUNDS);
     DOMT_WAIT_FOR(20,
                   atomic_load(&handled) + atomic_load(&released) + atomic_load(&refused) == sent);
-    /* An actor that is stopped before it was mounted never began: no on_mount and no on_stop. */
+    /* An actor that is stopped before it was mounted counts as a stop, but neither its on_mount nor
+     * its on_stop is called. */
     DOMT_WAIT_FOR(20, domt_profile_all(system).stops == FOREIGN * ROUNDS);
     ck_assert_uint_eq(domt_profile_all(system).dead_letters, atomic_load(&released));
     ck_assert_uint_eq(atomic_load(&domt_mounted), atomic_load(&domt_stopped) + 1);

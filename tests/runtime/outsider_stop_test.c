@@ -13,7 +13,7 @@ static domus_system *system_;
 static domus_outsider *self_;
 static domus_address peer;
 
-static void start_test(uint32_t threads)
+static void start_system_with_outsider(uint32_t threads)
 {
     domus_config config = domt_config(threads);
     config.detached.threads_max = 4;
@@ -26,14 +26,14 @@ static void start_test(uint32_t threads)
 /* --- who may use it ----------------------------------------------------------------------------
  */
 
-static int no_turn(domus_stack *stack, void *argument)
+static int fail_because_turn_must_not_be(domus_stack *stack, void *argument)
 {
     ck_abort_msg("a turn that must not be");
     return 0;
 }
 
-/* Check that each verb returns this error. */
-static void expect_from_all(int error)
+/* Check that each verb of outsiders returns this error. */
+static void expect_each_verb_returns(int error)
 {
     uint32_t number = 0;
     domus_outside_message message;
@@ -50,12 +50,12 @@ static void expect_from_all(int error)
     ck_assert_int_eq(domus_outsider_take(self_), error);
     ck_assert_int_eq(domus_outsider_watch(self_, peer, NULL), error);
     ck_assert_int_eq(domus_outsider_unwatch(self_, watch), error);
-    ck_assert_int_eq(domus_outsider_act(self_, no_turn, NULL), error);
+    ck_assert_int_eq(domus_outsider_act(self_, fail_because_turn_must_not_be, NULL), error);
 }
 
-static void *use_elsewhere(void *nothing)
+static void *use_outsider_on_other_thread(void *nothing)
 {
-    expect_from_all(-EPERM);
+    expect_each_verb_returns(-EPERM);
     ck_assert_int_eq(domus_outside_detach(self_), -EPERM);
     return nothing;
 }
@@ -66,12 +66,12 @@ DOMT_TEST(outsider_is_for_its_own_thread)
     int status;
     domus_outsider *none = NULL;
 
-    start_test(1);
-    ck_assert_int_eq(pthread_create(&thread, NULL, use_elsewhere, NULL), 0);
+    start_system_with_outsider(1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, use_outsider_on_other_thread, NULL), 0);
     pthread_join(thread, NULL);
     pid_t child = fork();
     if (child == 0) {
-        expect_from_all(-ECHILD);
+        expect_each_verb_returns(-ECHILD);
         ck_assert_int_eq(domus_outside_detach(self_), -ECHILD);
         ck_assert_int_eq(domus_outside_attach(system_, NULL, &none), -ECHILD);
         _exit(42);
@@ -79,16 +79,17 @@ DOMT_TEST(outsider_is_for_its_own_thread)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 42);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
-    use_elsewhere(NULL); /* no thread has the outsider now */
+    /* no thread is this outsider any more, so another thread gets other errors */
+    use_outsider_on_other_thread(NULL);
     ck_assert_int_eq(domus_outside_detach(NULL), 0);
     domt_end(system_);
 }
 
-static int use_within(domus_stack *stack, void *argument)
+static int use_outsider_within_turn(domus_stack *stack, void *argument)
 {
     domus_outsider *none = NULL;
 
-    expect_from_all(-EDEADLK);
+    expect_each_verb_returns(-EDEADLK);
     ck_assert_int_eq(domus_outside_detach(self_), -EDEADLK);
     ck_assert_int_eq(domus_outside_attach(system_, NULL, &none), -EDEADLK);
     ck_assert_int_eq(domus_system_stop(system_), -EDEADLK);
@@ -98,8 +99,8 @@ static int use_within(domus_stack *stack, void *argument)
 
 DOMT_TEST(turn_of_an_outsider_must_not_use_it)
 {
-    start_test(1);
-    ck_assert_int_eq(domus_outsider_act(self_, use_within, NULL), 0);
+    start_system_with_outsider(1);
+    ck_assert_int_eq(domus_outsider_act(self_, use_outsider_within_turn, NULL), 0);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     domt_end(system_);
 }
@@ -110,7 +111,7 @@ DOMT_TEST(outsiders_are_bounded_and_seats_are_used_again)
     const domus_outsider_options named = {.name = "thread"};
     domus_address found;
 
-    start_test(1);
+    start_system_with_outsider(1);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < 4; i++)
@@ -133,19 +134,19 @@ DOMT_TEST(outsiders_are_bounded_and_seats_are_used_again)
 
 static const domus_type tick_type = {.name = "tick", .size = sizeof(uint32_t)};
 
-static int spawn_and_arm(domus_stack *stack, void *argument)
+static int spawn_actor_and_arm_timer(domus_stack *stack, void *argument)
 {
     uint32_t number = 5;
     ck_assert_int_eq(domus_after(stack, DOMT_MS, &tick_type, &number, NULL), 0);
     return domus_spawn(stack, &domt_peer, NULL, argument);
 }
 
-static int keep_ask(domus_stack *stack, void *kept)
+static int keep_ask_of_outsider(domus_stack *stack, void *kept)
 {
     return domus_keep(stack, kept);
 }
 
-static int answer_kept(domus_stack *stack, void *kept)
+static int answer_kept_ask(domus_stack *stack, void *kept)
 {
     uint32_t number = 77;
     return domus_kept_reply(stack, *(domus_kept *)kept, &domt_number_type, &number);
@@ -153,22 +154,22 @@ static int answer_kept(domus_stack *stack, void *kept)
 
 static _Atomic uint32_t resumed;
 
-static int on_resumed(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answer_of_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error == 0)
         atomic_store(&resumed, *(const uint32_t *)answer->payload);
-    else /* the last ask, if the outsider detaches before its answer comes */
+    else /* the last ask is cancelled if the outsider detaches before its answer has come */
         ck_assert_int_eq(answer->error, -ECANCELED);
     return 0;
 }
 
-static int ask_peer(domus_stack *stack, void *argument)
+static int ask_peer_in_turn(domus_stack *stack, void *argument)
 {
     uint32_t number = 9;
-    return domus_ask(stack, peer, &domt_number_type, &number, on_resumed);
+    return domus_ask(stack, peer, &domt_number_type, &number, record_answer_of_ask);
 }
 
-static int fail_turn(domus_stack *stack, void *argument)
+static int fail_turn_with_exdev(domus_stack *stack, void *argument)
 {
     return -EXDEV;
 }
@@ -179,31 +180,32 @@ DOMT_TEST(turn_of_an_outsider_has_all_verbs)
     domus_outside_message message;
     domus_kept kept;
 
-    start_test(2);
-    ck_assert_int_eq(domus_outsider_act(self_, spawn_and_arm, &child), 0);
+    start_system_with_outsider(2);
+    ck_assert_int_eq(domus_outsider_act(self_, spawn_actor_and_arm_timer, &child), 0);
     ck_assert_uint_eq(domt_receive_number(self_, &tick_type, &message), 5);
     ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_EVENT);
     ck_assert_int_eq(domus_outsider_take(self_), 0);
 
     domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 1, true);
     (void)domt_receive_number(self_, &domt_number_type, &message);
-    ck_assert_int_eq(domus_outsider_act(self_, keep_ask, &kept), 0);
+    ck_assert_int_eq(domus_outsider_act(self_, keep_ask_of_outsider, &kept), 0);
     ck_assert_int_eq(domus_outsider_fail(self_, -EDOM), -EALREADY);
     ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
-    ck_assert_int_eq(domus_outsider_act(self_, answer_kept, &kept), 0);
+    ck_assert_int_eq(domus_outsider_act(self_, answer_kept_ask, &kept), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == 1);
     ck_assert_uint_eq(atomic_load(&domt_answer_sum), 77);
 
-    ck_assert_int_eq(domus_outsider_act(self_, ask_peer, NULL), 0);
+    ck_assert_int_eq(domus_outsider_act(self_, ask_peer_in_turn, NULL), 0);
     while (atomic_load(&resumed) == 0)
         (void)domus_outside_receive(self_, NULL, DOMT_MS, &message);
     ck_assert_uint_eq(atomic_load(&resumed), 10);
-    ck_assert_int_eq(domus_outsider_act(self_, fail_turn, NULL), -EXDEV);
-    ck_assert_int_eq(domus_outsider_act(self_, ask_peer, NULL), 0); /* the outsider goes on */
+    ck_assert_int_eq(domus_outsider_act(self_, fail_turn_with_exdev, NULL), -EXDEV);
+    /* a turn that has failed does not end the outsider */
+    ck_assert_int_eq(domus_outsider_act(self_, ask_peer_in_turn, NULL), 0);
 
     ck_assert_uint_eq(atomic_load(&domt_stopped), 0);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
-    /* the child ends, although nobody waits for it */
+    /* the child of the outsider ends, although no thread waits for that */
     DOMT_WAIT_FOR(10, atomic_load(&domt_stopped) == 1);
     self_ = domt_attach(system_);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
@@ -218,7 +220,7 @@ DOMT_TEST(outsider_that_is_stopped_is_told_so)
     domus_outside_message message;
     uint32_t number = 1;
 
-    start_test(1);
+    start_system_with_outsider(1);
     ck_assert_int_eq(
         domus_outsider_notice(self_, domus_outsider_address(self_), &domt_number_type, &number), 0);
     ck_assert_int_eq(domus_outside_stop_after_mail(system_, domus_outsider_address(self_)), 0);
@@ -236,7 +238,7 @@ DOMT_TEST(outsider_that_is_stopped_is_told_so)
     ck_assert_int_eq(domus_outsider_notice(self_, peer, &domt_number_type, &number), -ESTALE);
     ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_number_type, &number, 0, NULL),
                      -ECANCELED);
-    ck_assert_int_eq(domus_outsider_act(self_, no_turn, NULL), -ESTALE);
+    ck_assert_int_eq(domus_outsider_act(self_, fail_because_turn_must_not_be, NULL), -ESTALE);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     domt_end(system_);
 }
@@ -244,8 +246,9 @@ DOMT_TEST(outsider_that_is_stopped_is_told_so)
 static _Atomic uint32_t inside;
 static _Atomic int said[2];
 
-/* Receive, or ask an actor that does not answer, until that is ended. */
-static void *wait_for_end(void *asks)
+/* Wait in a receive, or in an ask to an actor that does not answer, until that wait is ended from
+ * outside. */
+static void *wait_until_ended_from_outside(void *asks)
 {
     domus_outsider *outsider = domt_attach(system_);
     domus_outside_message message;
@@ -267,17 +270,18 @@ DOMT_TEST(stop_of_the_system_ends_waits_and_the_thread_that_stops)
 {
     pthread_t threads[2];
 
-    start_test(2);
+    start_system_with_outsider(2);
     domus_address silent = domus_outsider_address(self_);
-    ck_assert_int_eq(pthread_create(&threads[0], NULL, wait_for_end, NULL), 0);
-    ck_assert_int_eq(pthread_create(&threads[1], NULL, wait_for_end, &silent), 0);
+    ck_assert_int_eq(pthread_create(&threads[0], NULL, wait_until_ended_from_outside, NULL), 0);
+    ck_assert_int_eq(pthread_create(&threads[1], NULL, wait_until_ended_from_outside, &silent), 0);
     DOMT_WAIT_FOR(10, atomic_load(&inside) == 2);
     ck_assert_int_eq(domus_system_stop(system_), 0);
     ck_assert_str_eq(domus_system_left(system_), "");
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
     ck_assert_int_eq(atomic_load(&said[0]), -ESHUTDOWN);
-    /* The asked actor ends first, or the system's stop comes first. */
+    /* the ask ends with -ESTALE if the asked actor ended before the outsider was told of the stop,
+     * and else with -ESHUTDOWN */
     int asked = atomic_load(&said[1]);
     ck_assert(asked == -ESHUTDOWN || asked == -ESTALE);
     ck_assert_int_eq(domus_outside_detach(self_), -EPERM);
@@ -286,8 +290,8 @@ DOMT_TEST(stop_of_the_system_ends_waits_and_the_thread_that_stops)
 
 static _Atomic bool go_on;
 
-/* Stay away until the system has stopped. */
-static void *be_away(void *nothing)
+/* Attach, and then use no verb of outsiders until the system has stopped. */
+static void *stay_attached_without_verbs(void *nothing)
 {
     domus_outside_message message;
 
@@ -302,11 +306,12 @@ static void *be_away(void *nothing)
     atomic_store(&inside, 1);
     while (!atomic_load(&go_on))
         domt_pause_ns(DOMT_MS);
-    ck_assert_uint_eq(*(const uint32_t *)message.payload, 0); /* the payload is still there */
+    /* the payload of the received message can still be read */
+    ck_assert_uint_eq(*(const uint32_t *)message.payload, 0);
     ck_assert_int_eq(domus_outside_receive(self_, NULL, DOMUS_FOR_EVER, &message), -ESHUTDOWN);
     ck_assert_int_eq(domus_outsider_reply(self_, &domt_number_type, &number), -ESHUTDOWN);
     ck_assert_int_eq(domus_outsider_notice(self_, peer, &domt_number_type, &number), -ESHUTDOWN);
-    ck_assert_int_eq(domus_outsider_act(self_, no_turn, NULL), -ESHUTDOWN);
+    ck_assert_int_eq(domus_outsider_act(self_, fail_because_turn_must_not_be, NULL), -ESHUTDOWN);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     ck_assert_int_eq(domus_outside_detach(self_), -EPERM);
     return nothing;
@@ -317,9 +322,9 @@ DOMT_TEST(thread_that_is_away_does_not_keep_the_system)
     pthread_t thread;
     domus_outsider *none = NULL;
 
-    start_test(2);
+    start_system_with_outsider(2);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
-    ck_assert_int_eq(pthread_create(&thread, NULL, be_away, NULL), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, stay_attached_without_verbs, NULL), 0);
     DOMT_WAIT_FOR(10, atomic_load(&inside) == 1);
     uint64_t before_ns = domt_now_ns();
     ck_assert_int_eq(domus_system_stop(system_), 0);
@@ -330,10 +335,11 @@ DOMT_TEST(thread_that_is_away_does_not_keep_the_system)
     atomic_store(&go_on, true);
     pthread_join(thread, NULL);
     domus_system_free(system_);
-    ck_assert_uint_eq(atomic_load(&domt_released), 2); /* the message in hand, and the answer */
+    /* the message that the thread had received, and the answer to its ask */
+    ck_assert_uint_eq(atomic_load(&domt_released), 2);
 }
 
-static int hold_until_allowed(domus_stack *stack, void *argument)
+static int stay_in_turn_until_allowed(domus_stack *stack, void *argument)
 {
     atomic_store(&inside, 1);
     while (!atomic_load(&go_on))
@@ -341,10 +347,10 @@ static int hold_until_allowed(domus_stack *stack, void *argument)
     return 0;
 }
 
-static void *act_for_long(void *nothing)
+static void *take_turn_until_allowed(void *nothing)
 {
     domus_outsider *outsider = domt_attach(system_);
-    ck_assert_int_eq(domus_outsider_act(outsider, hold_until_allowed, NULL), 0);
+    ck_assert_int_eq(domus_outsider_act(outsider, stay_in_turn_until_allowed, NULL), 0);
     ck_assert_int_eq(domus_outside_detach(outsider), 0);
     return nothing;
 }
@@ -353,8 +359,8 @@ DOMT_TEST(turn_that_does_not_return_is_said_as_a_handler)
 {
     pthread_t thread;
 
-    start_test(1);
-    ck_assert_int_eq(pthread_create(&thread, NULL, act_for_long, NULL), 0);
+    start_system_with_outsider(1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, take_turn_until_allowed, NULL), 0);
     DOMT_WAIT_FOR(10, atomic_load(&inside) == 1);
     ck_assert_int_eq(domus_system_stop(system_), -ETIMEDOUT);
     ck_assert_ptr_nonnull(strstr(domus_system_left(system_), "outsider"));
@@ -367,8 +373,9 @@ DOMT_TEST(turn_that_does_not_return_is_said_as_a_handler)
 /* --- memory ------------------------------------------------------------------------------------
  */
 
-/* Attach, and use each verb, while an allocation fails. Returns the first error. */
-static int use_all(void)
+/* Attach an outsider and use each of its verbs, while an allocation fails. Returns the first error,
+ * or 0. */
+static int use_each_verb_once(void)
 {
     domus_outsider *outsider;
     domus_outside_message message;
@@ -397,17 +404,17 @@ static int use_all(void)
     return result == 0 ? watched : result;
 }
 
-DOMT_TEST(each_allocation_may_fail)
+DOMT_TEST(outsiders_survive_failed_allocations)
 {
     int result = -ENOMEM;
     uint32_t failed = 0;
     int64_t count = 0;
 
-    start_test(1);
+    start_system_with_outsider(1);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     for (; count < 200; count++) {
         domi_memory_fail_after(count, 0);
-        result = use_all();
+        result = use_each_verb_once();
         domi_memory_fail_after(-1, 0);
         failed += result != 0;
     }

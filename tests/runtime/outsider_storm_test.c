@@ -1,13 +1,13 @@
-/* runtime/outside/seat.c: outsiders and actors ask each other very often, and outsiders come and
- * go, and stop, while others send to them. */
+/* runtime/outside/seat.c: outsiders and actors ask each other very often, and outsiders attach,
+ * detach and are stopped while others send to them. */
 #include "tests/runtime/outsiders.h"
 
 #include <errno.h>
 
 #define OUTSIDERS 4
 #define ACTORS    4
-#define ROUNDS                                                                                     \
-    (DOMT_SCALE(2500u, 400u) * (domt_is_long() ? 5 : 1)) /* asks of each side in each pair */
+/* number of asks that each side of a pair sends */
+#define ROUNDS (DOMT_SCALE(2500u, 400u) * (domt_is_long() ? 5 : 1))
 
 static domus_system *system_;
 static domus_address actors[ACTORS];
@@ -25,8 +25,8 @@ typedef struct asker {
 
 static const domus_type go_type = {.name = "go", .size = sizeof(domus_address)};
 
-/* Ask the outsider whose address is in the frame. */
-static int ask_next(domus_stack *stack, void *self, const domus_answer *answer)
+/* Ask the outsider whose address the frame has, until no ask is left. */
+static int ask_outsider_next(domus_stack *stack, void *self, const domus_answer *answer)
 {
     asker *state = self;
 
@@ -39,16 +39,16 @@ static int ask_next(domus_stack *stack, void *self, const domus_answer *answer)
         return 0;
     state->number++;
     return domus_ask(stack, *(domus_address *)domus_frame(stack), &domt_number_type, &state->number,
-                     ask_next);
+                     ask_outsider_next);
 }
 
-static int on_go(domus_stack *stack, void *self, const void *to)
+static int begin_asks_to_outsider(domus_stack *stack, void *self, const void *to)
 {
     *(domus_address *)domus_frame(stack) = *(const domus_address *)to;
-    return ask_next(stack, self, NULL);
+    return ask_outsider_next(stack, self, NULL);
 }
 
-static int on_number(domus_stack *stack, void *self, const void *number)
+static int reply_number_plus_one(domus_stack *stack, void *self, const void *number)
 {
     uint32_t next = *(const uint32_t *)number + 1;
     return domus_reply(stack, &domt_number_type, &next);
@@ -57,10 +57,11 @@ static int on_number(domus_stack *stack, void *self, const void *number)
 static const domus_behaviour asking = {
     .name = "asking",
     .state_size = sizeof(asker),
-    .on = (const domus_on[]){
-        {&go_type, on_go, sizeof(domus_address)}, {&domt_number_type, on_number, 0}, {0}}};
+    .on = (const domus_on[]){{&go_type, begin_asks_to_outsider, sizeof(domus_address)},
+                             {&domt_number_type, reply_number_plus_one, 0},
+                             {0}}};
 
-static void answer_ask(domus_outsider *outsider, const domus_outside_message *message)
+static void reply_to_ask_of_actor(domus_outsider *outsider, const domus_outside_message *message)
 {
     uint32_t next = *(const uint32_t *)message->payload + 1;
     ck_assert_int_eq(message->kind, DOMUS_OUTSIDE_ASK);
@@ -68,9 +69,9 @@ static void answer_ask(domus_outsider *outsider, const domus_outside_message *me
     atomic_fetch_add(&served, 1);
 }
 
-/* Keep one ask to the own actor under way, by turns one for which this thread waits. Asks of the
- * actor are answered as they come. */
-static void *ask_and_answer(void *place)
+/* Keep one ask to the outsider's own actor under way until ROUNDS asks are answered, and answer the
+ * asks that come from the actor meanwhile. */
+static void *ask_and_answer_as_outsider(void *place)
 {
     uint32_t me = (uint32_t)(uintptr_t)place;
     domus_outsider *outsider = domt_attach(system_);
@@ -89,7 +90,7 @@ static void *ask_and_answer(void *place)
         }
         ck_assert_int_eq(domus_outside_receive(outsider, NULL, 60 * 1000 * DOMT_MS, &message), 0);
         if (message.kind == DOMUS_OUTSIDE_ASK) {
-            answer_ask(outsider, &message);
+            reply_to_ask_of_actor(outsider, &message);
             others++;
             continue;
         }
@@ -97,7 +98,8 @@ static void *ask_and_answer(void *place)
         ck_assert_uint_eq(*(const uint32_t *)message.payload, sent + 1);
         got++;
         atomic_fetch_add(&asked, 1);
-        /* No ask waits for this thread, so its ask cannot be answered by an ask back. */
+        /* Its asks do not block this thread, so it can answer an ask that comes back from the
+         * actor. */
     }
     ck_assert_int_eq(domus_outside_receive(outsider, NULL, 0, &message), -ETIMEDOUT);
     ck_assert_int_eq(domus_outside_detach(outsider), 0);
@@ -112,7 +114,8 @@ DOMT_TEST(outsiders_and_actors_ask_each_other_a_hundred_thousand_times)
     for (uint32_t i = 0; i < ACTORS; i++)
         actors[i] = domt_spawn(system_, i % 2, &asking, &state);
     for (uintptr_t i = 0; i < OUTSIDERS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_and_answer, (void *)i), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_and_answer_as_outsider, (void *)i),
+                         0);
     DOMT_WAIT_FOR(60, atomic_load(&attached) == OUTSIDERS);
     for (uint32_t i = 0; i < OUTSIDERS; i++)
         domt_notice(system_, actors[i], &go_type, &outsiders[i]);
@@ -128,13 +131,14 @@ DOMT_TEST(outsiders_and_actors_ask_each_other_a_hundred_thousand_times)
  */
 
 static const domus_type shown_type = {.name = "shown", .size = sizeof(domus_address)};
-static _Atomic uint64_t ends[2]; /* number of asks that were answered, and of those that failed */
+/* number of asks to outsiders that were answered, and number of those that failed */
+static _Atomic uint64_t ends[2];
 static _Atomic bool over;
 
-/* Ask the outsider that is there, for ever. */
-static int on_end_of_ask(domus_stack *stack, void *self, const domus_answer *answer);
+/* Ask the outsider that was shown to this actor, again when an ask has ended. */
+static int count_end_of_ask(domus_stack *stack, void *self, const domus_answer *answer);
 
-static int on_shown(domus_stack *stack, void *self, const void *who)
+static int use_shown_outsider(domus_stack *stack, void *self, const void *who)
 {
     uint32_t number = 1;
     domus_address to = *(const domus_address *)who;
@@ -143,17 +147,17 @@ static int on_shown(domus_stack *stack, void *self, const void *who)
     (void)domus_notice(stack, to, &domt_owner_type, &number);
     (void)domus_ask_add(stack, to, &domt_number_type, &number, 0, 0);
     (void)domus_ask_add(stack, to, &domt_number_type, &number, 50 * DOMT_MS, 0);
-    return domus_wait_all(stack, on_end_of_ask);
+    return domus_wait_all(stack, count_end_of_ask);
 }
 
-static int on_end_of_ask(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_end_of_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next)
         atomic_fetch_add(&ends[answer->error != 0], 1);
     return 0;
 }
 
-static int on_down(domus_stack *stack, void *self, const void *down)
+static int count_down_of_outsider(domus_stack *stack, void *self, const void *down)
 {
     atomic_fetch_add(&domt_downs, 1);
     return 0;
@@ -161,12 +165,14 @@ static int on_down(domus_stack *stack, void *self, const void *down)
 
 static const domus_behaviour sending = {
     .name = "sending",
-    .on = (const domus_on[]){{&shown_type, on_shown, 0}, {&domus_down_type, on_down, 0}, {0}}};
+    .on = (const domus_on[]){
+        {&shown_type, use_shown_outsider, 0}, {&domus_down_type, count_down_of_outsider, 0}, {0}}};
 
 static _Atomic uint64_t shown;
 
-/* Attach, be shown to all actors, receive some of what they send, and detach. */
-static void *come_and_go(void *seed)
+/* Attach, show the outsider's address to all actors, receive some of what they send, and detach;
+ * again and again. */
+static void *attach_and_detach_until_over(void *seed)
 {
     uint32_t number = (uint32_t)(uintptr_t)seed;
     domus_outside_message message;
@@ -194,7 +200,7 @@ static void *come_and_go(void *seed)
     return NULL;
 }
 
-static void start_storm(pthread_t threads[OUTSIDERS])
+static void start_storm_of_outsiders(pthread_t threads[OUTSIDERS])
 {
     domus_config config = domt_config(2);
 
@@ -205,10 +211,11 @@ static void start_storm(pthread_t threads[OUTSIDERS])
     for (uint32_t i = 0; i < ACTORS; i++)
         actors[i] = domt_spawn(system_, i % 2, &sending, NULL);
     for (uintptr_t i = 0; i < OUTSIDERS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, come_and_go, (void *)(i + 1)), 0);
+        ck_assert_int_eq(
+            pthread_create(&threads[i], NULL, attach_and_detach_until_over, (void *)(i + 1)), 0);
 }
 
-static void end_storm(pthread_t threads[OUTSIDERS])
+static void end_storm_of_outsiders(pthread_t threads[OUTSIDERS])
 {
     atomic_store(&over, true);
     for (int i = 0; i < OUTSIDERS; i++)
@@ -219,10 +226,11 @@ DOMT_TEST(outsiders_come_and_go_and_nothing_is_lost)
 {
     pthread_t threads[OUTSIDERS];
 
-    start_storm(threads);
+    start_storm_of_outsiders(threads);
     domt_pause_ns(DOMT_SCALE(1000, 1500) * DOMT_MS);
-    end_storm(threads);
-    /* Each actor that was shown an outsider has asked it twice, and watched it once. */
+    end_storm_of_outsiders(threads);
+    /* Each time an actor was shown an outsider, it has asked that outsider twice and watched it
+     * once. */
     uint64_t count = atomic_load(&shown);
     ck_assert_uint_gt(count, 100);
     DOMT_WAIT_FOR(30, atomic_load(&domt_downs) == count);
@@ -238,11 +246,11 @@ DOMT_TEST(system_stops_while_outsiders_come_and_go)
     for (int round = 0; round < DOMT_SCALE(30, 15); round++) {
         pthread_t threads[OUTSIDERS];
 
-        start_storm(threads);
+        start_storm_of_outsiders(threads);
         domt_pause_ns((uint64_t)(round % 7) * DOMT_MS);
         ck_assert_int_eq(domus_system_stop(system_), 0);
         ck_assert_str_eq(domus_system_left(system_), "");
-        end_storm(threads);
+        end_storm_of_outsiders(threads);
         domus_system_free(system_);
     }
 }

@@ -1,5 +1,5 @@
-/* runtime/outside/outsider.c: a foreign thread that is an actor sends, asks, answers, watches, and
- * receives by choice. */
+/* runtime/outside/outsider.c: a foreign thread that is an actor (domus/outsider.h) sends, asks,
+ * answers, watches, and receives by choice. */
 #include "tests/runtime/outsiders.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@ static domus_system *system_;
 static domus_outsider *self_;
 static domus_address peer;
 
-static void start_test(uint32_t threads)
+static void start_system_with_outsider(uint32_t threads)
 {
     domus_config config = domt_config(threads);
 
@@ -21,15 +21,15 @@ static void start_test(uint32_t threads)
     self_ = domt_attach(system_);
 }
 
-static void end_test(void)
+static void end_system_with_outsider(void)
 {
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     domt_end(system_);
 }
 
-/* Ask the peer for something, so that all asks and notices that it has sent before wait at the
- * outsider. */
-static void let_peer_be_done(void)
+/* Ask the peer and wait for the answer. By then all asks and notices that the peer has sent before
+ * wait in the outsider's mailbox. */
+static void wait_until_peer_has_sent_all(void)
 {
     uint32_t number = 0;
     ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_number_type, &number, 0, NULL), 0);
@@ -42,7 +42,7 @@ DOMT_TEST(outsider_and_actor_answer_each_other)
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
     domus_outside_message message;
 
-    start_test(2);
+    start_system_with_outsider(2);
     ck_assert_int_eq(domus_outsider_notice(self_, peer, &domt_number_type, &number), 0);
     ck_assert_uint_eq(domt_receive_number(self_, &domt_number_type, &message), 8);
     ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_NOTICE);
@@ -64,14 +64,14 @@ DOMT_TEST(outsider_and_actor_answer_each_other)
     DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == 1);
     ck_assert_uint_eq(atomic_load(&domt_answer_sum), 1000);
     ck_assert_int_eq(atomic_load(&domt_answer_error), 0);
-    end_test();
+    end_system_with_outsider();
 }
 
 DOMT_TEST(ask_that_is_failed_or_left_or_not_answered_in_time_fails)
 {
     domus_outside_message message;
 
-    start_test(1);
+    start_system_with_outsider(1);
     domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 1, true);
     (void)domt_receive_number(self_, &domt_number_type, &message);
     ck_assert_int_eq(domus_outsider_fail(self_, -EPROTO), 0);
@@ -85,21 +85,23 @@ DOMT_TEST(ask_that_is_failed_or_left_or_not_answered_in_time_fails)
     ck_assert_int_eq(atomic_load(&domt_answer_error), -ENOMSG);
 
     domt_poke_peer(system_, peer, domus_outsider_address(self_), 3, 2, true);
-    let_peer_be_done();
+    wait_until_peer_has_sent_all();
     (void)domt_receive_number(self_, &domt_number_type, &message);
-    /* One ask is in hand, and one waits. Two threads fail them, so either may fail first. */
+    /* The detach fails one ask that the thread has received and one that waits; two threads do
+     * that, so either may fail first. */
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == 4);
     ck_assert_uint_eq(atomic_load(&domt_stale_answers), 1);
     self_ = domt_attach(system_);
-    end_test();
+    end_system_with_outsider();
 }
 
-static bool is_even(const void *self, const void *frame, const domus_type *type,
-                    const void *payload)
+static bool is_even_number(const void *self, const void *frame, const domus_type *type,
+                           const void *payload)
 {
     ck_assert_ptr_null(frame);
-    ck_assert_ptr_null(*(void *const *)self); /* the context of the outsider */
+    /* `self` is the context of the outsider, which this test has not set */
+    ck_assert_ptr_null(*(void *const *)self);
     return *(const uint32_t *)payload % 2 == 0;
 }
 
@@ -107,17 +109,18 @@ DOMT_TEST(receive_takes_by_choice_and_leaves_the_rest_in_order)
 {
     const domus_type *const numbers[] = {&domt_number_type, NULL};
     const domus_type *const others[] = {&domt_other_type, NULL};
-    const domus_pattern even = {.types = numbers, .matches = is_even};
+    const domus_pattern even = {.types = numbers, .matches = is_even_number};
     const domus_pattern other = {.types = others};
     domus_outside_message message;
 
-    start_test(2);
+    start_system_with_outsider(2);
     domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 5, false);
     domt_poke_peer(system_, peer, domus_outsider_address(self_), 10, 2, true);
-    let_peer_be_done();
+    wait_until_peer_has_sent_all();
     ck_assert_int_eq(domus_outside_receive(self_, &other, 0, &message), -ETIMEDOUT);
     ck_assert_int_eq(domus_outside_receive(self_, &even, 0, &message), 0);
-    ck_assert_uint_eq(*(const uint32_t *)message.payload, 10); /* asks come first */
+    /* an ask is received before notices that came earlier */
+    ck_assert_uint_eq(*(const uint32_t *)message.payload, 10);
     ck_assert_int_eq(domus_outside_receive(self_, &even, 0, &message), 0);
     ck_assert_uint_eq(*(const uint32_t *)message.payload, 2);
     ck_assert_int_eq(domus_outside_receive(self_, &even, 0, &message), 0);
@@ -127,31 +130,31 @@ DOMT_TEST(receive_takes_by_choice_and_leaves_the_rest_in_order)
     for (int i = 0; i < 4; i++)
         ck_assert_uint_eq(domt_receive_number(self_, &domt_number_type, &message), rest[i]);
     ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
-    end_test();
+    end_system_with_outsider();
 }
 
-/* A message that a receive has skipped is not looked at again by it, and messages that come
- * meanwhile are. */
+/* A receive does not look again at messages that it has skipped, but looks at messages that come
+ * while it waits. */
 DOMT_TEST(receive_that_waits_wakes_for_what_it_wants)
 {
     const domus_type *const types[] = {&domt_number_type, NULL};
-    const domus_pattern even = {.types = types, .matches = is_even};
+    const domus_pattern even = {.types = types, .matches = is_even_number};
     domus_outside_message message;
 
-    start_test(2);
+    start_system_with_outsider(2);
     for (uint32_t i = 0; i < 2000; i++) {
         domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 2, i % 2 != 0);
         ck_assert_int_eq(domus_outside_receive(self_, &even, DOMUS_FOR_EVER, &message), 0);
         ck_assert_uint_eq(domt_receive_number(self_, &domt_number_type, &message), 1);
     }
-    end_test();
+    end_system_with_outsider();
 }
 
 DOMT_TEST(receive_is_never_early_and_never_late)
 {
     domus_outside_message message;
 
-    start_test(1);
+    start_system_with_outsider(1);
     for (uint64_t ms = 0; ms < 30; ms += 7) {
         uint64_t before_ns = domt_now_ns();
         ck_assert_int_eq(domus_outside_receive(self_, NULL, ms * DOMT_MS, &message), -ETIMEDOUT);
@@ -160,7 +163,8 @@ DOMT_TEST(receive_is_never_early_and_never_late)
     }
     uint32_t number = 1;
     domus_address gone = domt_spawn(system_, 0, &domt_peer, NULL);
-    domus_outsider *other = domt_attach(system_); /* this outsider answers nothing */
+    /* the other outsider answers nothing, because its thread does not receive */
+    domus_outsider *other = domt_attach(system_);
     ck_assert_int_eq(domus_outsider_ask(self_, domus_outsider_address(other), &domt_number_type,
                                         &number, 20 * DOMT_MS, NULL),
                      -ETIMEDOUT);
@@ -169,20 +173,20 @@ DOMT_TEST(receive_is_never_early_and_never_late)
     ck_assert_int_eq(domus_outsider_ask(self_, gone, &domt_number_type, &number, 0, NULL), -ESTALE);
     ck_assert_int_eq(domus_outsider_notice(self_, gone, &domt_number_type, &number), -ESTALE);
     ck_assert_int_eq(domus_outside_detach(other), 0);
-    end_test();
+    end_system_with_outsider();
 }
 
 static const domus_type tick_type = {.name = "tick"};
 
-static int arm_ticks(domus_stack *stack, void *count)
+static int arm_ticks_in_turn(domus_stack *stack, void *count)
 {
     for (uint32_t i = 0; i < *(const uint32_t *)count; i++)
         ck_assert_int_eq(domus_after(stack, DOMT_MS, &tick_type, NULL, NULL), 0);
     return 0;
 }
 
-/* Let all timers fire, and receive nothing. */
-static void let_ticks_come(domus_outsider *outsider)
+/* Wait until all timers of the outsider have fired, in a receive that takes no message. */
+static void wait_until_all_ticks_came(domus_outsider *outsider)
 {
     const domus_type *const types[] = {NULL};
     const domus_pattern nothing = {.types = types};
@@ -199,17 +203,17 @@ DOMT_TEST(events_that_are_not_received_are_bounded_and_those_of_watches_are_not_
     domus_outsider *few;
     uint32_t ticks = 7;
 
-    start_test(1);
+    start_system_with_outsider(1);
     ck_assert_int_eq(domus_outside_attach(system_, &options, &few), 0);
     domus_address gone = domt_spawn(system_, 0, &domt_peer, NULL);
     ck_assert_int_eq(domus_outsider_watch(few, gone, NULL), 0);
     for (int round = 0; round < 2; round++) {
-        ck_assert_int_eq(domus_outsider_act(few, arm_ticks, &ticks), 0);
-        let_ticks_come(few);
+        ck_assert_int_eq(domus_outsider_act(few, arm_ticks_in_turn, &ticks), 0);
+        wait_until_all_ticks_came(few);
         if (round == 0) {
             ck_assert_int_eq(domus_outside_stop(system_, gone), 0);
             DOMT_WAIT_FOR(10, atomic_load(&domt_stopped) == 1);
-            let_ticks_come(few);
+            wait_until_all_ticks_came(few);
         }
         for (uint32_t i = 0; i < 4; i++) {
             ck_assert_int_eq(domus_outside_receive(few, NULL, 0, &message), 0);
@@ -222,7 +226,7 @@ DOMT_TEST(events_that_are_not_received_are_bounded_and_those_of_watches_are_not_
         ck_assert_int_eq(domus_outside_receive(few, NULL, 0, &message), -ETIMEDOUT);
     }
     ck_assert_int_eq(domus_outside_detach(few), 0);
-    end_test();
+    end_system_with_outsider();
 }
 
 DOMT_TEST(answers_of_many_asks_come_with_their_tags)
@@ -231,7 +235,7 @@ DOMT_TEST(answers_of_many_asks_come_with_their_tags)
     uint64_t tags = 0;
     uint32_t number = 0;
 
-    start_test(2);
+    start_system_with_outsider(2);
     for (uint32_t i = 0; i < 8; i++) {
         number = i;
         ck_assert_int_eq(domus_outsider_ask_add(self_, peer,
@@ -241,7 +245,8 @@ DOMT_TEST(answers_of_many_asks_come_with_their_tags)
     }
     ck_assert_int_eq(domus_outsider_ask_add(self_, peer, &domt_number_type, &number, 0, 9),
                      -ENOBUFS);
-    /* Asks count also when they are answered, which happens before this. */
+    /* Asks whose answers wait to be received count, too; the answers have come before the answer to
+     * this ask. */
     ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_number_type, &number, 0, NULL), 0);
     ck_assert_int_eq(domus_outsider_ask_add(self_, peer, &domt_number_type, &number, 0, 9),
                      -ENOBUFS);
@@ -266,7 +271,7 @@ DOMT_TEST(answers_of_many_asks_come_with_their_tags)
         ck_assert_uint_eq(domt_receive_number(self_, &domt_number_type, &message), i + 1);
     }
     ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
-    end_test();
+    end_system_with_outsider();
 }
 
 DOMT_TEST(payloads_that_own_something_are_released_once)
@@ -276,9 +281,10 @@ DOMT_TEST(payloads_that_own_something_are_released_once)
     uint32_t number = 0;
     uint64_t taken = 0;
 
-    start_test(1);
+    start_system_with_outsider(1);
     domus_address here = domus_outsider_address(self_);
-    /* A notice to oneself: released at the next receive, or taken. */
+    /* A notice to oneself is released by the next receive, or belongs to the thread that takes
+     * it. */
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(domus_outsider_notice(self_, here, &domt_owner_type, &number), 0);
         (void)domt_receive_number(self_, &domt_owner_type, &message);
@@ -289,7 +295,7 @@ DOMT_TEST(payloads_that_own_something_are_released_once)
         }
     }
     ck_assert_uint_eq(atomic_load(&domt_released), 0);
-    /* The answer to an ask, into a buffer that is too small, and as a message. */
+    /* an answer that does not fit into the buffer is released */
     ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_other_type, &number, 0, &reply),
                      -EMSGSIZE);
     ck_assert_uint_eq(atomic_load(&domt_released), 1);
@@ -299,21 +305,21 @@ DOMT_TEST(payloads_that_own_something_are_released_once)
         if (i == 0)
             ck_assert_int_eq(domus_outsider_take(self_), 0);
     }
-    /* the notice and one answer; another answer is in hand */
+    /* the notice and one answer were released; the other answer is still the received message */
     ck_assert_uint_eq(atomic_load(&domt_released), 3);
-    /* An ask that fails releases its payload; a notice that fails does not. */
+    /* An ask that fails releases its payload, but a notice that fails does not. */
     ck_assert_int_eq(
         domus_outsider_ask(self_, (domus_address){0}, &domt_owner_type, &number, 0, NULL), -ESTALE);
     ck_assert_uint_eq(atomic_load(&domt_released), 4);
     ck_assert_int_eq(domus_outsider_notice(self_, (domus_address){0}, &domt_owner_type, &number),
                      -ESTALE);
     ck_assert_uint_eq(atomic_load(&domt_released), 4);
-    /* The end releases the messages that wait, and the one in hand. */
+    /* The detach releases the messages that wait, and the received one. */
     ck_assert_int_eq(domus_outsider_notice(self_, here, &domt_owner_type, &number), 0);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     ck_assert_uint_eq(atomic_load(&domt_released), 6);
     self_ = domt_attach(system_);
-    end_test();
+    end_system_with_outsider();
     ck_assert_uint_eq(taken, 1);
 }
 
@@ -323,10 +329,10 @@ DOMT_TEST(outsider_watches_and_is_watched)
     domus_watch watch;
     domus_address first, second;
 
-    start_test(2);
+    start_system_with_outsider(2);
     first = domt_spawn(system_, 0, &domt_peer, NULL);
     second = domt_spawn(system_, 1, &domt_peer, NULL);
-    /* an actor that was not mounted has no on_stop */
+    /* wait for the mounts, because on_stop is not called for an actor that was not mounted */
     DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == 3);
     ck_assert_int_eq(domus_outsider_watch(self_, first, NULL), 0);
     ck_assert_int_eq(domus_outsider_watch(self_, second, &watch), 0);
@@ -346,17 +352,17 @@ DOMT_TEST(outsider_watches_and_is_watched)
     ck_assert_int_eq(domus_outside_receive(self_, NULL, 10 * DOMT_MS, &message), -ETIMEDOUT);
 
     domt_poke_peer(system_, peer, domus_outsider_address(self_), 0, 0, false);
-    let_peer_be_done();
+    wait_until_peer_has_sent_all();
     ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
     ck_assert_uint_eq(atomic_load(&domt_downs), 0);
     domus_address before = domus_outsider_address(self_);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_downs) == 1);
-    /* A watch that comes late, to a vacant seat. */
+    /* The peer watches an outsider that has already detached, so its seat is vacant. */
     domt_poke_peer(system_, peer, before, 0, 0, false);
     DOMT_WAIT_FOR(10, atomic_load(&domt_downs) == 2);
     self_ = domt_attach(system_);
-    end_test();
+    end_system_with_outsider();
 }
 
 DOMT_TEST(mailbox_is_bounded_and_room_comes)
@@ -367,7 +373,7 @@ DOMT_TEST(mailbox_is_bounded_and_room_comes)
     const domus_outsider_options two = {.mailbox_max = 2};
     const domus_outsider_options wrong = {.mailbox_max = 65536};
 
-    start_test(1);
+    start_system_with_outsider(1);
     ck_assert_int_eq(domus_outside_attach(system_, &wrong, &small), -EINVAL);
     ck_assert_int_eq(domus_outside_attach(system_, &two, &small), 0);
     domus_address to = domus_outsider_address(small);
@@ -384,42 +390,43 @@ DOMT_TEST(mailbox_is_bounded_and_room_comes)
         continue;
     ck_assert_int_eq(domus_outside_notice(system_, to, &domt_number_type, &number), 0);
     ck_assert_int_eq(domus_outside_detach(small), 0);
-    end_test();
+    end_system_with_outsider();
 }
 
-/* Work on an ask of the outsider, and ask the outsider meanwhile: nobody would ever answer that
- * ask. */
-static int ask_back(domus_stack *stack, void *self, const domus_answer *answer)
+/* Ask the outsider while an ask of the outsider is handled. The outsider waits in that ask, so it
+ * could never answer. */
+static int fail_with_error_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return domus_fail(stack, answer->error);
 }
 
-static int on_number_ask_back(domus_stack *stack, void *self, const void *payload)
+static int ask_sender_back(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_ask(stack, domus_sender(stack), &domt_number_type, payload, ask_back);
+    return domus_ask(stack, domus_sender(stack), &domt_number_type, payload,
+                     fail_with_error_of_answer);
 }
 
 static const domus_behaviour backward = {
-    .name = "backward", .on = (const domus_on[]){{&domt_number_type, on_number_ask_back, 0}, {0}}};
+    .name = "backward", .on = (const domus_on[]){{&domt_number_type, ask_sender_back, 0}, {0}}};
 
 DOMT_TEST(ask_that_is_asked_back_fails_at_once)
 {
     uint32_t number = 0;
     domus_outside_message message;
 
-    start_test(2);
+    start_system_with_outsider(2);
     domus_address asker = domt_spawn(system_, 0, &backward, NULL);
     for (int i = 0; i < 100; i++)
         ck_assert_int_eq(domus_outsider_ask(self_, asker, &domt_number_type, &number, 0, NULL),
                          -EDEADLK);
-    /* An outsider that does not wait can answer. */
+    /* An outsider whose ask does not block it can answer. */
     ck_assert_int_eq(domus_outsider_ask_add(self_, asker, &domt_number_type, &number, 0, 0), 0);
     (void)domt_receive_number(self_, &domt_number_type, &message);
     ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_ASK);
     ck_assert_int_eq(domus_outsider_fail(self_, -EXDEV), 0);
     ck_assert_int_eq(domus_outside_receive(self_, NULL, DOMUS_FOR_EVER, &message), 0);
     ck_assert_int_eq(*(const int *)message.payload, -EXDEV);
-    end_test();
+    end_system_with_outsider();
 }
 
 DOMT_SUITE(60)

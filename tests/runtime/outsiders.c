@@ -1,24 +1,25 @@
-/* Peers of outsiders, in handlers; see the header. */
+/* The peers with which the tests of outsiders talk; tests/runtime/outsiders.h has the contract. */
 #include "tests/runtime/outsiders.h"
 
 #include <errno.h>
 
-static void release(void *payload)
+static void release_owned_object(void *payload)
 {
     atomic_fetch_add(&domt_released, 1);
 }
 
 const domus_type domt_number_type = {.name = "number", .size = sizeof(uint32_t)};
 const domus_type domt_other_type = {.name = "other", .size = sizeof(uint32_t)};
-const domus_type domt_owner_type = {.name = "owner", .size = sizeof(uint32_t), .release = release};
+const domus_type domt_owner_type = {
+    .name = "owner", .size = sizeof(uint32_t), .release = release_owned_object};
 const domus_type domt_poke_type = {.name = "poke", .size = sizeof(domt_poke)};
 
 _Atomic uint64_t domt_released, domt_answers, domt_answer_sum, domt_downs;
 _Atomic int domt_answer_error;
 _Atomic uint64_t domt_stale_answers;
 
-/* Answer an ask with the next number; send a notice back. */
-static int on_number(domus_stack *stack, void *self, const void *payload)
+/* Answer an ask with the next number; after a notice, send the next number back by a notice. */
+static int on_number_answer_or_send_back(domus_stack *stack, void *self, const void *payload)
 {
     uint32_t next = *(const uint32_t *)payload + 1;
     if (domus_reply(stack, &domt_number_type, &next) == 0 || domus_sender(stack).house == NULL)
@@ -27,15 +28,15 @@ static int on_number(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Fail an ask of this type, or answer it with an owned object if it is 0. */
-static int on_other(domus_stack *stack, void *self, const void *payload)
+/* Answer an ask of 0 with an object that the answer owns, and fail an ask of any other number. */
+static int on_other_fail_or_answer(domus_stack *stack, void *self, const void *payload)
 {
     if (*(const uint32_t *)payload == 0)
         return domus_reply(stack, &domt_owner_type, payload);
     return domus_fail(stack, -EDOM);
 }
 
-static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answer_to_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error == -ESTALE)
         atomic_fetch_add(&domt_stale_answers, 1);
@@ -47,14 +48,14 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-static int on_answers(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answers_to_asks(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next)
-        (void)on_answer(stack, self, answer);
+        (void)count_answer_to_ask(stack, self, answer);
     return 0;
 }
 
-static int on_poke(domus_stack *stack, void *self, const void *payload)
+static int on_poke_send_numbers(domus_stack *stack, void *self, const void *payload)
 {
     const domt_poke poke = *(const domt_poke *)payload;
 
@@ -68,23 +69,24 @@ static int on_poke(domus_stack *stack, void *self, const void *payload)
         if (error != 0)
             atomic_store(&domt_answer_error, error);
     }
-    return poke.asks ? domus_wait_all(stack, on_answers) : 0;
+    return poke.asks ? domus_wait_all(stack, count_answers_to_asks) : 0;
 }
 
-static int on_down(domus_stack *stack, void *self, const void *down)
+static int on_down_count(domus_stack *stack, void *self, const void *down)
 {
     atomic_fetch_add(&domt_downs, 1);
     return 0;
 }
 
-const domus_behaviour domt_peer = {.name = "peer",
-                                   .on = (const domus_on[]){{&domt_number_type, on_number, 0},
-                                                            {&domt_other_type, on_other, 0},
-                                                            {&domt_poke_type, on_poke, 0},
-                                                            {&domus_down_type, on_down, 0},
-                                                            {0}},
-                                   .on_mount = domt_count_mount,
-                                   .on_stop = domt_count_stop};
+const domus_behaviour domt_peer = {
+    .name = "peer",
+    .on = (const domus_on[]){{&domt_number_type, on_number_answer_or_send_back, 0},
+                             {&domt_other_type, on_other_fail_or_answer, 0},
+                             {&domt_poke_type, on_poke_send_numbers, 0},
+                             {&domus_down_type, on_down_count, 0},
+                             {0}},
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop};
 
 domus_outsider *domt_attach(domus_system *system)
 {

@@ -1,8 +1,9 @@
 /* Park and wake (contract: Park and wake): no thread sleeps while work is left (M3), each wakes in
  * time, and an idle one costs nothing.
  *
- * The stepped ring checks M3 whenever a thread goes to sleep; the rest is measured on real threads,
- * with bounds that a busy machine keeps: a lost wake-up would show as a second (the cap). */
+ * The stepped ring (tests/runtime/stepped.h) checks M3 whenever a thread goes to sleep. The rest
+ * is measured on real threads, with bounds that a busy machine keeps: a lost wake-up would show
+ * as a delay of a second (the cap of a sleep). */
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 
@@ -28,8 +29,9 @@ static uint64_t poked, pokes, ticks;
 
 static const domus_behaviour mayfly = {.name = "mayfly"};
 
-/* Send a poke on to any actor, by a timer, or by a spawn; `left` more follow from it. */
-static int pass_poke(domus_stack *stack, void *self, const void *payload)
+/* Pass the poke on to an actor: by a notice, a timer, or a spawn. `left` more pokes follow from
+ * it. */
+static int pass_poke_to_random_actor(domus_stack *stack, void *self, const void *payload)
 {
     uint32_t left = *(const uint32_t *)payload;
     domus_address born;
@@ -49,20 +51,21 @@ static int pass_poke(domus_stack *stack, void *self, const void *payload)
     return domus_notice(stack, actors[domi_random_below(&dice, ACTORS)], &poke_type, &left);
 }
 
-static int tick(domus_stack *stack, void *self, const void *payload)
+static int count_timer_tick(domus_stack *stack, void *self, const void *payload)
 {
     ticks++;
     return 0;
 }
 
-static const domus_on rows[] = {{&poke_type, pass_poke, 0}, {&tick_type, tick, 0}, {0}};
+static const domus_on rows[] = {
+    {&poke_type, pass_poke_to_random_actor, 0}, {&tick_type, count_timer_tick, 0}, {0}};
 static const domus_behaviour restless[] = {
     [DOMUS_STATE] = {.name = "restless", .on = rows},
     [DOMUS_CHANNELS] = {.name = "restless", .kind = DOMUS_CHANNELS, .on = rows}};
 
-/* While one thread sleeps the others may run and put; its sleep then ends at some time before its
- * end. */
-static void others_run(domt_stepped *stepped, uint32_t sleeper)
+/* Called when a thread falls asleep: the other threads may run and put messages, and then the clock
+ * moves to some time before the end of the sleep. */
+static void let_others_run_during_sleep(domt_stepped *stepped, uint32_t sleeper)
 {
     uint64_t sleep_ns = stepped->rings[sleeper].sleep_ns;
     _Atomic uint32_t *word = &domt_stepped_thread(stepped, sleeper)->manager.park;
@@ -83,7 +86,7 @@ static void others_run(domt_stepped *stepped, uint32_t sleeper)
         domt_stepped_advance(stepped, domi_random_below(&dice, 4) != 0 ? sleep_ns : sleep_ns / 2);
 }
 
-static bool all_done(void)
+static bool are_all_pokes_done(void)
 {
     for (uint32_t i = 0; i < THREADS; i++) {
         if (domi_manager_has_work(&domt_stepped_thread(&world, i)->manager))
@@ -92,13 +95,13 @@ static bool all_done(void)
     return poked == pokes;
 }
 
-static void play_seed(uint64_t seed)
+static void play_seed_of_pokes(uint64_t seed)
 {
     domus_profile sums;
 
     domi_random_init(&dice, seed);
     domt_stepped_begin(&world, THREADS);
-    world.on_sleep = others_run;
+    world.on_sleep = let_others_run_during_sleep;
     poked = pokes = 0;
     for (uint32_t i = 0; i < ACTORS; i++)
         actors[i] = domt_spawn(world.system, i % THREADS, &restless[i % 2], NULL);
@@ -107,22 +110,23 @@ static void play_seed(uint64_t seed)
     for (uint32_t iteration = 0; iteration < 3000; iteration++)
         domt_stepped_iterate(&world, (uint32_t)domi_random_below(&dice, THREADS), true);
     world.on_sleep = NULL;
-    for (uint32_t iteration = 0; iteration < 10000 && !all_done(); iteration++)
+    for (uint32_t iteration = 0; iteration < 10000 && !are_all_pokes_done(); iteration++)
         domt_stepped_iterate(&world, iteration % THREADS, true);
-    ck_assert_msg(all_done(), "seed %lu: %lu of %lu", seed, poked, pokes);
+    ck_assert_msg(are_all_pokes_done(), "seed %lu: %lu of %lu", seed, poked, pokes);
 
     sums = domt_profile_all(world.system);
     ck_assert_uint_gt(sums.parks, 0);
     ck_assert_uint_eq(sums.notices, pokes);
     ck_assert_uint_eq(sums.cap_wakeups_with_work, 0);
-    ck_assert_uint_le(sums.wakeups_sent, sums.parks); /* M12 */
+    /* M12: each wake-up was sent to a thread that had parked */
+    ck_assert_uint_le(sums.wakeups_sent, sums.parks);
     domt_stepped_fini(&world);
 }
 
 DOMT_TEST(no_thread_parks_with_anything_left)
 {
     for (uint64_t seed = 1; seed <= (DOMT_SANITIZED ? 10 : 60); seed++)
-        play_seed(seed);
+        play_seed_of_pokes(seed);
     ck_assert_uint_gt(ticks, 0);
 }
 
@@ -152,9 +156,9 @@ DOMT_TEST(park_lasts_until_the_next_timer_and_at_most_a_second)
     domt_stepped_fini(&world);
 }
 
-/* While a thread sleeps many messages are sent to it; only the first writes to its eventfd, which
- * ends the sleep. */
-static void all_send(domt_stepped *stepped, uint32_t sleeper)
+/* Called when a thread falls asleep: many messages are sent to it, of which only the first writes
+ * to its eventfd and ends the sleep. */
+static void send_many_during_sleep(domt_stepped *stepped, uint32_t sleeper)
 {
     domi_manager *manager = &domt_stepped_thread(stepped, sleeper)->manager;
 
@@ -173,7 +177,7 @@ DOMT_TEST(sleeper_is_written_to_once_for_each_sleep)
     for (uint32_t i = 0; i < ACTORS; i++)
         actors[i] = domt_spawn(world.system, 0, &restless[i % 2], NULL);
     domt_stepped_iterate(&world, 0, false);
-    world.on_sleep = all_send;
+    world.on_sleep = send_many_during_sleep;
     while (world.rings[0].sleeps < 20)
         domt_stepped_iterate(&world, 0, true);
     domus_profile sums = domt_profile_all(world.system);
@@ -183,27 +187,29 @@ DOMT_TEST(sleeper_is_written_to_once_for_each_sleep)
     domt_stepped_fini(&world);
 }
 
-/* The sleep ends at once, and nothing has come. */
-static void nothing_happens(domt_stepped *stepped, uint32_t sleeper)
+/* Called when a thread falls asleep: the sleep ends at once, without a message. */
+static void end_sleep_without_message(domt_stepped *stepped, uint32_t sleeper)
 {
 }
 
 DOMT_TEST(poll_is_armed_anew_after_512_empty_wakeups_in_a_row)
 {
     domt_stepped_begin(&world, 1);
-    world.on_sleep = nothing_happens;
+    world.on_sleep = end_sleep_without_message;
     uint32_t polls = world.rings[0].polls;
     for (uint32_t iteration = 1; iteration <= 3 * 512; iteration++) {
         domt_stepped_iterate(&world, 0, true);
         uint32_t rearms =
-            (iteration - 1) / 512; /* an iteration counts the sleep of the iteration before */
+            (iteration - 1) / 512; /* the sleep of an iteration is counted in the next one */
         ck_assert_uint_eq(world.rings[0].polls, polls + rearms);
         ck_assert_uint_eq(world.rings[0].cancels, rearms);
         ck_assert_uint_eq(domt_profile(world.system, 0).wake_rearms, rearms);
         ck_assert_uint_eq(domt_profile(world.system, 0).wakeups_empty, iteration - 1);
     }
     for (uint32_t iteration = 1; iteration <= 3000;
-         iteration++) { /* count empty sleeps in a row: one that brings something breaks the row */
+         /* count empty sleeps that follow each other; a sleep that brings work begins the count
+            anew */
+         iteration++) {
         world.rings[0].completions = iteration % 500 == 0;
         domt_stepped_iterate(&world, 0, true);
     }
@@ -217,7 +223,7 @@ DOMT_TEST(poll_is_armed_anew_after_as_many_as_are_configured)
 
     config.io.empty_wakeups_max = 3;
     domt_stepped_init(&world, &config);
-    world.on_sleep = nothing_happens;
+    world.on_sleep = end_sleep_without_message;
     for (uint32_t iteration = 1; iteration <= 10; iteration++) {
         domt_stepped_iterate(&world, 0, true);
         ck_assert_uint_eq(domt_profile(world.system, 0).wake_rearms, (iteration - 1) / 3);
@@ -231,11 +237,11 @@ static _Atomic uint64_t early, latest_ns, fired;
 
 struct alarm {
     uint64_t delay_ns;
-    uint64_t armed_ns; /* by the thread's clock, from which the delay counts */
+    uint64_t armed_ns; /* time on the thread's clock at which the timer was armed */
     uint64_t real_ns;
 };
 
-static int alarm_set(domus_stack *stack, void *self_)
+static int arm_alarm_and_note_time(domus_stack *stack, void *self_)
 {
     struct alarm *self = self_;
     self->armed_ns = domus_now_ns(stack);
@@ -243,7 +249,7 @@ static int alarm_set(domus_stack *stack, void *self_)
     return domus_after(stack, self->delay_ns, &tick_type, NULL, NULL);
 }
 
-static int alarm_rang(domus_stack *stack, void *self_, const void *payload)
+static int check_alarm_is_in_time(domus_stack *stack, void *self_, const void *payload)
 {
     struct alarm *self = self_;
     uint64_t late_ns = domt_now_ns() - self->real_ns - self->delay_ns;
@@ -259,12 +265,12 @@ static int alarm_rang(domus_stack *stack, void *self_, const void *payload)
 static const domus_behaviour alarm_clock = {
     .name = "alarm",
     .state_size = sizeof(struct alarm),
-    .on = (const domus_on[]){{&tick_type, alarm_rang, 0}, {0}},
-    .on_mount = alarm_set};
+    .on = (const domus_on[]){{&tick_type, check_alarm_is_in_time, 0}, {0}},
+    .on_mount = arm_alarm_and_note_time};
 
-/* The best round counts, because a busy machine only adds time. A spinning thread has used up its
- * share of such a machine, and 5 rounds in a row were late there. */
-static void timers_ring_within(domus_system *system, uint64_t late_max_ns)
+/* Check how late timers ring on real threads, in the best of several rounds: a busy machine only
+ * adds time, and a thread that has spun for long may get its CPU late several times. */
+static void check_timers_ring_within(domus_system *system, uint64_t late_max_ns)
 {
     static const uint64_t delays_ms[] = {1, 2, 7, 30, 70};
     const uint64_t count = sizeof delays_ms / sizeof delays_ms[0];
@@ -287,7 +293,7 @@ static void timers_ring_within(domus_system *system, uint64_t late_max_ns)
 DOMT_TEST(timer_rings_in_time_on_a_thread_that_sleeps)
 {
     domus_system *system = domt_start_threads(1);
-    timers_ring_within(system, 3 * DOMT_MS);
+    check_timers_ring_within(system, 3 * DOMT_MS);
     domt_end(system);
 }
 
@@ -296,7 +302,7 @@ DOMT_TEST(timer_rings_in_time_on_a_thread_that_spins)
     domus_config config = domt_config(1);
     config.scheduler.idle.spin_ns = 500 * DOMT_MS;
     domus_system *system = domt_start(&config);
-    timers_ring_within(system, 3 * DOMT_MS);
+    check_timers_ring_within(system, 3 * DOMT_MS);
     domt_end(system);
 }
 
@@ -326,7 +332,7 @@ DOMT_TEST(idle_thread_makes_few_iterations)
     domus_profile before = domt_profile_all(system);
     domt_pause_ns(1500 * DOMT_MS);
     domus_profile after = domt_profile_all(system);
-    /* the cap woke each thread once or twice */
+    /* the cap of a sleep has woken each thread once or twice */
     ck_assert_uint_le(after.iterations - before.iterations, 2 * 3);
     ck_assert_uint_le(after.enters - before.enters, 2 * 4);
     ck_assert_uint_eq(after.wakeups_received, before.wakeups_received);
@@ -334,28 +340,29 @@ DOMT_TEST(idle_thread_makes_few_iterations)
     domt_end(system);
 }
 
-static int count_tick(domus_stack *stack, void *self, const void *payload)
+static int count_fired_tick(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&fired, 1);
     return 0;
 }
 
-static const domus_behaviour counter = {.name = "counter",
-                                        .on = (const domus_on[]){{&tick_type, count_tick, 0}, {0}}};
+static const domus_behaviour counter = {
+    .name = "counter", .on = (const domus_on[]){{&tick_type, count_fired_tick, 0}, {0}}};
 
-static void expect_answer(domus_system *system, domus_address address)
+static void expect_tick_is_handled(domus_system *system, domus_address address)
 {
     uint64_t before = atomic_load(&fired);
     uint64_t began_ns = domt_now_ns();
     domt_notice(system, address, &tick_type, NULL);
     while (atomic_load(&fired) == before)
         sched_yield();
-    ck_assert_uint_lt(domt_now_ns() - began_ns, 900 * DOMT_MS); /* sooner than the cap */
+    /* the answer has come sooner than by the cap of a sleep */
+    ck_assert_uint_lt(domt_now_ns() - began_ns, 900 * DOMT_MS);
 }
 
-/* A guard against a wake poll that fires for nothing, on a real ring: the test writes to the
- * eventfd without having put anything. The cancel and the new poll complete, too; they do not count
- * as empty wake-ups, or the thread would arm its poll anew for ever. */
+/* A guard against a wake poll that fires for nothing, on a real ring. The test writes to the
+ * eventfd without having put anything. The completions of the cancel and of the new poll do not
+ * count as empty wake-ups, or the thread would arm its poll anew for ever. */
 DOMT_TEST(poll_that_is_armed_anew_each_time_wakes_and_lets_sleep)
 {
     domus_config config = domt_config(1);
@@ -363,19 +370,19 @@ DOMT_TEST(poll_that_is_armed_anew_each_time_wakes_and_lets_sleep)
     config.io.empty_wakeups_max = 1;
     domus_system *system = domt_start(&config);
     domus_address address = domt_spawn(system, 0, &counter, NULL);
-    expect_answer(system, address);
+    expect_tick_is_handled(system, address);
     for (uint64_t rearms = 1; rearms <= 20; rearms++) {
         DOMT_WAIT_FOR(10, atomic_load(&system->threads[0].manager.park) == DOMI_PARK_SLEEPING);
         ck_assert_int_eq(eventfd_write(system->threads[0].io.wake_fd, 1), 0);
         DOMT_WAIT_FOR(10, domt_profile(system, 0).wake_rearms >= rearms);
-        expect_answer(system, address);
+        expect_tick_is_handled(system, address);
     }
     domt_pause_ns(100 * DOMT_MS);
     domus_profile before = domt_profile(system, 0);
     domt_pause_ns(200 * DOMT_MS);
     ck_assert_uint_le(domt_profile(system, 0).iterations - before.iterations, 3);
     ck_assert_uint_eq(domt_profile(system, 0).wake_rearms, before.wake_rearms);
-    expect_answer(system, address);
+    expect_tick_is_handled(system, address);
     domt_end(system);
 }
 

@@ -1,6 +1,6 @@
-/* runtime/outside/outside.c and io/acceptors/listen.c: a listener serves a socket that it was given
- * and, when it stops, leaves the socket listening, with the connections in its backlog, to other
- * holders of the socket. */
+/* runtime/outside/outside.c and io/acceptors/listen.c: a listener serves a socket that was given to
+ * the program. When the listener stops, the socket goes on listening for its other holders, with
+ * the connections in its backlog. */
 #include "tests/runtime/running.h"
 
 #include <arpa/inet.h>
@@ -16,16 +16,16 @@
 
 #define CLIENTS 64
 
-static int echo(domus_stack *stack, void *self, const void *payload)
+static int echo_bytes(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
 static const domus_behaviour server = {
-    .name = "server", .kind = DOMUS_CHANNELS, .on_read = {echo, 0}};
+    .name = "server", .kind = DOMUS_CHANNELS, .on_read = {echo_bytes, 0}};
 
-/* Returns a socket that listens at loopback, with a long backlog. */
+/* Returns a socket that listens on loopback, with a long backlog; `ret_at` gets its address. */
 static int listen_at_loopback(struct sockaddr_in *ret_at)
 {
     socklen_t size = sizeof *ret_at;
@@ -39,7 +39,7 @@ static int listen_at_loopback(struct sockaddr_in *ret_at)
     return fd;
 }
 
-static int connect_to(const struct sockaddr_in *at)
+static int connect_and_send_byte(const struct sockaddr_in *at)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(connect(fd, (const struct sockaddr *)at, sizeof *at), 0);
@@ -47,8 +47,8 @@ static int connect_to(const struct sockaddr_in *at)
     return fd;
 }
 
-/* Wait until the byte of a client comes back; then close the connection. */
-static void expect_answered(int fd)
+/* Wait until the byte that a client has sent comes back; then close the client's connection. */
+static void expect_byte_is_echoed(int fd)
 {
     char byte = 0;
     ck_assert_int_eq(recv(fd, &byte, 1, 0), 1);
@@ -68,7 +68,7 @@ static domus_system *start_system(uint32_t connections_max)
     return domt_start(&config);
 }
 
-static domus_system *start_with(int listening, uint32_t connections_max)
+static domus_system *serve_passed_socket(int listening, uint32_t connections_max)
 {
     const domus_serve_options options = {.listening = dup(listening)};
     domus_system *system = start_system(connections_max);
@@ -78,25 +78,26 @@ static domus_system *start_with(int listening, uint32_t connections_max)
     return system;
 }
 
-static void expect_open(int fd, bool open)
+static void expect_whether_descriptor_is_open(int fd, bool open)
 {
     ck_assert_int_eq(fcntl(fd, F_GETFD) >= 0, open);
 }
 
-/* Clients that connect between two systems, or during a drain, wait in the backlog. */
+/* Clients that connect between two systems, or while one drains, wait in the backlog for the next
+ * system. */
 DOMT_TEST(no_connection_is_lost_between_two_systems_that_serve)
 {
     struct sockaddr_in at;
     int listening = listen_at_loopback(&at), clients[CLIENTS];
 
-    /* as a program that had the socket before left it */
+    /* non-blocking, as a program that had the socket before may have left it */
     ck_assert_int_eq(fcntl(listening, F_SETFL, O_NONBLOCK), 0);
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < CLIENTS; i++)
-            clients[i] = connect_to(&at);
-        domus_system *system = start_with(listening, 1000);
+            clients[i] = connect_and_send_byte(&at);
+        domus_system *system = serve_passed_socket(listening, 1000);
         for (int i = 0; i < CLIENTS; i++)
-            expect_answered(clients[i]);
+            expect_byte_is_echoed(clients[i]);
         domus_listener_profile profile;
         ck_assert_int_eq(domus_system_listener(system, 0, &profile), 0);
         ck_assert_int_eq(profile.port, ntohs(at.sin_port));
@@ -110,32 +111,32 @@ DOMT_TEST(no_connection_is_lost_between_two_systems_that_serve)
     close(listening);
 }
 
-/* A listener that made its socket accepts all connections of its backlog when it stops; this one
- * must not. The first client has the only place, so the others wait, except a few that came before
- * the acceptor paused. */
+/* When a listener with a socket of its own stops, it accepts all connections in its backlog; one
+ * with a passed socket must not. The first client has the only place, so the others wait, except a
+ * few that came before the acceptor paused. */
 DOMT_TEST(connections_that_wait_in_a_stop_stay_in_the_backlog)
 {
     struct sockaddr_in at;
     int listening = listen_at_loopback(&at), clients[CLIENTS];
-    domus_system *system = start_with(listening, 1);
+    domus_system *system = serve_passed_socket(listening, 1);
 
-    clients[0] = connect_to(&at);
+    clients[0] = connect_and_send_byte(&at);
     DOMT_WAIT_FOR(20, domt_profile_all(system).sent_bytes == 1);
     for (int i = 1; i < CLIENTS; i++)
-        clients[i] = connect_to(&at);
+        clients[i] = connect_and_send_byte(&at);
     ck_assert_int_ge(domus_system_stop(system), 0);
     domus_profile profile = domt_profile_all(system);
     ck_assert_uint_eq(profile.channels_cut, 0);
     ck_assert_uint_lt(profile.channels_opened, CLIENTS / 2);
     domt_end(system);
-    system = start_with(listening, 1000);
+    system = serve_passed_socket(listening, 1000);
     for (int i = 0; i < CLIENTS; i++)
-        expect_answered(clients[i]);
+        expect_byte_is_echoed(clients[i]);
     domt_end(system);
     close(listening);
 }
 
-DOMT_TEST(its_options_are_those_of_the_configuration)
+DOMT_TEST(passed_socket_gets_options_of_configuration)
 {
     const domus_listener_config listener = {.name = "echo",
                                             .address = "127.0.0.1:1",
@@ -154,12 +155,13 @@ DOMT_TEST(its_options_are_those_of_the_configuration)
     ck_assert_int_eq(getsockopt(listening, SOL_SOCKET, SO_RCVBUF, &size, &length), 0);
     ck_assert_int_eq(size, 2 * 65536);
     domt_end(system);
-    expect_open(options.listening, false); /* the library has closed its descriptor */
+    /* the library has closed the descriptor that it was given */
+    expect_whether_descriptor_is_open(options.listening, false);
     close(listening);
 }
 
 static const struct option {
-    /* the option, and its values in the first life and in the second */
+    /* a socket option, its value in the first system, and its value in the second system */
     int level, name, first, second;
 } inherited[] = {
     {IPPROTO_TCP, TCP_NODELAY, 1, 0},
@@ -168,7 +170,7 @@ static const struct option {
     {IPPROTO_TCP, TCP_NOTSENT_LOWAT, 65536, 0},
 };
 
-static void serve_once(int listening, const domus_config *config)
+static void serve_until_descriptor_is_closed(int listening, const domus_config *config)
 {
     const domus_serve_options options = {.listening = dup(listening)};
     domus_system *system = domt_start(config);
@@ -176,7 +178,8 @@ static void serve_once(int listening, const domus_config *config)
     domt_end(system);
 }
 
-/* The socket lives on, but the configuration of the next life does not set these options. */
+/* The socket outlives the first system, and options that the second system's configuration does not
+ * set are set back. */
 DOMT_TEST(options_of_the_last_life_are_set_back)
 {
     const domus_listener_config listener = {
@@ -192,7 +195,7 @@ DOMT_TEST(options_of_the_last_life_are_set_back)
     config.sockets.unsent_max_bytes = 65536;
     config.sockets.no_delay = true;
     for (int life = 1; life <= 2; life++) {
-        serve_once(listening, &config);
+        serve_until_descriptor_is_closed(listening, &config);
         for (size_t i = 0; i < sizeof inherited / sizeof inherited[0]; i++) {
             const struct option *own = &inherited[i];
             int value = -1;
@@ -209,7 +212,7 @@ DOMT_TEST(options_of_the_last_life_are_set_back)
     close(listening);
 }
 
-DOMT_TEST(a_unix_socket_is_served_too)
+DOMT_TEST(passed_unix_socket_is_served)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -218,11 +221,11 @@ DOMT_TEST(a_unix_socket_is_served_too)
     snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "domus-passed-%d", (int)getpid());
     ck_assert_int_eq(bind(listening, (struct sockaddr *)&at, sizeof at), 0);
     ck_assert_int_eq(listen(listening, 8), 0);
-    domus_system *system = start_with(listening, 1000);
+    domus_system *system = serve_passed_socket(listening, 1000);
     int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(connect(client, (struct sockaddr *)&at, sizeof at), 0);
     ck_assert_int_eq(send(client, "x", 1, MSG_NOSIGNAL), 1);
-    expect_answered(client);
+    expect_byte_is_echoed(client);
     ck_assert_int_eq(domus_system_listener(system, 0, &profile), 0);
     ck_assert_msg(strncmp(profile.address, "unix:@domus-passed-", 19) == 0, "%s", profile.address);
     ck_assert_int_eq(profile.port, 0);
@@ -230,8 +233,8 @@ DOMT_TEST(a_unix_socket_is_served_too)
     close(listening);
 }
 
-/* Returns the error with which a descriptor of this kind is refused; the descriptor stays open. */
-static int try_to_serve(domus_system *system, int fd)
+/* Serve a descriptor of a wrong kind. Returns the error; the descriptor stays open. */
+static int error_of_serving_descriptor(domus_system *system, int fd)
 {
     const domus_serve_options options = {.listening = fd};
     int result = domus_serve_with(system, "echo", &server, NULL, &options, NULL);
@@ -239,29 +242,33 @@ static int try_to_serve(domus_system *system, int fd)
     ck_assert_ptr_nonnull(strstr(domus_system_error(system), "listener echo: descriptor "));
     ck_assert(!domus_listener_is_served(system, "echo"));
     if (result != -EBADF) {
-        expect_open(fd, true);
+        expect_whether_descriptor_is_open(fd, true);
         close(fd);
     }
     return result;
 }
 
-DOMT_TEST(other_descriptors_are_refused)
+DOMT_TEST(serving_a_wrong_descriptor_is_refused)
 {
     domus_system *system = start_system(1000);
     struct sockaddr_in at;
     int listening = listen_at_loopback(&at);
 
-    ck_assert_int_eq(try_to_serve(system, 999), -EBADF);
-    ck_assert_int_eq(try_to_serve(system, -5), -EBADF);
-    ck_assert_int_eq(try_to_serve(system, open("/dev/null", O_RDONLY | O_CLOEXEC)), -ENOTSOCK);
-    ck_assert_int_eq(try_to_serve(system, socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)),
-                     -EPROTOTYPE);
-    ck_assert_int_eq(try_to_serve(system, socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)),
-                     -EPROTOTYPE);
-    ck_assert_int_eq(try_to_serve(system, socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
-                     -ENOTCONN);
+    ck_assert_int_eq(error_of_serving_descriptor(system, 999), -EBADF);
+    ck_assert_int_eq(error_of_serving_descriptor(system, -5), -EBADF);
+    ck_assert_int_eq(error_of_serving_descriptor(system, open("/dev/null", O_RDONLY | O_CLOEXEC)),
+                     -ENOTSOCK);
+    ck_assert_int_eq(
+        error_of_serving_descriptor(system, socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)),
+        -EPROTOTYPE);
+    ck_assert_int_eq(
+        error_of_serving_descriptor(system, socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)),
+        -EPROTOTYPE);
+    ck_assert_int_eq(
+        error_of_serving_descriptor(system, socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+        -ENOTCONN);
     ck_assert_ptr_nonnull(strstr(domus_system_error(system), ": it does not listen"));
-    ck_assert_int_eq(try_to_serve(system, connect_to(&at)), -ENOTCONN);
+    ck_assert_int_eq(error_of_serving_descriptor(system, connect_and_send_byte(&at)), -ENOTCONN);
     const domus_serve_options options = {.listening = listening};
     ck_assert_int_eq(domus_serve_with(system, "echo", &server, NULL, &options, NULL), 0);
     domt_end(system);

@@ -12,7 +12,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define COUNT    200u /* far more completions than the kernel shows in one enter */
+/* number of descriptors, far more than completions that the kernel shows in one enter */
+#define COUNT    200u
 #define PAUSE_NS (60 * DOMT_MS)
 
 static int fds[COUNT];
@@ -23,7 +24,7 @@ static const domus_type tick_type = {.name = "tick"};
 static const domus_type mute_type = {.name = "mute"};
 static const domus_type ask_type = {.name = "ask", .size = sizeof(domus_address)};
 
-static int on_ready(domus_stack *stack, void *self, const void *ready_)
+static int count_ready_event(domus_stack *stack, void *self, const void *ready_)
 {
     const domus_ready *ready = ready_;
     (void)self;
@@ -32,24 +33,24 @@ static int on_ready(domus_stack *stack, void *self, const void *ready_)
     return 0;
 }
 
-static int on_tick(domus_stack *stack, void *self, const void *nothing)
+static int count_ticks_after_events(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_store(&before_timer, atomic_load(&readies));
     atomic_fetch_add(&timers, 1);
     return 0;
 }
 
-static int ignore_wake(domus_stack *stack, void *self, const domus_answer *answer)
+static int ignore_end_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return 0;
 }
 
-static int on_mute(domus_stack *stack, void *self, const void *nothing)
+static int sleep_for_an_hour(domus_stack *stack, void *self, const void *nothing)
 {
-    return domus_sleep(stack, 3600 * 1000 * DOMT_MS, ignore_wake);
+    return domus_sleep(stack, 3600 * 1000 * DOMT_MS, ignore_end_of_sleep);
 }
 
-static int watch_all(domus_stack *stack, void *self)
+static int watch_all_descriptors(domus_stack *stack, void *self)
 {
     for (uint32_t i = 0; i < COUNT; i++) {
         domus_fd_watch watch;
@@ -59,62 +60,64 @@ static int watch_all(domus_stack *stack, void *self)
     return 0;
 }
 
-/* Hold up the thread while everything becomes readable. */
-static void hold_up(void)
+/* Make all watched descriptors readable, and block the thread for a while. */
+static void make_ready_and_block_thread(void)
 {
     for (uint32_t i = 0; i < COUNT; i++)
         ck_assert_int_eq(eventfd_write(fds[i], 1), 0);
     domt_pause_ns(PAUSE_NS);
 }
 
-/* Handle a message for so long that the timer is due before the return. */
-static int on_pause(domus_stack *stack, void *self, const void *nothing)
+/* Handle a message by arming a timer and working until after it is due. */
+static int arm_timer_and_block_past_it(domus_stack *stack, void *self, const void *nothing)
 {
     int result = domus_after(stack, DOMT_MS, &tick_type, NULL, NULL);
-    hold_up();
+    make_ready_and_block_thread();
     return result;
 }
 
-static const domus_behaviour watcher = {.name = "watcher",
-                                        .on = (const domus_on[]){{&domus_ready_type, on_ready, 0},
-                                                                 {&pause_type, on_pause, 0},
-                                                                 {&tick_type, on_tick, 0},
-                                                                 {&mute_type, on_mute, 0},
-                                                                 {0}},
-                                        .on_mount = watch_all};
+static const domus_behaviour watcher = {
+    .name = "watcher",
+    .on = (const domus_on[]){{&domus_ready_type, count_ready_event, 0},
+                             {&pause_type, arm_timer_and_block_past_it, 0},
+                             {&tick_type, count_ticks_after_events, 0},
+                             {&mute_type, sleep_for_an_hour, 0},
+                             {0}},
+    .on_mount = watch_all_descriptors};
 
-static int expect_timeout(domus_stack *stack, void *self, const domus_answer *answer)
+static int expect_ask_timed_out(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, -ETIMEDOUT);
-    return on_tick(stack, self, NULL);
+    return count_ticks_after_events(stack, self, NULL);
 }
 
-/* Handle an ask for so long that it expires before the return. */
-static int on_ask(domus_stack *stack, void *self, const void *whom)
+/* Handle a message by sending an ask and working until after its time-out. */
+static int ask_and_block_past_time_out(domus_stack *stack, void *self, const void *whom)
 {
     int result = domus_ask_within(stack, *(const domus_address *)whom, &mute_type, NULL,
-                                  2 * DOMT_MS, expect_timeout);
-    hold_up();
+                                  2 * DOMT_MS, expect_ask_timed_out);
+    make_ready_and_block_thread();
     return result;
 }
 
-static const domus_behaviour asker = {.name = "asker",
-                                      .on = (const domus_on[]){{&ask_type, on_ask, 0}, {0}}};
+static const domus_behaviour asker = {
+    .name = "asker", .on = (const domus_on[]){{&ask_type, ask_and_block_past_time_out, 0}, {0}}};
 
-/* Send an ask with a deadline in an hour, so that the nearest deadline is not the overdue one. */
-static int on_patience(domus_stack *stack, void *self, const void *whom)
+/* Send an ask with a time-out of an hour, so that the thread's nearest deadline is not the overdue
+ * one. */
+static int ask_with_time_out_of_hour(domus_stack *stack, void *self, const void *whom)
 {
     return domus_ask_within(stack, *(const domus_address *)whom, &mute_type, NULL,
-                            3600 * 1000 * DOMT_MS, ignore_wake);
+                            3600 * 1000 * DOMT_MS, ignore_end_of_sleep);
 }
 
-static const domus_behaviour patient = {.name = "patient",
-                                        .on = (const domus_on[]){{&ask_type, on_patience, 0}, {0}}};
+static const domus_behaviour patient = {
+    .name = "patient", .on = (const domus_on[]){{&ask_type, ask_with_time_out_of_hour, 0}, {0}}};
 
-static void pause_it(const domus_behaviour *behaviour)
+static void check_pause_before_timer(const domus_behaviour *behaviour)
 {
     domus_config config = domt_config(1);
-    /* the watcher handles all events in one run */
+    /* so many that the watcher handles all events in one run */
     config.scheduler.messages_per_run_max = 2 * COUNT;
     domus_system *system = domt_start(&config);
 
@@ -126,13 +129,15 @@ static void pause_it(const domus_behaviour *behaviour)
     DOMT_WAIT_FOR(10, atomic_load(&watched) == 1);
     if (behaviour == &watcher)
         domt_notice(system, domt_spawn(system, 0, &patient, NULL), &ask_type, &actor);
-    domt_pause_ns(5 * DOMT_MS); /* the polls are armed by the enter of a park */
+    /* wait, because the polls are armed by the enter of the next park */
+    domt_pause_ns(5 * DOMT_MS);
     if (behaviour == &watcher)
         domt_notice(system, actor, &pause_type, NULL);
     else
         domt_notice(system, domt_spawn(system, 0, behaviour, NULL), &ask_type, &actor);
     DOMT_WAIT_FOR(10, atomic_load(&timers) == 1);
-    /* The descriptors stay readable, so a slow thread gets more than one event of each. */
+    /* At least one event of each descriptor came before the timer; on a slow thread more, because
+     * the descriptors stay readable. */
     ck_assert_uint_ge(atomic_load(&before_timer), COUNT);
     domt_end(system);
     for (uint32_t i = 0; i < COUNT; i++)
@@ -141,29 +146,31 @@ static void pause_it(const domus_behaviour *behaviour)
 
 DOMT_TEST(events_that_arrived_during_a_pause_come_before_the_timer)
 {
-    pause_it(&watcher);
+    check_pause_before_timer(&watcher);
 }
 
 DOMT_TEST(events_that_arrived_during_a_pause_come_before_an_ask_expires)
 {
-    pause_it(&asker);
+    check_pause_before_timer(&asker);
 }
 
 /* --- on a virtual clock ----------------------------------------------------------------------- */
 
 static const domus_behaviour serving = {.name = "serving", .kind = DOMUS_CHANNELS};
 
-/* Bring completions, and let the clock go on by `takes_ns` while they are reaped. */
-static void reap_for(domt_stepped *stepped, uint32_t completions, uint64_t takes_ns,
-                     void (*phase)(domi_thread *thread))
+/* Run a phase of the stepped thread that reaps `completions`, while `takes_ns` pass on the
+ * clock. */
+static void reap_completions_for_time(domt_stepped *stepped, uint32_t completions,
+                                      uint64_t takes_ns, void (*phase)(domi_thread *thread))
 {
     stepped->rings[0].completions = completions;
     stepped->rings[0].reap_takes_ns = takes_ns;
     phase(domt_stepped_thread(stepped, 0));
 }
 
-/* A channel's bytes count as come at the time that the thread knew. When the thread was held up
- * between, that time was long ago, although the bytes have just come. */
+/* Bytes of a channel count as having come at the thread's last known time. If the thread was
+ * blocked since then, that time is long ago, so for bytes that were just reaped the time must be
+ * read anew. */
 DOMT_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
 {
     domus_config config = domt_config(1);
@@ -180,10 +187,10 @@ DOMT_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
                                         &(domi_connection){.fd = eventfd(0, EFD_CLOEXEC)}),
                      0);
     domus_channel *channel = thread->io.slots[0].channel;
-    channel->paused = true; /* the stepped ring has no receives */
+    channel->paused = true; /* paused, because the stepped ring has no receives */
 
-    /* The bytes are collected in phase 1, by a timer that is due, or by a timer that has to wait
-     * because there are more completions than one turn takes. */
+    /* Bytes can be reaped in three ways: in phase 1, by a timer that is due, and by a timer that
+     * has to wait because there are more completions than one reap takes. */
     for (uint32_t way = 0; way < 3; way++) {
         void (*phase)(domi_thread *) = way != 0 ? domi_phase_channels : domi_phase_io;
         for (uint32_t ms = 5; ms <= 20; ms += 15) {
@@ -192,13 +199,13 @@ DOMT_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
                 domi_wheel_arm(&thread->io.wheel, &channel->timer.node, before_ns);
             channel->active_ns = before_ns;
             thread->next_tick_ns = 0;
-            reap_for(&stepped, way == 2 ? 33 : 1, ms * DOMT_MS, phase);
+            reap_completions_for_time(&stepped, way == 2 ? 33 : 1, ms * DOMT_MS, phase);
             ck_assert_uint_eq(thread->manager.now_ns, before_ns + ms * DOMT_MS);
             ck_assert_uint_eq(channel->active_ns, before_ns + (ms > 10 ? ms * DOMT_MS : 0));
             domi_wheel_cancel(&thread->io.wheel, &channel->timer.node);
         }
-        channel->active_ns = 1; /* long ago: no pause makes this recent */
-        reap_for(&stepped, 1, 20 * DOMT_MS, domi_phase_io);
+        channel->active_ns = 1; /* a time so long ago that no pause of the thread explains it */
+        reap_completions_for_time(&stepped, 1, 20 * DOMT_MS, domi_phase_io);
         ck_assert_uint_eq(channel->active_ns, 1);
     }
     domi_channel_end(channel, -ECONNABORTED, true);

@@ -1,6 +1,6 @@
-/* io/pipelines/change.c: the pipeline of a channel changes at a message boundary, whenever its
- * handler says so, and in whatever pieces the bytes come; messages of actors beside a change; and
- * clients that change their pipeline when their peer has agreed. */
+/* io/pipelines/change.c: the pipeline of a channel changes at a message boundary, at any time that
+ * its handler chooses, and in whatever pieces the bytes come; messages of actors to the peer come
+ * beside a change; and clients change their pipeline when their peer has agreed. */
 #include "tests/runtime/changes.h"
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
@@ -23,7 +23,8 @@
 static const char *const ways[] = {"up 0 ok",     "pre 0 ok",  "fwd 3 ok", "!up 0 ok",
                                    "!later 2 ok", "!pre 0 ok", "!fwd 0 ok"};
 
-/* ThreadSanitizer tries only each seventh cut, because a kit has one thread */
+/* ThreadSanitizer tries only each seventh place to cut the bytes, because it finds nothing more in
+ * a kit with one thread */
 #define EACH (DOMT_TSAN ? 7 : 1)
 
 DOMT_TEST(answers_before_leave_by_the_old_stages_and_bytes_behind_go_to_the_new)
@@ -78,7 +79,7 @@ DOMT_TEST(a_clean_change_takes_no_bytes_that_came_before_the_answer)
     }
 }
 
-/* These bytes come after the change was requested, and before it takes place. */
+/* Bytes that come while a clean change waits for its place reset the channel. */
 DOMT_TEST(a_clean_change_takes_no_bytes_while_it_waits)
 {
     domus_peer *peer;
@@ -117,7 +118,7 @@ DOMT_TEST(a_clean_change_is_made_when_the_peer_waits_for_it)
 
 /* --- changes that are refused ----------------------------------------------------------------- */
 
-static int change_of_another(domus_stack *stack, void *self, const void *payload)
+static int set_pipeline_of_other_channel(domus_stack *stack, void *self, const void *payload)
 {
     domt_changes_now.results[0] =
         domus_channel_set_pipeline(stack, *(domus_channel *const *)payload, &domt_change_after, 0);
@@ -130,7 +131,7 @@ static const domus_type channel_type = {.name = "channel", .size = sizeof(domus_
 static const domus_behaviour another = {
     .name = "another",
     .kind = DOMUS_CHANNELS,
-    .on = (const domus_on[]){{&channel_type, change_of_another, 0}, {0}}};
+    .on = (const domus_on[]){{&channel_type, set_pipeline_of_other_channel, 0}, {0}}};
 
 DOMT_TEST(wrong_changes_are_refused_and_change_nothing)
 {
@@ -141,7 +142,8 @@ DOMT_TEST(wrong_changes_are_refused_and_change_nothing)
     domt_pipes_expect(kit, peer, "a\n");
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(domt_changes_now.results[i], -EINVAL);
-    domt_pipes_send(kit, peer, "behind 2 b\nx 0 c\n"); /* "c" was decoded before the change */
+    /* the request "c" was decoded by the old pipeline before the change was requested */
+    domt_pipes_send(kit, peer, "behind 2 b\nx 0 c\n");
     domt_pipes_expect(kit, peer, "b\nc\n");
     ck_assert_int_eq(domt_changes_now.results[0], -EPERM);
     domt_pipes_send(kit, peer, "twice 0 d\n");
@@ -169,7 +171,7 @@ DOMT_TEST(only_the_channels_own_actor_may_change_its_pipeline)
         domus_outside_notice(domus_testkit_system(kit), address, &channel_type, &channel), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_int_eq(domt_changes_now.results[0], -EPERM);
-    /* another actor may not send by the channel either */
+    /* an actor that is not the channel's own cannot send by its channel either */
     ck_assert_int_eq(domt_changes_now.results[1], -EPERM);
     domus_peer_close(peer);
     domt_change_end(kit);
@@ -187,7 +189,7 @@ DOMT_TEST(a_stage_that_does_not_open_resets_the_channel)
     domt_change_end(kit);
 }
 
-/* The new stages may send first, so the change does not wait for bytes of the peer. */
+/* The new stages may have to send first, so the change does not wait for more bytes of the peer. */
 DOMT_TEST(a_change_that_waits_for_an_answer_is_made_behind_it)
 {
     domus_peer *peer;
@@ -239,7 +241,7 @@ DOMT_TEST(a_drain_waits_for_a_change_and_what_is_behind_it)
 
 /* --- real sockets ----------------------------------------------------------------------------- */
 
-static void send_all(int fd, const char *bytes, size_t size)
+static void send_all_bytes(int fd, const char *bytes, size_t size)
 {
     while (size != 0) {
         ssize_t sent = send(fd, bytes, size, MSG_NOSIGNAL);
@@ -249,7 +251,7 @@ static void send_all(int fd, const char *bytes, size_t size)
     }
 }
 
-static void receive_all(int fd, const domt_bytes *expected)
+static void receive_all_expected_bytes(int fd, const domt_bytes *expected)
 {
     char got[4096];
 
@@ -263,7 +265,7 @@ static void receive_all(int fd, const domt_bytes *expected)
     }
 }
 
-DOMT_TEST(it_is_the_same_on_real_sockets)
+DOMT_TEST(pipeline_changes_the_same_on_real_sockets)
 {
     domus_config config = domt_config(1);
     domt_bytes asked = {.size = 0}, expected = {.size = 0};
@@ -283,13 +285,13 @@ DOMT_TEST(it_is_the_same_on_real_sockets)
     uint16_t port = domt_serve_front(system, &domt_change_service, NULL);
     for (size_t cut = 0; cut <= asked.size; cut++) {
         int fd = domt_connect(port);
-        send_all(fd, asked.bytes, cut);
+        send_all_bytes(fd, asked.bytes, cut);
         if (cut % 4 == 0)
             domt_pause_ns(200000);
-        send_all(fd, asked.bytes + cut, asked.size - cut);
+        send_all_bytes(fd, asked.bytes + cut, asked.size - cut);
         if (cut % 3 == 0)
             ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
-        receive_all(fd, &expected);
+        receive_all_expected_bytes(fd, &expected);
         close(fd);
     }
     domt_end(system);
@@ -299,7 +301,7 @@ DOMT_TEST(it_is_the_same_on_real_sockets)
 
 /* --- mail beside a change --------------------------------------------------------------------- */
 
-static void send_notice(domus_probe *probe, const char *words)
+static void send_notice_to_channel(domus_probe *probe, const char *words)
 {
     domus_packet packet;
     ck_assert_int_eq(domus_slice_copy(words, strlen(words), &packet.bytes), 0);
@@ -307,8 +309,8 @@ static void send_notice(domus_probe *probe, const char *words)
                      0);
 }
 
-/* Messages of actors come at any step. One that comes behind the answer is encoded by the new
- * stages. */
+/* An actor sends messages to the peer at any step. A message that leaves behind the answer is
+ * encoded by the new stages. */
 DOMT_TEST(mail_behind_the_answer_leaves_by_the_new_stages)
 {
     for (uint64_t seed = 1; seed <= DOMT_SCALE(200, 40); seed++) {
@@ -324,14 +326,14 @@ DOMT_TEST(mail_behind_the_answer_leaves_by_the_new_stages)
         domt_pipes_expect(kit, peer, "a\n");
         domt_pipes_send(kit, peer, seed % 2 == 0 ? "slow 0 b\nup 0 ok\n" : "fwd 0 ok\n");
         for (int i = 0; i < 40; i++) {
-            send_notice(probe, "n");
+            send_notice_to_channel(probe, "n");
             (void)domus_testkit_step(kit);
         }
         ck_assert_int_eq(domus_testkit_advance(kit, 10 * MS), 0);
         const char *got = domus_peer_got(peer, &size);
         while (at + 2 <= size && memcmp(got + at, "ok", 2) != 0) {
             notes += got[at] == 'n';
-            at += 2; /* skip "n\n" and "b\n" */
+            at += 2; /* skip a line of two bytes, "n\n" or "b\n" */
         }
         ck_assert_msg(at + 3 <= size, "no answer in %zu bytes", size);
         for (at += 3, rest = (size - at) % coded.size; at + coded.size <= size; notes++) {
@@ -362,7 +364,7 @@ static const domus_pipeline client_after = {
 static uint32_t client_flags;
 static char client_got[16];
 
-static int ask_self(domus_stack *stack, const char *words, domus_resumed *then)
+static int ask_own_channel(domus_stack *stack, const char *words, domus_resumed *then)
 {
     domus_packet packet;
     int error = domus_slice_copy(words, strlen(words), &packet.bytes);
@@ -375,7 +377,7 @@ static int ask_self(domus_stack *stack, const char *words, domus_resumed *then)
     return result;
 }
 
-static int got_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answer_of_client(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0)
         return answer->error;
@@ -384,7 +386,8 @@ static int got_answer(domus_stack *stack, void *self, const domus_answer *answer
     return 0;
 }
 
-static int may_start(domus_stack *stack, void *self, const domus_answer *answer)
+static int set_pipeline_when_told_to_start(domus_stack *stack, void *self,
+                                           const domus_answer *answer)
 {
     if (answer->error != 0)
         return answer->error;
@@ -393,36 +396,37 @@ static int may_start(domus_stack *stack, void *self, const domus_answer *answer)
                                                              &client_after, client_flags);
     domt_changes_now.results[1] = domus_channel_set_pipeline(stack, domus_channel_running(stack),
                                                              &client_after, client_flags);
-    return domt_changes_now.results[0] != 0 ? 0 : ask_self(stack, "q", got_answer);
+    return domt_changes_now.results[0] != 0 ? 0
+                                            : ask_own_channel(stack, "q", record_answer_of_client);
 }
 
-static int open_channel(domus_stack *stack, void *self, const void *payload)
+static int on_open_ask_for_start(domus_stack *stack, void *self, const void *payload)
 {
     domt_pipes_now.opened++;
-    return ask_self(stack, "start", may_start);
+    return ask_own_channel(stack, "start", set_pipeline_when_told_to_start);
 }
 
 static const domus_behaviour client = {.name = "client",
                                        .kind = DOMUS_CHANNELS,
                                        .pipeline = &client_before,
-                                       .on_open = {open_channel, 0},
+                                       .on_open = {on_open_ask_for_start, 0},
                                        .on_close = {domt_change_on_close, 0}};
 
-static int end_with_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int return_error_of_connect(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error;
 }
 
-static int connect_client(domus_stack *stack, void *self)
+static int connect_client_in_mount(domus_stack *stack, void *self)
 {
     const domus_connect_options options = {.behaviour = &client};
-    return domus_connect(stack, "10.0.0.9:6000", &options, end_with_error);
+    return domus_connect(stack, "10.0.0.9:6000", &options, return_error_of_connect);
 }
 
 static const domus_behaviour dialler = {
-    .name = "dialler", .kind = DOMUS_CHANNELS, .on_mount = connect_client};
+    .name = "dialler", .kind = DOMUS_CHANNELS, .on_mount = connect_client_in_mount};
 
-static domus_testkit *begin_client(uint32_t flags, uint64_t seed, domus_peer **ret_peer)
+static domus_testkit *begin_kit_with_client(uint32_t flags, uint64_t seed, domus_peer **ret_peer)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_change_service, seed);
     domus_peer_listener *listener;
@@ -446,13 +450,14 @@ DOMT_TEST(a_client_changes_behind_the_answer)
 
     domt_add_coded(&asked, "q");
     domt_add_line(&answers, "go");
-    domt_add_coded(&answers, "early"); /* these bytes come in the same piece as the answer */
+    domt_add_coded(&answers, "early"); /* these bytes may come in the same piece as the answer */
     for (size_t cut = 0; cut <= answers.size; cut++) {
         domus_peer *peer;
-        domus_testkit *kit = begin_client(0, cut + 1, &peer);
+        domus_testkit *kit = begin_kit_with_client(0, cut + 1, &peer);
         domt_change_send(peer, &answers, 0, cut);
         ck_assert_int_eq(domus_testkit_run(kit), 0);
-        /* The answer to "q" comes before "q" is asked, because the peer guesses it. */
+        /* With larger cuts the answer to "q" comes before "q" is sent, because this peer sends it
+         * in advance. */
         domt_change_send(peer, &answers, cut, 3);
         ck_assert_int_eq(domus_testkit_run(kit), 0);
         if (cut <= 3) {
@@ -465,7 +470,9 @@ DOMT_TEST(a_client_changes_behind_the_answer)
         ck_assert_int_eq(domt_changes_now.results[0], 0);
         ck_assert_int_eq(domt_changes_now.results[1], -EBUSY);
         ck_assert_int_eq(domt_changes_now.opened,
-                         1); /* the bytes behind the answer were not decoded as lines */
+                         /* the new stage was opened once, and the bytes behind the answer were not
+                            decoded as lines */
+                         1);
         if (cut > 3)
             domus_peer_close(peer);
         ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
@@ -479,7 +486,7 @@ DOMT_TEST(a_client_is_not_deceived_by_clear_bytes)
 
     for (size_t i = 0; i < 3; i++) {
         domus_peer *peer;
-        domus_testkit *kit = begin_client(DOMUS_PIPELINE_CLEAN, 1, &peer);
+        domus_testkit *kit = begin_kit_with_client(DOMUS_PIPELINE_CLEAN, 1, &peer);
         domt_pipes_send(kit, peer, early[i]);
         domt_change_expect_reset(kit, peer);
         ck_assert_int_eq(domt_changes_now.results[0], -EPROTO);

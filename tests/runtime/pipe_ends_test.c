@@ -1,5 +1,5 @@
-/* io/pipelines/: requests that fail or expire, wrong bytes, and the ends of channels with requests
- * under way: by the peer, the handler, the actor and the system. */
+/* io/pipelines/: requests that fail or expire, wrong bytes, and channels that end while requests
+ * are under way, through the peer, a handler, the actor or the system. */
 #include "runtime/network/ready.h"
 #include "runtime/testkit/kit.h"
 #include "tests/runtime/pipes.h"
@@ -38,7 +38,8 @@ DOMT_TEST(asks_inherit_the_time_of_their_request)
     domus_peer *peer = domt_pipe_begin_with(&hasty);
     char asked[64];
 
-    domt_pipe_say(peer, "now 0 x\nnow 0 y\n"); /* each channel numbers its requests for itself */
+    /* two requests, so that later ones have other numbers than in the helper's own channel */
+    domt_pipe_say(peer, "now 0 x\nnow 0 y\n");
     domt_pipe_hear(peer, "x\ny\n");
     for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
         uint64_t from_ns = domus_testkit_now_ns(domt_pipe_kit);
@@ -58,9 +59,11 @@ static const domus_pipeline greeting = {
     .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, &polite}, {NULL, NULL}}};
 
 enum ending {
-    FINISHES,       /* the peer finishes when it has got all answers, and sees the end */
-    FINISHES_FIRST, /* the peer finishes before the answers, and sees the end */
-    SEES_END,       /* the peer sees the end before it closes */
+    /* the peer sends FIN when it has got all answers, and then gets the end of the channel */
+    FINISHES,
+    /* the peer sends FIN before the answers, and then gets the end of the channel */
+    FINISHES_FIRST,
+    SEES_END, /* the peer gets the end of the channel before it closes */
     SEES_RESET,
 };
 
@@ -69,7 +72,7 @@ static const struct {
     const domus_pipeline *pipeline;
     const char *said, *heard;
     enum ending ending;
-    uint32_t begun; /* number of requests that the handlers get */
+    uint32_t begun; /* number of the dialogue's requests that handlers get */
 } dialogues[] = {
     {"failure without a text", &without_fail, "far 5 a\nerr 0 b\n", "", SEES_RESET, 2},
     {"wrong bytes without one", &without_fail, "now 0 a\n$x\n", "", SEES_RESET, 1},
@@ -147,15 +150,15 @@ DOMT_TEST(a_handler_closes_its_channel_and_still_sees_the_request)
         char asked[64];
 
         snprintf(asked, sizeof asked, "now 0 a\nclose 0 text\n%s", behind[i]);
-        domt_pipe_talk(peer, asked, "a\n"); /* nothing is sent after a close */
+        domt_pipe_talk(peer, asked, "a\n"); /* behind a close, no further answer is sent */
         ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
         ck_assert_uint_eq(domt_pipes_now.begun, 2);
         domt_pipe_close(peer);
     }
 }
 
-/* Returns how many provided buffers the threads of a kit hold. */
-static uint32_t held_buffers(void)
+/* Returns how many provided buffers the channels of a kit hold. */
+static uint32_t count_held_buffers(void)
 {
     const domus_system *system = domt_pipe_system();
     uint32_t held = 0;
@@ -178,7 +181,7 @@ DOMT_TEST(a_channel_that_waits_for_its_peer_to_close_holds_no_received_bytes)
         domt_pipe_pass(5 * MS);
         ck_assert_int_ne(domus_peer_has_end(peer), 0);
         ck_assert_uint_eq(domt_pipes_now.closed, 0);
-        ck_assert_uint_eq(held_buffers(), 0);
+        ck_assert_uint_eq(count_held_buffers(), 0);
         domt_pipe_close(peer);
     }
 }
@@ -220,7 +223,7 @@ DOMT_TEST(after_a_finish_requests_are_handled_and_not_answered)
 
 static const domus_type nothing_type = {.name = "nothing"};
 
-static bool is_gone(domus_address address)
+static bool is_actor_gone(domus_address address)
 {
     return domus_outside_notice(domt_pipe_system(), address, &nothing_type, NULL) == -ESTALE;
 }
@@ -238,7 +241,7 @@ DOMT_TEST(a_peer_that_goes_cancels_the_conversations)
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_uint_eq(domt_pipes_now.cancelled, 2);
     domt_pipe_pass(5 * MS);
-    ck_assert(is_gone(domt_pipes_now.channel));
+    ck_assert(is_actor_gone(domt_pipes_now.channel));
     domt_pipe_pass(SECOND);
     ck_assert_uint_eq(domt_pipes_now.resumed, 0);
     domt_pipe_end();
@@ -254,19 +257,19 @@ DOMT_TEST(conversation_that_outlives_the_connection_goes_on_to_its_end)
     domt_pipe_pass(5 * MS);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_uint_eq(domt_pipes_now.cancelled, 1);
-    ck_assert(!is_gone(domt_pipes_now.channel));
+    ck_assert(!is_actor_gone(domt_pipes_now.channel));
     domt_pipe_pass(45 * MS);
     ck_assert_uint_eq(domt_pipes_now.resumed, 1);
-    ck_assert(!is_gone(domt_pipes_now.channel));
+    ck_assert(!is_actor_gone(domt_pipes_now.channel));
     domt_pipe_pass(45 * MS);
-    ck_assert(is_gone(domt_pipes_now.channel));
+    ck_assert(is_actor_gone(domt_pipes_now.channel));
     ck_assert_uint_eq(domt_pipes_now.cancelled, 1);
     domt_pipe_end();
 }
 
-/* Kept requests are answered, though nobody gets the answer; one that is forwarded then fails. The
- * rows of the first behaviour have frames, those of the second have none, and requests of the third
- * have a time-out. */
+/* A kept request whose connection has ended can still be answered, although nobody gets the answer;
+ * to forward it fails. The behaviours have conversations with frames, conversations without frames,
+ * and a time-out for requests. */
 DOMT_TEST(kept_requests_that_outlive_the_connection_are_still_known)
 {
     domus_pipeline patient = domt_pipe_pipeline;
@@ -284,13 +287,13 @@ DOMT_TEST(kept_requests_that_outlive_the_connection_are_still_known)
         domt_pipe_pass(10 * MS);
         ck_assert_uint_eq(domt_pipes_now.closed, 1);
         ck_assert_uint_eq(domt_pipes_now.kept_replies, 0);
-        ck_assert(!is_gone(domt_pipes_now.channel));
+        ck_assert(!is_actor_gone(domt_pipes_now.channel));
         domt_pipe_pass(20 * MS);
         ck_assert_uint_eq(domt_pipes_now.kept_replies, 1);
-        ck_assert(!is_gone(domt_pipes_now.channel));
+        ck_assert(!is_actor_gone(domt_pipes_now.channel));
         domt_pipe_pass(20 * MS);
         ck_assert_uint_eq(domt_pipes_now.kept_replies, 2);
-        ck_assert(is_gone(domt_pipes_now.channel));
+        ck_assert(is_actor_gone(domt_pipes_now.channel));
         ck_assert_uint_eq(domt_pipes_now.helped, 0);
         domt_pipe_end();
     }
@@ -307,9 +310,10 @@ DOMT_TEST(the_time_of_requests_ends_with_their_connection)
         domt_pipe_pass(5 * MS);
         domus_peer_reset(peer);
         domt_pipe_pass(5 * MS);
-        ck_assert(is_gone(domt_pipes_now.channel));
+        ck_assert(is_actor_gone(domt_pipes_now.channel));
         domus_peer *others[6];
-        /* one of these channels lives in the slot of the reset one */
+        /* in the second round, one of these channels lives in the slot of the channel that was
+         * reset */
         for (int i = 0; i < 6 * round; i++) {
             others[i] = domt_pipe_peer();
             domt_pipe_say(others[i], "sleep 15 w\nsleep 15 x\nsleep 15 y\nsleep 15 z\n");
@@ -356,8 +360,8 @@ DOMT_TEST(a_channel_that_is_stopped_ends_its_requests)
 
 /* --- drains ----------------------------------------------------------------------------------- */
 
-/* Check that every request that was read is answered before the system ends. */
-static void check_drain(const char *asked, const char *answers)
+/* Stop the system after some steps, and check that each request that was read is answered first. */
+static void check_stop_answers_requests_first(const char *asked, const char *answers)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, seed);
@@ -375,20 +379,21 @@ static void check_drain(const char *asked, const char *answers)
 
 DOMT_TEST(a_drain_waits_for_forwarded_requests)
 {
-    check_drain("ffar 50 a\n", "a\n");
-    check_drain("fnear 50 a\nffar 20 b\nkffar 5 c\n", "a\nb\nc\n");
+    check_stop_answers_requests_first("ffar 50 a\n", "a\n");
+    check_stop_answers_requests_first("fnear 50 a\nffar 20 b\nkffar 5 c\n", "a\nb\nc\n");
 }
 
 DOMT_TEST(a_drain_waits_for_what_is_read_and_not_begun)
 {
-    check_drain("sleep 20 a\n!ffar 20 b\nnow 0 c\n", "a\nb\nc\n");
-    check_drain("!ffar 20 a\n!ffar 20 b\nffar 0 c\n!now 0 d\n", "a\nb\nc\nd\n");
+    check_stop_answers_requests_first("sleep 20 a\n!ffar 20 b\nnow 0 c\n", "a\nb\nc\n");
+    check_stop_answers_requests_first("!ffar 20 a\n!ffar 20 b\nffar 0 c\n!now 0 d\n",
+                                      "a\nb\nc\nd\n");
 }
 
-DOMT_TEST(a_drain_sees_conversations)
+DOMT_TEST(drain_waits_for_conversations_of_channels)
 {
-    check_drain("sleep 20 a\nfar 30 b\nkeep 10 c\n", "a\nb\nc\n");
-    check_drain("now 0 a\n", "a\n");
+    check_stop_answers_requests_first("sleep 20 a\nfar 30 b\nkeep 10 c\n", "a\nb\nc\n");
+    check_stop_answers_requests_first("now 0 a\n", "a\n");
 }
 
 DOMT_SUITE(120)

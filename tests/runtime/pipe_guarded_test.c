@@ -1,7 +1,7 @@
-/* Byte stages, and how many bytes they handle at a time. Byte stages with a dialogue of their own,
- * as TLS, see bytes in the order in which these leave, say why they have failed, end before the
- * connection does, and begin in bounded time. Bytes that become no message are handled in bounded
- * parts, so that they do not hold the thread: many calls, and many pieces. */
+/* Byte stages, and how many bytes they handle at a time. A byte stage with a dialogue of its own,
+ * as TLS has, sees bytes in the order in which they leave, says why it has failed, ends its output
+ * before the connection ends, and begins in bounded time. Bytes that make no message are handled in
+ * bounded parts, by calls and by pieces, so that they do not keep the thread busy. */
 #include "io/wire/wire.h"
 #include "tests/runtime/pipes.h"
 #include "tests/support/suite.h"
@@ -14,9 +14,9 @@
 
 #define SECOND DOMT_PIPE_SECOND
 
-/* A guard passes no byte on before "hi\n". Then '#' is wrong, '~' takes long, and '.' is the end of
- * the peer. It numbers the bytes that it wraps: "1:...". Its own end is "bye\n", or "why\n" if it
- * has failed. */
+/* A byte stage that waits for "hi\n" before it passes bytes on. Then a '#' is an error, a '~' takes
+ * long, and a '.' is the end of the peer. The stage numbers the bytes that it wraps, as "1:...",
+ * and its own last bytes are "bye\n", or "why\n" after an error. */
 typedef struct guard_state {
     bool greeted;
     bool failed;
@@ -24,13 +24,14 @@ typedef struct guard_state {
     uint32_t wrapped;
 } guard_state;
 
-static int open_guard(domus_wire *wire, void *state, const void *options)
+static int open_guard_stage(domus_wire *wire, void *state, const void *options)
 {
     domus_wire_expect_head(wire);
     return 0;
 }
 
-static int pass_guarded(domus_wire *wire, guard_state *state, const char *bytes, size_t size)
+static int pass_bytes_up_to_mark(domus_wire *wire, guard_state *state, const char *bytes,
+                                 size_t size)
 {
     size_t used = strcspn(bytes, "#.~");
 
@@ -38,7 +39,7 @@ static int pass_guarded(domus_wire *wire, guard_state *state, const char *bytes,
         used = size;
     int error = domus_wire_pass(wire, bytes, used);
     if (error != 0 || used == size || (used != 0 && bytes[used] == '#'))
-        /* bytes that a failing call passes on are not decoded */
+        /* bytes that the stage passes on in a call that fails are not decoded */
         return error != 0 ? error : (int)used;
     if (bytes[used] == '~')
         domus_wire_yield(wire);
@@ -50,7 +51,7 @@ static int pass_guarded(domus_wire *wire, guard_state *state, const char *bytes,
     return state->failed ? -EBADMSG : (int)used + 1;
 }
 
-static int decode_guarded(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_by_guard(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     guard_state *state = state_;
     char text[4096] = "";
@@ -70,17 +71,17 @@ static int decode_guarded(domus_wire *wire, void *state_, const char *bytes, siz
     if (size >= sizeof text)
         size = sizeof text - 1;
     memcpy(text, bytes, size);
-    return pass_guarded(wire, state, text, size);
+    return pass_bytes_up_to_mark(wire, state, text, size);
 }
 
-static int wrap_numbered(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int encode_with_number(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     guard_state *state = state_;
     int error = domus_wire_append_text(wire, "%u:", ++state->wrapped);
     return error != 0 ? error : domus_wire_append(wire, bytes, size);
 }
 
-static int finish_guarded(domus_wire *wire, void *state_)
+static int finish_with_last_words(domus_wire *wire, void *state_)
 {
     const guard_state *state = state_;
     return domus_wire_append(wire, state->failed ? "why\n" : "bye\n", 4);
@@ -88,10 +89,10 @@ static int finish_guarded(domus_wire *wire, void *state_)
 
 static const domus_stage guard_stage = {.name = "guard",
                                         .state_size = sizeof(guard_state),
-                                        .open = open_guard,
-                                        .decode = decode_guarded,
-                                        .wrap = wrap_numbered,
-                                        .finish = finish_guarded};
+                                        .open = open_guard_stage,
+                                        .decode = decode_by_guard,
+                                        .wrap = encode_with_number,
+                                        .finish = finish_with_last_words};
 
 static const domt_pipe_options speechless = {.no_fail = true};
 static const domt_pipe_options plain;
@@ -154,7 +155,8 @@ DOMT_TEST(begin_of_a_byte_stage_is_bounded)
             domt_pipe_say(peer, i == 1 ? "h" : "hi\n");
         ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
         if (i == 1)
-            domt_pipe_say(peer, "i"); /* bytes that come one by one get no more time */
+            /* a peer that sends single bytes does not get more time for the begin */
+            domt_pipe_say(peer, "i");
         if (i == 2)
             ck_assert_int_eq(domus_peer_expect_nothing(peer, 5 * SECOND), 0);
         else
@@ -201,8 +203,9 @@ DOMT_TEST(stage_that_has_taken_long_gets_the_caller_a_word)
 static uint32_t calls;
 static uint64_t used_bytes;
 
-/* Use as many bytes in a call as the options say; 0: all. */
-static int use_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
+/* A decode that uses as many bytes in each call as its options say; 0: all. */
+static int decode_as_many_as_options_say(domus_wire *wire, void *state, const char *bytes,
+                                         size_t size)
 {
     const uint32_t *most = *(const uint32_t *const *)state;
     calls++;
@@ -212,23 +215,23 @@ static int use_bytes(domus_wire *wire, void *state, const char *bytes, size_t si
                                   : (int)used;
 }
 
-static int open_user(domus_wire *wire, void *state, const void *options)
+static int keep_options_as_state(domus_wire *wire, void *state, const void *options)
 {
     *(const void **)state = options;
     return 0;
 }
 
-static int encode_nothing(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
-                          const void *payload)
+static int encode_no_bytes(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                           const void *payload)
 {
     return 0;
 }
 
 static const domus_stage user_stage = {.name = "user",
                                        .state_size = sizeof(void *),
-                                       .open = open_user,
-                                       .decode = use_bytes,
-                                       .encode = encode_nothing};
+                                       .open = keep_options_as_state,
+                                       .decode = decode_as_many_as_options_say,
+                                       .encode = encode_no_bytes};
 
 static const uint32_t one = 1, all = 0;
 
@@ -247,7 +250,8 @@ static const domus_behaviour piece_by_piece = CHANNEL(&all);
 
 #define SENT 100000u
 
-/* Send many bytes, and check that no step makes more than `calls_max` calls of the stage. */
+/* Send many bytes, and check that no step of the kit makes more than `calls_max` calls of the
+ * stage. */
 static void check_calls_of_a_step(const domus_behaviour *behaviour, uint32_t calls_max)
 {
     static char bytes[SENT];

@@ -1,4 +1,4 @@
-/* The service of lines in the newest kit; see pipes.h. */
+/* Functions that use the service of tests/runtime/pipes.h in the kit that was made last. */
 #include "tests/runtime/pipes.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -16,7 +16,8 @@ domus_peer *domt_pipe_begin(const domus_config *config, const domus_behaviour *b
 
 domus_peer *domt_pipe_begin_with(const domus_pipeline *pipeline)
 {
-    static domus_behaviour behaviour; /* the kit uses it until it is freed */
+    /* static, because the kit uses the behaviour until it is freed */
+    static domus_behaviour behaviour;
     behaviour = domt_pipe_framed;
     behaviour.pipeline = pipeline;
     return domt_pipe_begin(NULL, &behaviour, 1);

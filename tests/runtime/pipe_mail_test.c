@@ -1,5 +1,5 @@
-/* io/pipelines/mail.c: messages of actors to the peer of a channel, notices of the peer, and asks
- * that the peer answers. */
+/* io/pipelines/mail.c: messages that actors send to a channel and that the channel sends to its
+ * peer, notices of the peer, and asks that the peer answers. */
 #include "tests/runtime/pipes.h"
 #include "tests/support/suite.h"
 
@@ -13,14 +13,14 @@
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
 
-static domus_packet packet_of(const char *text)
+static domus_packet make_packet(const char *text)
 {
     domus_packet packet;
     ck_assert_int_eq(domus_slice_copy(text, strlen(text), &packet.bytes), 0);
     return packet;
 }
 
-static uint64_t dead_letters(void)
+static uint64_t count_dead_letters(void)
 {
     domus_profile profile;
     uint64_t sum = 0;
@@ -34,20 +34,20 @@ static uint64_t dead_letters(void)
 
 /* --- notices ---------------------------------------------------------------------------------- */
 
-static void send_notice(const domus_type *type, const char *text)
+static void send_packet_to_channel(const domus_type *type, const char *text)
 {
-    domus_packet packet = packet_of(text);
+    domus_packet packet = make_packet(text);
     ck_assert_int_eq(
         domus_outside_notice(domt_pipe_system(), domt_pipes_now.channel, type, &packet), 0);
 }
 
-static void release_packet(void *payload)
+static void free_bytes_of_packet(void *payload)
 {
     domus_slice_free(((domus_packet *)payload)->bytes);
 }
 
 static const domus_type strange_type = {
-    .name = "strange", .size = sizeof(domus_packet), .release = release_packet};
+    .name = "strange", .size = sizeof(domus_packet), .release = free_bytes_of_packet};
 
 DOMT_TEST(notices_to_a_channel_go_to_its_peer)
 {
@@ -55,15 +55,17 @@ DOMT_TEST(notices_to_a_channel_go_to_its_peer)
 
     domt_pipe_say(peer, "sleep 10 a\n");
     domt_pipe_run();
-    send_notice(&domus_packet_type, "one");
-    send_notice(&domt_note_type, "two");
-    ck_assert_uint_eq(dead_letters(), 0);
+    send_packet_to_channel(&domus_packet_type, "one");
+    send_packet_to_channel(&domt_note_type, "two");
+    ck_assert_uint_eq(count_dead_letters(), 0);
     domt_pipe_hear(peer, "one\ntwo\na\n");
-    send_notice(&domus_packet_type, "no\nline"); /* the stage refuses this packet */
-    send_notice(&strange_type, "strange");       /* the pipeline does not list this type */
-    send_notice(&domus_packet_type, "three");
+    /* the stage cannot encode this packet, because it contains the end of a line */
+    send_packet_to_channel(&domus_packet_type, "no\nline");
+    /* the pipeline's list of types lacks the type of this notice */
+    send_packet_to_channel(&strange_type, "strange");
+    send_packet_to_channel(&domus_packet_type, "three");
     domt_pipe_hear(peer, "three\n");
-    ck_assert_uint_eq(dead_letters(), 2);
+    ck_assert_uint_eq(count_dead_letters(), 2);
     domus_peer_reset(peer);
     domt_pipe_run();
     domt_pipe_end();
@@ -75,16 +77,18 @@ DOMT_TEST(notices_to_a_channel_that_closes_are_dead_letters)
 
     domt_pipe_say(peer, "+sleep 100 a\nfinish 0 text\n");
     domt_pipe_run();
-    uint64_t before = dead_letters();
-    send_notice(&domus_packet_type, "one"); /* refused, because the channel has finished */
+    uint64_t before = count_dead_letters();
+    /* this notice becomes a dead letter, because the channel has finished */
+    send_packet_to_channel(&domus_packet_type, "one");
     domt_pipe_run();
-    ck_assert_uint_eq(dead_letters(), before + 1);
+    ck_assert_uint_eq(count_dead_letters(), before + 1);
     domus_peer_reset(peer);
     domt_pipe_run();
-    /* refused: the connection is gone, though the conversation is not */
-    send_notice(&domus_packet_type, "two");
+    /* this notice becomes a dead letter, because the connection is gone, although a conversation of
+     * the channel goes on */
+    send_packet_to_channel(&domus_packet_type, "two");
     domt_pipe_run();
-    ck_assert_uint_eq(dead_letters(), before + 2);
+    ck_assert_uint_eq(count_dead_letters(), before + 2);
     domt_pipe_end();
 }
 
@@ -115,18 +119,18 @@ DOMT_TEST(notices_that_are_taken_or_not_forwarded_end_with_their_turn)
 
 static domus_group crowd;
 
-static int join(domus_stack *stack, void *self, const void *payload)
+static int on_open_join_crowd(domus_stack *stack, void *self, const void *payload)
 {
     domt_pipes_now.opened++;
     return domus_group_join(stack, crowd);
 }
 
-static int open_group(domus_stack *stack, void *self)
+static int open_crowd_in_mount(domus_stack *stack, void *self)
 {
     return domus_group_open(stack, "crowd", &crowd);
 }
 
-static const domus_behaviour founder = {.name = "founder", .on_mount = open_group};
+static const domus_behaviour founder = {.name = "founder", .on_mount = open_crowd_in_mount};
 
 DOMT_TEST(a_broadcast_goes_to_a_thousand_peers)
 {
@@ -134,14 +138,14 @@ DOMT_TEST(a_broadcast_goes_to_a_thousand_peers)
     domus_behaviour behaviour = domt_pipe_plain;
     domus_address address;
 
-    behaviour.on_open.handle = join;
+    behaviour.on_open.handle = on_open_join_crowd;
     (void)domt_pipes_kit(NULL, &behaviour, 1);
     ck_assert_int_eq(domus_outside_spawn(domt_pipe_system(), &founder, NULL, &address), 0);
     domt_pipe_run();
     for (uint32_t i = 0; i < 1000; i++)
         peers[i] = domt_pipe_peer();
     domt_pipe_run();
-    domus_packet packet = packet_of("to all of you");
+    domus_packet packet = make_packet("to all of you");
     ck_assert_int_eq(domus_outside_publish(domt_pipe_system(), crowd, &domus_packet_type, &packet),
                      0);
     for (uint32_t i = 0; i < 1000; i++)
@@ -159,7 +163,7 @@ static const domus_pipeline client_lines = {
     .inflight_max = 2,
     .queue_max = 2};
 
-static int count_close(domus_stack *stack, void *self, const void *payload)
+static int record_close_of_channel(domus_stack *stack, void *self, const void *payload)
 {
     domt_pipes_now.closed++;
     domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
@@ -169,11 +173,11 @@ static int count_close(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour client = {.name = "client",
                                        .kind = DOMUS_CHANNELS,
                                        .pipeline = &client_lines,
-                                       .on_close = {count_close, 0}};
+                                       .on_close = {record_close_of_channel, 0}};
 
 static const domus_type order_type = {.name = "order"};
 
-static int record_channel(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_connected_channel(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     domt_pipes_now.channel = ((const domus_connected *)answer->payload)->channel;
@@ -181,19 +185,20 @@ static int record_channel(domus_stack *stack, void *self, const domus_answer *an
     return 0;
 }
 
-static int connect_now(domus_stack *stack, void *self, const void *payload)
+static int connect_client_in_handler(domus_stack *stack, void *self, const void *payload)
 {
     const domus_connect_options options = {.behaviour = &client};
-    return domus_connect(stack, "127.0.0.1:81", &options, record_channel);
+    return domus_connect(stack, "127.0.0.1:81", &options, record_connected_channel);
 }
 
 static const domus_behaviour connecting = {
-    .name = "connecting", .on = (const domus_on[]){{&order_type, connect_now, 0}, {0}}};
+    .name = "connecting",
+    .on = (const domus_on[]){{&order_type, connect_client_in_handler, 0}, {0}}};
 
 static domus_peer *server;
 static domus_probe *probe;
 
-static void begin_client(void)
+static void begin_kit_with_client(void)
 {
     domus_peer_listener *listener;
     domus_address address;
@@ -208,14 +213,14 @@ static void begin_client(void)
     ck_assert_int_eq(domus_probe_new(domt_pipe_kit, &probe), 0);
 }
 
-static void ask_channel(const char *text)
+static void ask_channel_by_probe(const char *text)
 {
-    domus_packet packet = packet_of(text);
+    domus_packet packet = make_packet(text);
     ck_assert_int_eq(domus_probe_ask(probe, domt_pipes_now.channel, &domus_packet_type, &packet),
                      0);
 }
 
-static void expect_answer(const char *text)
+static void expect_probe_got_answer(const char *text)
 {
     domus_packet packet;
     ck_assert_int_eq(domus_probe_expect(probe, &domus_packet_type, SECOND, &packet), 0);
@@ -223,83 +228,85 @@ static void expect_answer(const char *text)
     domus_slice_free(packet.bytes);
 }
 
-static void expect_error(int error)
+static void expect_probe_got_error(int error)
 {
     ck_assert_int_eq(domus_probe_expect_error(probe, error, SECOND), 0);
 }
 
 DOMT_TEST(asks_are_answered_by_the_peer_in_their_order)
 {
-    begin_client();
-    ask_channel("a");
-    ask_channel("b");
-    ask_channel("c"); /* waits, because at most two asks may be with the peer */
+    begin_kit_with_client();
+    ask_channel_by_probe("a");
+    ask_channel_by_probe("b");
+    /* this ask waits, because at most two asks may be under way to the peer */
+    ask_channel_by_probe("c");
     domt_pipe_hear(server, "a\nb\n");
     ck_assert_int_eq(domus_peer_expect_nothing(server, MS), 0);
     domt_pipe_say(server, "1\n");
-    expect_answer("1");
+    expect_probe_got_answer("1");
     domt_pipe_hear(server, "c\n");
     domt_pipe_say(server, "2\n3");
-    expect_answer("2");
+    expect_probe_got_answer("2");
     domt_pipe_say(server, "4\n");
-    expect_answer("34");
-    ask_channel("d");
+    expect_probe_got_answer("34");
+    ask_channel_by_probe("d");
     domt_pipe_hear(server, "d\n");
     domt_pipe_say(server, "5\n");
-    expect_answer("5");
+    expect_probe_got_answer("5");
     domt_pipe_end();
 }
 
 DOMT_TEST(asks_that_are_too_many_or_wrong_fail)
 {
-    begin_client();
+    begin_kit_with_client();
     for (int i = 0; i < 5; i++)
-        ask_channel("a");
-    expect_error(-ENOBUFS);
+        ask_channel_by_probe("a");
+    expect_probe_got_error(-ENOBUFS);
     domt_pipe_hear(server, "a\na\n");
     domt_pipe_say(server, "1\n2\n3\n4\n");
     for (int i = 1; i <= 4; i++)
-        expect_answer(i == 1 ? "1" : i == 2 ? "2" : i == 3 ? "3" : "4");
-    ask_channel("no\nline");
-    expect_error(-EINVAL);
-    ask_channel("b");
+        expect_probe_got_answer(i == 1 ? "1" : i == 2 ? "2" : i == 3 ? "3" : "4");
+    ask_channel_by_probe("no\nline");
+    expect_probe_got_error(-EINVAL);
+    ask_channel_by_probe("b");
     domt_pipe_hear(server, "a\na\nb\n");
     domt_pipe_say(server, "5\n");
-    expect_answer("5");
+    expect_probe_got_answer("5");
     domt_pipe_end();
 }
 
 DOMT_TEST(the_answer_to_an_ask_that_expired_is_thrown_away)
 {
-    begin_client();
-    domus_packet packet = packet_of("a");
+    begin_kit_with_client();
+    domus_packet packet = make_packet("a");
 
     ck_assert_int_eq(
         domus_probe_ask_within(probe, domt_pipes_now.channel, &domus_packet_type, &packet, 10 * MS),
         0);
-    ask_channel("b");
-    expect_error(-ETIMEDOUT);
+    ask_channel_by_probe("b");
+    expect_probe_got_error(-ETIMEDOUT);
     domt_pipe_say(server, "late\n2\n");
-    expect_answer("2");
+    expect_probe_got_answer("2");
     domt_pipe_end();
 }
 
-/* Check four asks: two are with the peer when its connection ends, and two were not sent. */
-static void check_end(void (*end)(domus_peer *), const char *answers, uint32_t answered)
+/* End the connection while two of four asks are under way to the peer and two were not sent, and
+ * check how the asks end. */
+static void check_how_asks_end(void (*end)(domus_peer *), const char *answers, uint32_t answered)
 {
-    begin_client();
+    begin_kit_with_client();
     for (int i = 0; i < 4; i++)
-        ask_channel("a");
+        ask_channel_by_probe("a");
     domt_pipe_hear(server, "a\na\n");
     domt_pipe_say(server, answers);
     end(server);
     for (uint32_t i = 0; i < answered; i++)
-        expect_answer("1");
+        expect_probe_got_answer("1");
     for (uint32_t i = 0; i < 2 - answered; i++)
-        expect_error(-EPIPE);
+        expect_probe_got_error(-EPIPE);
     if (answered == 0) {
         for (int i = 0; i < 2; i++)
-            expect_error(-ENOTCONN);
+            expect_probe_got_error(-ENOTCONN);
     }
     domt_pipe_pass(30 * SECOND);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
@@ -308,29 +315,29 @@ static void check_end(void (*end)(domus_peer *), const char *answers, uint32_t a
 
 DOMT_TEST(asks_fail_when_the_peer_resets)
 {
-    check_end(domus_peer_reset, "", 0);
+    check_how_asks_end(domus_peer_reset, "", 0);
 }
 
 DOMT_TEST(asks_fail_when_the_peer_finishes)
 {
-    check_end(domus_peer_finish, "", 0);
+    check_how_asks_end(domus_peer_finish, "", 0);
 }
 
 DOMT_TEST(asks_fail_when_the_peer_closes)
 {
-    check_end(domus_peer_close, "", 0);
+    check_how_asks_end(domus_peer_close, "", 0);
 }
 
 DOMT_TEST(asks_fail_when_the_peer_finishes_within_an_answer)
 {
-    check_end(domus_peer_finish, "par", 0);
+    check_how_asks_end(domus_peer_finish, "par", 0);
 }
 
 DOMT_TEST(asks_that_wait_when_the_system_stops_are_drained_or_fail)
 {
-    begin_client();
+    begin_kit_with_client();
     for (int i = 0; i < 4; i++)
-        ask_channel("a");
+        ask_channel_by_probe("a");
     domt_pipe_hear(server, "a\na\n");
     domt_pipe_end();
 }

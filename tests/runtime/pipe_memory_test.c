@@ -1,8 +1,8 @@
-/* io/pipelines/ without memory. Without memory for a copy, a conversation that waits sees its bytes
- * unchanged to its end, the channel is reset, and no thread loops without rest meanwhile. In a
- * system whose memory.limit is little above what the process has, peers send more requests than
- * there is memory for, and read late: each gets its answers in order and whole, or its connection
- * ends; and afterwards the system serves as before. */
+/* io/pipelines/ without memory. If there is no memory to copy the bytes of a waiting request, its
+ * conversation sees them unchanged to its end, the channel is reset, and no thread loops without
+ * rest meanwhile. In a system whose memory.limit is little more than what the process has, peers
+ * send more requests than there is memory for, and read late: each gets its answers in order and
+ * whole, or its connection ends. Afterwards the system serves as before. */
 #include "base/memory.h"
 #include "runtime/testkit/kit.h"
 #include "tests/runtime/pipes.h"
@@ -23,19 +23,20 @@
 
 /* --- a service whose requests wait without memory --------------------------------------------- */
 
-/* Counts of the service since hold_waiting() began. */
+/* Counts of the service since the last check_request_waits_without_memory(). */
 static uint32_t waited, cancelled, kept;
-static uint32_t held; /* runs in which a receive buffer was not given back at once */
-static bool is_kept;  /* a resumed conversation keeps its slice, because there is memory again */
-/* number of the allocation that fails after the channel has closed */
+static uint32_t held; /* number of runs in which a receive buffer was not given back at once */
+/* true: a resumed conversation can keep its slice, because there is memory again */
+static bool is_kept;
+/* number of the allocation that fails after the channel has closed, and all later ones */
 static int64_t fails_at_close;
 
 typedef struct waiting {
     domus_slice text;
 } waiting;
 
-/* Check that a request "+<n> <text>" still has its text, which is n times the letter of n. */
-static void assert_whole(domus_slice line)
+/* Check that a request "+<n> <text>" has its whole text: n times the letter that belongs to n. */
+static void assert_request_is_whole(domus_slice line)
 {
     const char *data = domus_slice_data(line);
     char *end;
@@ -45,52 +46,53 @@ static void assert_whole(domus_slice line)
         ck_assert_int_eq(end[1 + i], 'a' + (int)(size % 26));
 }
 
-static int has_waited(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_text_after_wait(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_slice text = ((waiting *)domus_frame(stack))->text;
     domus_slice copy;
 
-    assert_whole(text);
+    assert_request_is_whole(text);
     waited += answer->error == 0;
     cancelled += answer->error != 0;
     if (!is_kept)
         return 0;
     ck_assert_int_eq(domus_slice_keep(text, &copy), 0);
-    assert_whole(text);
-    assert_whole(copy);
+    assert_request_is_whole(text);
+    assert_request_is_whole(copy);
     domus_slice_free(copy);
     kept++;
     return 0;
 }
 
-static int wait_without_memory(domus_stack *stack, void *self, const void *payload)
+static int wait_in_handler_without_memory(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice text = ((const domus_packet *)payload)->bytes;
     ((waiting *)domus_frame(stack))->text = text;
-    assert_whole(text);
-    int error = domus_sleep(stack, 20 * MS, has_waited);
-    domi_memory_fail_after(0, 0); /* the next allocation is for the copy */
+    assert_request_is_whole(text);
+    int error = domus_sleep(stack, 20 * MS, check_text_after_wait);
+    /* the next allocation, which fails, is the one for the copy of the request */
+    domi_memory_fail_after(0, 0);
     return error;
 }
 
-static uint32_t marks_of(const void *payload)
+static uint32_t marks_of_line(const void *payload)
 {
     domus_slice line = ((const domus_packet *)payload)->bytes;
     return domus_slice_data(line)[0] == '+' ? DOMUS_OUTLIVES : 0;
 }
 
-static int record_open(domus_stack *stack, void *self, const void *payload)
+static int count_opened_channel(domus_stack *stack, void *self, const void *payload)
 {
     domt_pipes_now.opened++;
     return 0;
 }
 
-static int record_close(domus_stack *stack, void *self, const void *payload)
+static int record_close_and_write_to_closed(domus_stack *stack, void *self, const void *payload)
 {
     domt_pipes_now.closed++;
     domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
     if (domt_pipes_now.closed == 1)
-        /* one allocation is for another try to copy the bytes */
+        /* after the close the library tries once more to copy the request */
         domi_memory_fail_after(fails_at_close, 0);
     return 0;
 }
@@ -99,14 +101,14 @@ static const domus_behaviour service = {
     .name = "waiting",
     .kind = DOMUS_CHANNELS,
     .pipeline = &domt_pipe_pipeline,
-    .on_peer = (const domus_on_peer[]){{&domus_packet_type, wait_without_memory, sizeof(waiting), 0,
-                                        marks_of},
+    .on_peer = (const domus_on_peer[]){{&domus_packet_type, wait_in_handler_without_memory,
+                                        sizeof(waiting), 0, marks_of_line},
                                        {.type = NULL}},
-    .on_open = {record_open, 0},
-    .on_close = {record_close, 0}};
+    .on_open = {count_opened_channel, 0},
+    .on_close = {record_close_and_write_to_closed, 0}};
 
-/* Write a request of this size. Returns how many bytes it has. */
-static size_t write_request(char *to, char mark, uint32_t size)
+/* Write a request whose text has `size` bytes. Returns how many bytes the whole request has. */
+static size_t write_request_of_size(char *to, char mark, uint32_t size)
 {
     int head = snprintf(to, size, "%c%u ", mark, (unsigned)size);
     memset(to + head, 'a' + (int)(size % 26), size);
@@ -114,8 +116,8 @@ static size_t write_request(char *to, char mark, uint32_t size)
     return (uint32_t)head + size + 1;
 }
 
-/* Let other peers fill the receive buffers with other bytes. */
-static void overwrite_bytes(void)
+/* Let other peers send bytes, which are received into any buffer that is free. */
+static void let_peers_overwrite_free_buffers(void)
 {
     static char bytes[20000];
 
@@ -129,7 +131,7 @@ static void overwrite_bytes(void)
     domt_pipe_run();
 }
 
-static bool has_all_buffers(void)
+static bool are_all_buffers_free(void)
 {
     const domus_system *system = domt_pipe_system();
 
@@ -141,23 +143,25 @@ static bool has_all_buffers(void)
     return true;
 }
 
-/* Let a request wait when there is no memory for its bytes: as the only one of a piece, before
- * others, or in a window, because it came in two parts. */
-static void hold_waiting(char mark, uint32_t size, bool is_first, uint32_t first_part)
+/* Let a request wait while there is no memory for a copy of its bytes. It is the only request in
+ * its piece, or is followed by others, or lies in a window, because it came in two parts. */
+static void check_request_waits_without_memory(char mark, uint32_t size, bool is_first,
+                                               uint32_t first_part)
 {
     char *bytes = calloc(1, 3 * (size_t)size + 100);
     size_t all;
 
     domus_config config = domt_pipe_config();
     config.io.buffers.count = 32;
-    config.io.buffers.size_bytes = 16384; /* a kit's own buffers are smaller than these messages */
+    /* larger than the usual buffers of a kit, so that a request fits into one */
+    config.io.buffers.size_bytes = 16384;
     domus_peer *peer = domt_pipe_begin(&config, &service, 1);
 
     waited = cancelled = kept = 0;
     ck_assert_ptr_nonnull(bytes);
-    all = write_request(bytes, mark, size);
+    all = write_request_of_size(bytes, mark, size);
     if (is_first)
-        all += write_request(bytes + all, mark, size + 1);
+        all += write_request_of_size(bytes + all, mark, size + 1);
     if (first_part != 0) {
         ck_assert_int_eq(domus_peer_send(peer, bytes, first_part), 0);
         domt_pipe_run();
@@ -167,15 +171,15 @@ static void hold_waiting(char mark, uint32_t size, bool is_first, uint32_t first
     domi_memory_fail_after(-1, 0);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_int_eq(domt_pipes_now.close_error, -ENOMEM);
-    held += has_all_buffers() ? 0 : 1;
-    overwrite_bytes();
+    held += are_all_buffers_free() ? 0 : 1;
+    let_peers_overwrite_free_buffers();
     domt_pipe_pass(30 * MS);
     ck_assert_int_ne(domus_peer_error(peer), 0);
     ck_assert_uint_eq(waited, mark == '+');
     ck_assert_uint_eq(cancelled, mark != '+');
     ck_assert_uint_eq(kept, is_kept ? 1 : 0);
     free(bytes);
-    domt_pipe_end(); /* the end checks that every buffer has come back */
+    domt_pipe_end(); /* domt_pipe_end() checks that every buffer has come back */
 }
 
 DOMT_TEST(bytes_that_cannot_be_copied_stay_until_their_conversation_ends)
@@ -187,10 +191,10 @@ DOMT_TEST(bytes_that_cannot_be_copied_stay_until_their_conversation_ends)
             char mark = mode % 2 == 0 ? '+' : '-';
             is_kept = mode % 4 >= 2;
             fails_at_close = mode / 4;
-            hold_waiting(mark, sizes[i], false, 0);
-            hold_waiting(mark, sizes[i], true, 0);
-            hold_waiting(mark, sizes[i], false, 200);
-            hold_waiting(mark, sizes[i], true, 200);
+            check_request_waits_without_memory(mark, sizes[i], false, 0);
+            check_request_waits_without_memory(mark, sizes[i], true, 0);
+            check_request_waits_without_memory(mark, sizes[i], false, 200);
+            check_request_waits_without_memory(mark, sizes[i], true, 200);
         }
     }
     ck_assert_uint_gt(held, 0);
@@ -202,8 +206,9 @@ static const char some_of_all[] =
     "now 0 a\nslice 0 b\nsleep 1 c\nffar 1 d\nfar 1 e\nkeep 1 f\nkffar 1 g\n!now 0 h\n%note\n"
     "odd 0 i\nline 0 j\nkfwd 0 l\ntake 0 m\n&fnear 0 n\n!far 0 o\nnow 0 p\n";
 
-/* Returns whether all requests were answered although memory was short. */
-static bool run_short(int64_t count, const char *line)
+/* Send requests while allocation number `count` fails. Returns whether all requests were answered
+ * all the same. */
+static bool check_requests_while_allocation_fails(int64_t count, const char *line)
 {
     domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
     size_t size;
@@ -235,7 +240,7 @@ DOMT_TEST(memory_that_stays_away_ends_in_an_error)
     size_t head = (size_t)snprintf(line, 3100, "sleep 1 ");
     memset(line + head, 'x', 3000);
     line[head + 3000] = '\n';
-    while (!run_short(count, line) || count < 60)
+    while (!check_requests_while_allocation_fails(count, line) || count < 60)
         count++;
     ck_assert_int_ge(count, 20);
     free(line);
@@ -245,22 +250,23 @@ DOMT_TEST(memory_that_stays_away_ends_in_an_error)
 
 #define MIB     UINT64_C(1048576)
 #define PEERS   24
-#define ASKED   DOMT_SCALE(400, 60) /* requests of each reader */
+#define ASKED   DOMT_SCALE(400, 60) /* number of requests that each reader sends */
 #define FILLING 3000u
 
 typedef struct reader {
     int fd;
-    uint32_t sent, got; /* requests sent, answers received */
-    size_t left;        /* bytes of `line` that were not sent yet */
+    /* number of requests that the reader has sent, and of answers that it got */
+    uint32_t sent, got;
+    size_t left; /* bytes of the current request that the reader has still to send */
     bool ended;
     char line[FILLING + 64];
     size_t in_size;
-    char in[FILLING + 64]; /* the start of an answer that has not come as a whole */
+    char in[FILLING + 64]; /* begin of an answer that has not come as a whole */
 } reader;
 
 static reader readers[PEERS];
 
-static uint64_t resident_bytes(void)
+static uint64_t resident_bytes_of_process(void)
 {
     unsigned long long pages = 0;
     FILE *file = fopen("/proc/self/statm", "re");
@@ -270,7 +276,7 @@ static uint64_t resident_bytes(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static size_t write_text(char to[FILLING + 64], uint32_t peer, uint32_t number)
+static size_t write_text_of_request(char to[FILLING + 64], uint32_t peer, uint32_t number)
 {
     int head = snprintf(to, FILLING, "%u.%u.", (unsigned)peer, (unsigned)number);
     memset(to + head, 'a' + (int)((peer + number) % 26), FILLING);
@@ -278,8 +284,8 @@ static size_t write_text(char to[FILLING + 64], uint32_t peer, uint32_t number)
     return (uint32_t)head + FILLING + 1;
 }
 
-/* Send on, as many bytes as the socket takes. */
-static void send_some(reader *one)
+/* Send the reader's next bytes, as many as the socket takes. */
+static void send_next_bytes_of_reader(reader *one)
 {
     static const char *const hows[] = {"sleep 400 ", "far 200 ", "keep 300 ", "slice 0 ",
                                        "ffar 100 "};
@@ -290,7 +296,7 @@ static void send_some(reader *one)
             const char *how = hows[(peer + one->sent) % 5];
             size_t head = strlen(how);
             memcpy(one->line, how, head);
-            one->left = head + write_text(one->line + head, peer, one->sent++);
+            one->left = head + write_text_of_request(one->line + head, peer, one->sent++);
             memmove(one->line + sizeof one->line - one->left, one->line, one->left);
         }
         ssize_t done = send(one->fd, one->line + sizeof one->line - one->left, one->left,
@@ -298,16 +304,17 @@ static void send_some(reader *one)
         if (done < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (done < 0)
-            return; /* the end of the connection was read */
+            return; /* the reader has got the end of its connection */
         one->left -= (size_t)done;
     }
 }
 
-/* Check that a line is the answer to the next request, or says that the request has failed. */
-static void take_line(reader *one, const char *line, size_t size)
+/* Check that a line is the answer to the reader's next request, or says that this request has
+ * failed. */
+static void check_line_answers_request(reader *one, const char *line, size_t size)
 {
     char expected[FILLING + 64];
-    size_t all = write_text(expected, (uint32_t)(one - readers), one->got++);
+    size_t all = write_text_of_request(expected, (uint32_t)(one - readers), one->got++);
 
     if (size > 6 && memcmp(line, "error ", 6) == 0)
         return;
@@ -316,7 +323,7 @@ static void take_line(reader *one, const char *line, size_t size)
                   one->got - 1, size, line, expected);
 }
 
-static void read_some(reader *one)
+static void read_lines_of_reader(reader *one)
 {
     while (!one->ended) {
         ssize_t got =
@@ -331,7 +338,7 @@ static void read_some(reader *one)
         const char *end;
         while ((end = memchr(one->in, '\n', one->in_size)) != NULL) {
             size_t size = (size_t)(end + 1 - one->in);
-            take_line(one, one->in, size);
+            check_line_answers_request(one, one->in, size);
             one->in_size -= size;
             memmove(one->in, one->in + size, one->in_size);
         }
@@ -339,11 +346,11 @@ static void read_some(reader *one)
     }
 }
 
-static bool is_over(void)
+static bool have_all_readers_ended(void)
 {
     for (int i = 0; i < PEERS; i++) {
-        send_some(&readers[i]);
-        read_some(&readers[i]);
+        send_next_bytes_of_reader(&readers[i]);
+        read_lines_of_reader(&readers[i]);
     }
     for (int i = 0; i < PEERS; i++) {
         if (!readers[i].ended && readers[i].got < ASKED)
@@ -352,13 +359,13 @@ static bool is_over(void)
     return true;
 }
 
-/* A sanitizer keeps freed memory, so a system under it may stay at its limit, where it accepts no
- * connection. */
-static void wait_for_all(void)
+/* Connect and read until all is answered. Under a sanitizer the time is short: freed memory is
+ * kept, so the system may stay at its limit, where it accepts no connection. */
+static void connect_and_read_until_answered(void)
 {
     uint64_t until_ns = domt_now_ns() + (DOMT_SANITIZED ? 5 : 60) * UINT64_C(1000) * DOMT_MS;
 
-    while (!is_over()) {
+    while (!have_all_readers_ended()) {
         if (domt_now_ns() >= until_ns) {
             ck_assert(DOMT_SANITIZED);
             return;
@@ -367,7 +374,7 @@ static void wait_for_all(void)
     }
 }
 
-static void ask_anew(uint16_t port)
+static void ask_on_new_connection(uint16_t port)
 {
     static const char asked[] = "sleep 1 text\n";
     char got[5];
@@ -379,8 +386,9 @@ static void ask_anew(uint16_t port)
     close(fd);
 }
 
-/* Run with so many bytes above what the process has. Adds the results to the sums. */
-static void run_with(uint64_t bytes, uint32_t *ended, uint32_t *answers)
+/* Run a system whose memory.limit is `bytes` more than what the process has, and add up how many
+ * connections ended and how many answers came. */
+static void run_with_memory_limit(uint64_t bytes, uint32_t *ended, uint32_t *answers)
 {
     domus_config config = domt_config(2);
     domus_memory now;
@@ -388,18 +396,18 @@ static void run_with(uint64_t bytes, uint32_t *ended, uint32_t *answers)
     domt_listen(&config);
     config.io.buffers.count = 256;
     config.memory.interval_ns = 2 * DOMT_MS;
-    config.memory.limit_bytes = resident_bytes() + (DOMT_SANITIZED ? 8 : 1) * bytes;
+    config.memory.limit_bytes = resident_bytes_of_process() + (DOMT_SANITIZED ? 8 : 1) * bytes;
     domus_system *system = domt_start(&config);
     domt_pipes_helpers(system, 0, 1);
     uint16_t port = domt_serve_front(system, &domt_pipe_framed, NULL);
     for (int i = 0; i < PEERS; i++)
         readers[i] = (reader){.fd = domt_connect(port)};
-    for (int i = 0; i < 150; i++) { /* meanwhile nobody reads */
+    for (int i = 0; i < 150; i++) { /* for a while no reader reads */
         for (int peer = 0; peer < PEERS; peer++)
-            send_some(&readers[peer]);
+            send_next_bytes_of_reader(&readers[peer]);
         domt_pause_ns(2 * DOMT_MS);
     }
-    wait_for_all();
+    connect_and_read_until_answered();
     for (int i = 0; i < PEERS; i++) {
         *ended += readers[i].ended;
         *answers += readers[i].got;
@@ -407,7 +415,7 @@ static void run_with(uint64_t bytes, uint32_t *ended, uint32_t *answers)
     }
     if (!DOMT_SANITIZED) {
         DOMT_WAIT_FOR(10, (domus_system_memory(system, &now), now.level == DOMUS_MEMORY_NORMAL));
-        ask_anew(port);
+        ask_on_new_connection(port);
     }
     domt_end(system);
 }
@@ -416,7 +424,7 @@ DOMT_TEST(pipelines_in_little_memory_answer_right_or_end)
 {
     uint32_t ended = 0, answers = 0;
     for (uint64_t mib = 12; mib <= 48; mib *= 2)
-        run_with(mib * MIB, &ended, &answers);
+        run_with_memory_limit(mib * MIB, &ended, &answers);
     ck_assert(ended > 0 || DOMT_SANITIZED);
     ck_assert_uint_gt(answers, 0);
 }

@@ -1,6 +1,6 @@
 /* io/pipelines/: answers leave in the order of the requests, in whatever order the conversations
- * end; some requests are handled alone. The envelopes of messages of peers are given back, and each
- * message has one that is large enough. */
+ * end, and some requests are handled alone. The envelopes of the peer's messages are given back,
+ * and each message has an envelope that is large enough. */
 #include "base/random.h"
 #include "base/slab.h"
 #include "runtime/testkit/kit.h"
@@ -16,8 +16,8 @@
 
 typedef struct answer_way {
     const char *how;
-    const char *answer; /* NULL: the text of the request */
-    bool is_framed;     /* only a conversation with a frame can do this */
+    const char *answer; /* answer to the request; NULL: the text of the request */
+    bool is_framed;     /* true: only a conversation with a frame can answer in this way */
 } answer_way;
 
 static const answer_way ways[] = {
@@ -53,7 +53,8 @@ typedef struct talk {
     size_t expected_size;
 } talk;
 
-static void add_request(talk *dialogue, domi_random *random, bool is_framed, uint32_t number)
+static void add_random_request_and_answer(talk *dialogue, domi_random *random, bool is_framed,
+                                          uint32_t number)
 {
     const answer_way *way;
     char text[300];
@@ -77,9 +78,9 @@ static void add_request(talk *dialogue, domi_random *random, bool is_framed, uin
                                                 "%s\n", way->answer != NULL ? way->answer : text);
 }
 
-/* Send the requests of the dialogue in pieces of random sizes, with steps of the kit between, and
- * now and then 2 ms. */
-static void send_in_pieces(domus_peer *peer, const talk *dialogue, domi_random *random)
+/* Send the requests of a dialogue in pieces of random sizes, with steps of the kit in between, and
+ * sometimes 2 ms. */
+static void send_dialogue_in_pieces(domus_peer *peer, const talk *dialogue, domi_random *random)
 {
     for (size_t at = 0; at < dialogue->asked_size;) {
         size_t size = 1 + domi_random_below(random, domi_random_below(random, 2) == 0 ? 10 : 800);
@@ -94,7 +95,7 @@ static void send_in_pieces(domus_peer *peer, const talk *dialogue, domi_random *
     }
 }
 
-static void check_order(uint64_t seed, bool is_framed)
+static void check_answers_come_in_order(uint64_t seed, bool is_framed)
 {
     static talk dialogue;
     domi_random random;
@@ -109,10 +110,10 @@ static void check_order(uint64_t seed, bool is_framed)
     }
     dialogue.asked_size = dialogue.expected_size = 0;
     for (uint32_t i = 0; i < 60; i++)
-        add_request(&dialogue, &random, is_framed, i);
+        add_random_request_and_answer(&dialogue, &random, is_framed, i);
     domus_peer *peer =
         domt_pipe_begin(&config, is_framed ? &domt_pipe_framed : &domt_pipe_plain, seed);
-    send_in_pieces(peer, &dialogue, &random);
+    send_dialogue_in_pieces(peer, &dialogue, &random);
     if (domi_random_below(&random, 2) == 0) {
         domus_peer_finish(peer);
         domt_pipe_hear(peer, dialogue.expected);
@@ -128,10 +129,10 @@ static void check_order(uint64_t seed, bool is_framed)
 DOMT_TEST(answers_leave_in_the_order_of_requests)
 {
     for (uint64_t seed = 1; seed <= DOMT_SCALE(300, 40); seed++)
-        check_order(seed, seed % 2 == 0);
+        check_answers_come_in_order(seed, seed % 2 == 0);
 }
 
-DOMT_TEST(every_split_point)
+DOMT_TEST(answers_are_the_same_at_every_split_point)
 {
     static const char asked[] = "now 0 a\nfar 0 bb\n!slice 0 ccc\nkeep 1 dddd\nnow 0 eeeee\n";
     static const char expected[] = "a\nbb\nccc\ndddd\neeeee\n";
@@ -226,29 +227,29 @@ DOMT_TEST(pieces_given_to_a_pipeline_are_counted)
 
 /* --- envelopes -------------------------------------------------------------------------------- */
 
-static void count_one(void *object, void *context)
+static void count_one_visit(void *object, void *context)
 {
     ++*(uint32_t *)context;
 }
 
-/* Returns how many objects the threads have ever made. Objects that were given back are used again,
- * so the number does not grow when the same work is done again. */
-static uint32_t count_objects(void)
+/* Returns how many objects the threads' pools have ever made. Objects that were given back are used
+ * again, so the number does not grow when the same work is done a second time. */
+static uint32_t count_objects_of_pools(void)
 {
     domus_system *system = domt_pipe_system();
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < system->count; i++) {
         for (uint32_t slab = 0; slab < DOMI_SLABS; slab++)
-            domi_slab_walk(&system->threads[i].manager.pool.slabs[slab], count_one, &count);
+            domi_slab_walk(&system->threads[i].manager.pool.slabs[slab], count_one_visit, &count);
     }
     return count;
 }
 
 #define ROUNDS 100
 
-/* Send messages of all kinds: requests that are answered and that fail, notices that are handled
- * and that are taken. */
+/* Send messages of all kinds: requests that are answered or fail, and notices that are handled or
+ * taken. */
 static void send_messages(domus_peer *peer)
 {
     static const char asked[] = "now 0 a\nerr 0 b\n?c\n%forward\n%own\nsleep 1 d\nfar 1 e\n"
@@ -262,10 +263,10 @@ DOMT_TEST(messages_give_their_envelopes_back)
 
     send_messages(peer);
     send_messages(peer);
-    uint32_t before = count_objects();
+    uint32_t before = count_objects_of_pools();
     for (int i = 0; i < ROUNDS; i++)
         send_messages(peer);
-    ck_assert_uint_lt(count_objects(), before + ROUNDS / 4);
+    ck_assert_uint_lt(count_objects_of_pools(), before + ROUNDS / 4);
     domt_pipe_close(peer);
 }
 
@@ -277,7 +278,7 @@ DOMT_TEST(connections_give_their_envelopes_back)
     for (int i = 0; i < 2 * ROUNDS; i++) {
         domus_peer *peer = domt_pipe_peer();
         if (i == ROUNDS)
-            before = count_objects();
+            before = count_objects_of_pools();
         send_messages(peer);
         if (i % 2 == 0)
             domt_pipe_say(peer, "hang 0 a\n!now 0 b\n");
@@ -285,7 +286,7 @@ DOMT_TEST(connections_give_their_envelopes_back)
         domus_peer_reset(peer);
         domt_pipe_run();
     }
-    ck_assert_uint_lt(count_objects(), before + ROUNDS / 4);
+    ck_assert_uint_lt(count_objects_of_pools(), before + ROUNDS / 4);
     domt_pipe_end();
 }
 
@@ -300,8 +301,8 @@ typedef struct large {
 static const domus_type small_type = {.name = "small", .size = 1};
 static const domus_type large_type = {.name = "large", .size = sizeof(large)};
 
-/* Each byte is a request: a digit is a small one that waits, a small letter one that is answered at
- * once, and a capital a large one. The answers are the same bytes. */
+/* Decode each byte as a request, whose answer is the same byte: a digit is a small request that
+ * waits, a small letter one that is answered at once, and a capital letter a large one. */
 static int decode_letter(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     bool is_large = bytes[0] >= 'A' && bytes[0] <= 'Z';
@@ -321,21 +322,21 @@ static int encode_letter(domus_wire *wire, void *state, uint64_t id, const domus
 static const domus_stage letter_stage = {
     .name = "letters", .decode = decode_letter, .encode = encode_letter};
 
-static int answer_later(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_small_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error != 0 ? answer->error : domus_reply(stack, &small_type, domus_frame(stack));
 }
 
-static int handle_small(domus_stack *stack, void *self, const void *payload)
+static int reply_small_now_or_later(domus_stack *stack, void *self, const void *payload)
 {
     char letter = *(const char *)payload;
     *(char *)domus_frame(stack) = letter;
     if (letter >= '0' && letter <= '9')
-        return domus_sleep(stack, 10 * MS, answer_later);
+        return domus_sleep(stack, 10 * MS, reply_small_after_sleep);
     return domus_reply(stack, &small_type, payload);
 }
 
-static int handle_large(domus_stack *stack, void *self, const void *payload)
+static int check_and_reply_large(domus_stack *stack, void *self, const void *payload)
 {
     const large *message = payload;
     for (uint32_t i = 1; i < LARGE_BYTES; i++)
@@ -349,12 +350,13 @@ static const domus_behaviour speller = {
     .name = "speller",
     .kind = DOMUS_CHANNELS,
     .pipeline = &letters,
-    .on_peer =
-        (const domus_on_peer[]){{.type = &small_type, .handle = handle_small, .peer_frame_size = 1},
-                                {.type = &large_type, .handle = handle_large},
-                                {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){
+        {.type = &small_type, .handle = reply_small_now_or_later, .peer_frame_size = 1},
+        {.type = &large_type, .handle = check_and_reply_large},
+        {.type = NULL}}};
 
-/* The envelope that was freed last is a small one, beside those of requests that wait. */
+/* The large message must not get the envelope that was freed last, because that one was made for a
+ * small message. */
 DOMT_TEST(a_large_message_behind_a_small_one_has_room)
 {
     static const char asked[] = "0123456789aA0123456789bB0123456789cdC0123456789";

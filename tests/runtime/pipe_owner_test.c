@@ -1,5 +1,6 @@
-/* The owner of channels with pipelines restarts or is stopped while their requests, bodies and
- * streams are open: each connection ends, nothing is left of it, and the next one is served. */
+/* The actor that owns channels with pipelines restarts or is stopped while their requests, bodies
+ * and streams are open: each connection ends, nothing of it is left, and the next connection is
+ * served. */
 #include "base/memory.h"
 #include "runtime/testkit/kit.h"
 #include "tests/runtime/streams.h"
@@ -13,16 +14,16 @@
 #define SECOND DOMT_PIPE_SECOND
 
 static domus_address owner;
-static uint32_t mounts; /* times that the owner was mounted */
+static uint32_t mounts; /* number of times that the owner was mounted */
 
 static const domus_type fail_type = {.name = "fail"};
 
-static int on_fail(domus_stack *stack, void *self, const void *payload)
+static int fail_with_eio(domus_stack *stack, void *self, const void *payload)
 {
     return -EIO;
 }
 
-static int listen_at(domus_stack *stack, void *self)
+static int listen_in_mount(domus_stack *stack, void *self)
 {
     domus_endpoint at;
     owner = domus_self(stack);
@@ -33,10 +34,10 @@ static int listen_at(domus_stack *stack, void *self)
 
 static domus_behaviour owning = {.name = "owning",
                                  .kind = DOMUS_CHANNELS,
-                                 .on = (const domus_on[]){{&fail_type, on_fail, 0}, {0}},
-                                 .on_mount = listen_at};
+                                 .on = (const domus_on[]){{&fail_type, fail_with_eio, 0}, {0}},
+                                 .on_mount = listen_in_mount};
 
-static int bear_owner(domus_stack *stack, void *self)
+static int spawn_owner_on_thread_1(domus_stack *stack, void *self)
 {
     const domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = 1};
     domus_address address;
@@ -45,10 +46,11 @@ static int bear_owner(domus_stack *stack, void *self)
 
 static const domus_supervision restarting = {.otherwise = DOMUS_RESTART};
 static const domus_behaviour top = {
-    .name = "top", .on_mount = bear_owner, .supervision = &restarting};
+    .name = "top", .on_mount = spawn_owner_on_thread_1, .supervision = &restarting};
 
-/* Make a kit with an owner whose channels have this behaviour, beside those of the kit. */
-static void make_kit(const domus_behaviour *behaviour, bool streams)
+/* Make a kit, and in it an owner whose channels have this behaviour, beside the channels of the kit
+ * itself. */
+static void make_kit_with_owner(const domus_behaviour *behaviour, bool streams)
 {
     domus_address address;
     (void)(streams ? domt_streams_kit(NULL, behaviour) : domt_pipes_kit(NULL, behaviour, 3));
@@ -60,7 +62,7 @@ static void make_kit(const domus_behaviour *behaviour, bool streams)
     ck_assert_uint_eq(mounts, 1);
 }
 
-static domus_peer *connect_one(void)
+static domus_peer *connect_peer_to_owner(void)
 {
     domus_peer *peer;
     ck_assert_int_eq(domus_peer_connect(domt_pipe_kit, "127.0.0.1:90", NULL, &peer), 0);
@@ -68,8 +70,8 @@ static domus_peer *connect_one(void)
     return peer;
 }
 
-/* The bytes that the peers have sent, each on its own connection, when the owner ends or
- * restarts. */
+/* Bytes that the peers send, each on its own connection, before the owner restarts or is
+ * stopped. */
 static const char *const requests[] = {"hang 0 a\n",
                                        "sleep 5000 a\nnow 0 b\nslice 0 c\n",
                                        "far 5000 a\nffar 5000 b\nkeep 5000 c\nkffar 5000 d\n",
@@ -83,16 +85,17 @@ static const char *const streams[] = {
 
 #define PEERS_MAX 16
 
-/* Let the owner fail or be stopped, `after_ns` after the requests. */
+/* Let peers send requests, and `after_ns` later let the owner be stopped, or fail and restart.
+ * Check that all connections end. */
 static void check_end_of_owner(const char *const *sent, size_t count, bool is_stream, bool stops,
                                uint64_t after_ns)
 {
-    make_kit(is_stream ? &domt_stream_service : &domt_pipe_framed, is_stream);
+    make_kit_with_owner(is_stream ? &domt_stream_service : &domt_pipe_framed, is_stream);
     domus_system *system = domt_pipe_system();
     domus_peer *peers[PEERS_MAX];
 
     for (size_t i = 0; i < count; i++) {
-        peers[i] = connect_one();
+        peers[i] = connect_peer_to_owner();
         if (i % 2 != 0)
             domus_peer_pause(peers[i]);
         domt_pipe_say(peers[i], sent[i]);
@@ -103,7 +106,7 @@ static void check_end_of_owner(const char *const *sent, size_t count, bool is_st
     } else {
         ck_assert_int_eq(domus_outside_notice(system, owner, &fail_type, NULL), 0);
         domt_pipe_pass(10 * MS);
-        ck_assert_uint_eq(mounts, 2); /* the restart has waited for no peer */
+        ck_assert_uint_eq(mounts, 2); /* the owner has restarted without waiting for its peers */
     }
     domt_pipe_pass(10 * SECOND);
     for (size_t i = 0; i < count; i++) {
@@ -114,7 +117,7 @@ static void check_end_of_owner(const char *const *sent, size_t count, bool is_st
         domus_peer_close(peers[i]);
     }
     if (!stops) {
-        domus_peer *peer = connect_one();
+        domus_peer *peer = connect_peer_to_owner();
         domt_pipe_say(peer, is_stream ? "Q wait 1\n" : "now 0 text\n");
         if (is_stream)
             domt_pipe_pass(SECOND);
@@ -126,7 +129,7 @@ static void check_end_of_owner(const char *const *sent, size_t count, bool is_st
     domt_pipe_end();
 }
 
-static void check_all(bool stops)
+static void check_end_of_owner_at_all_times(bool stops)
 {
     static const uint64_t afters[] = {0, 3 * MS, 100 * MS};
     for (size_t i = 0; i < sizeof afters / sizeof afters[0]; i++) {
@@ -137,27 +140,27 @@ static void check_all(bool stops)
 
 DOMT_TEST(a_restart_ends_requests_and_streams)
 {
-    check_all(false);
+    check_end_of_owner_at_all_times(false);
 }
 
 DOMT_TEST(a_stop_ends_requests_and_streams)
 {
-    check_all(true);
+    check_end_of_owner_at_all_times(true);
 }
 
 /* --- without memory --------------------------------------------------------------------------- */
 
-/* Let the owner fail while an allocation fails. Returns whether the owner has restarted all the
- * same. */
-static bool restart_short(bool is_stream, int64_t fails_after)
+/* Let the owner fail while allocation number `fails_after` fails. Returns whether the owner has
+ * restarted all the same. */
+static bool has_owner_restarted_without_memory(bool is_stream, int64_t fails_after)
 {
     const char *const *sent = is_stream ? streams : requests;
-    make_kit(is_stream ? &domt_stream_service : &domt_pipe_framed, is_stream);
+    make_kit_with_owner(is_stream ? &domt_stream_service : &domt_pipe_framed, is_stream);
     domus_system *system = domt_pipe_system();
     domus_peer *peers[6];
 
     for (size_t i = 0; i < 6; i++) {
-        peers[i] = connect_one();
+        peers[i] = connect_peer_to_owner();
         domt_pipe_say(peers[i], sent[i]);
         domt_pipe_run();
     }
@@ -169,7 +172,7 @@ static bool restart_short(bool is_stream, int64_t fails_after)
                   domus_testkit_error(domt_pipe_kit));
     domt_pipe_pass(10 * SECOND);
     bool has_lost =
-        /* the network of the kit has lost something for want of memory */
+        /* true if the simulated network itself has lost something for lack of memory */
         domt_pipe_kit->net->is_out_of_memory;
     for (size_t i = 0; i < 6; i++)
         ck_assert_msg(has_lost || domus_peer_error(peers[i]) != 0 || domus_peer_has_end(peers[i]),
@@ -179,12 +182,12 @@ static bool restart_short(bool is_stream, int64_t fails_after)
     return has_restarted;
 }
 
-DOMT_TEST(a_restart_without_memory_ends_them_too)
+DOMT_TEST(owner_restart_without_memory_ends_requests)
 {
     for (int is_stream = 0; is_stream < 2; is_stream++) {
         uint32_t clean = 0;
         for (int64_t n = 0; clean < 10; n++)
-            clean = restart_short(is_stream != 0, n) ? clean + 1 : 0;
+            clean = has_owner_restarted_without_memory(is_stream != 0, n) ? clean + 1 : 0;
     }
 }
 

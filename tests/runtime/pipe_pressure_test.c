@@ -1,5 +1,5 @@
-/* io/pipelines/: the bounds of a channel: requestsMax, sendHigh with answers that wait for their
- * turn, conversationsMax, slow readers, large messages, and memory that is missing. */
+/* io/pipelines/: the limits of a channel with a pipeline: requestsMax, sendHigh with answers that
+ * wait for their turn, conversationsMax, slow readers, large messages, and memory that is short. */
 #include "base/memory.h"
 #include "io/channels/crowd.h"
 #include "runtime/network/network.h"
@@ -34,7 +34,7 @@ DOMT_TEST(request_that_hangs_lets_no_more_than_requests_max_begin)
     domt_pipe_finish(peer);
 }
 
-DOMT_TEST(one_request_at_a_time)
+DOMT_TEST(requests_max_1_handles_one_at_a_time)
 {
     domus_config config = domt_pipe_config();
     config.channel.requests_max = 1;
@@ -64,7 +64,7 @@ DOMT_TEST(conversations_max_holds_requests_up)
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-static char *line_of(const char *head, size_t size)
+static char *make_line_of_size(const char *head, size_t size)
 {
     char *line = malloc(size + 64);
 
@@ -82,13 +82,14 @@ DOMT_TEST(answers_that_wait_count_toward_send_high)
     config.channel.send_high_bytes = 10000;
     config.channel.send_low_bytes = 2000;
     domus_peer *peer = domt_pipe_begin(&config, &domt_pipe_framed, 1);
-    char *line = line_of("slice 0 ", 3000);
+    char *line = make_line_of_size("slice 0 ", 3000);
 
     domt_pipe_say(peer, "sleep 1000 a\n");
     for (int i = 0; i < 30; i++)
         domt_pipe_say(peer, line);
     domt_pipe_pass(500 * MS);
-    ck_assert_uint_eq(domt_pipes_now.begun, 1 + 4); /* the fourth request is beyond the bound */
+    /* one request hangs, and the answer to the fourth one behind it exceeds sendHigh */
+    ck_assert_uint_eq(domt_pipes_now.begun, 1 + 4);
     domt_pipe_hear(peer, "a\n");
     for (int i = 0; i < 30; i++)
         domt_pipe_hear(peer, line + strlen("slice 0 "));
@@ -96,7 +97,7 @@ DOMT_TEST(answers_that_wait_count_toward_send_high)
     domt_pipe_close(peer);
 }
 
-static uint64_t sum_queued(void)
+static uint64_t sum_queued_bytes(void)
 {
     const domus_system *system = domt_pipe_system();
     uint64_t sum = 0;
@@ -105,22 +106,22 @@ static uint64_t sum_queued(void)
     return sum;
 }
 
-/* Answers that wait are charged to the bound of the thread, and the charge is given back in every
- * case; domt_pipes_end() checks that. */
+/* Answers that wait for their turn are charged to the thread's bound of queued bytes, and the
+ * charge is given back however they end; domt_pipes_end() checks that. */
 DOMT_TEST(answers_that_wait_are_charged)
 {
     static const char *const ends[] = {"answer", "reset", "stop", "close", "finish"};
 
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
-        char *line = line_of(i % 2 == 0 ? "slice 0 " : "fnear 0 ", 3000);
+        char *line = make_line_of_size(i % 2 == 0 ? "slice 0 " : "fnear 0 ", 3000);
 
         domt_pipe_say(peer, "sleep 1000 a\n");
         for (int n = 0; n < 20; n++)
             domt_pipe_say(peer, line);
         domt_pipe_pass(500 * MS);
-        ck_assert_uint_ge(sum_queued(), UINT64_C(20) * 3000);
-        ck_assert_uint_le(sum_queued(), UINT64_C(20) * 3600);
+        ck_assert_uint_ge(sum_queued_bytes(), UINT64_C(20) * 3000);
+        ck_assert_uint_le(sum_queued_bytes(), UINT64_C(20) * 3600);
         if (i == 0) {
             domt_pipe_hear(peer, "a\n");
             for (int n = 0; n < 20; n++)
@@ -133,31 +134,33 @@ DOMT_TEST(answers_that_wait_are_charged)
             char text[64];
             snprintf(text, sizeof text, "%s 0 text\n", ends[i]);
             domt_pipe_say(peer, text);
-            /* Answers to later requests do not wait. */
+            /* A request that ends the channel comes, and behind it one more, whose answer does not
+             * wait. */
             domt_pipe_say(peer, line);
         }
         domt_pipe_pass(5 * SECOND);
-        ck_assert_uint_eq(sum_queued(), 0);
+        ck_assert_uint_eq(sum_queued_bytes(), 0);
         free(line);
         domt_pipe_close(peer);
     }
 }
 
-/* Many channels, each with a request that hangs and many answers behind it, stay within the bound
- * of their threads, and all get their answers in the end. */
+/* Many channels have a request that hangs and many answers that wait behind it. All of these stay
+ * within the bound of their threads, and in the end each peer gets its answers. */
 DOMT_TEST(answers_that_wait_stay_within_the_bound)
 {
     enum { PEERS = 24, BOUND = 400000 };
     domus_config config = domt_pipe_config();
-    /* memory is not measured, so the bound is the one that the test sets */
+    /* the system does not measure memory, so the bound stays the one that the test sets */
     config.memory.enabled = false;
     (void)domt_pipes_kit(&config, &domt_pipe_framed, 1);
     domus_system *system = domt_pipe_system();
     domus_peer *peers[PEERS];
-    char *line = line_of("slice 0 ", 3000);
+    char *line = make_line_of_size("slice 0 ", 3000);
 
     atomic_store(&system->pressure.queue_max, BOUND);
-    for (uint32_t i = 0; i < system->count; i++) /* a thread that sleeps has not seen the bound */
+    /* set the bound of each thread, because a thread that sleeps has not followed it */
+    for (uint32_t i = 0; i < system->count; i++)
         domi_io_set_queue_max(&system->threads[i].io, BOUND);
     for (int i = 0; i < PEERS; i++) {
         peers[i] = domt_pipe_peer();
@@ -170,7 +173,7 @@ DOMT_TEST(answers_that_wait_stay_within_the_bound)
         for (uint32_t thread = 0; thread < system->count; thread++)
             ck_assert_uint_le(domi_counter_read(&system->threads[thread].io.queued), BOUND);
     }
-    ck_assert_uint_ge(sum_queued(), BOUND / 4);
+    ck_assert_uint_ge(sum_queued_bytes(), BOUND / 4);
     for (int i = 0; i < PEERS; i++) {
         domt_pipe_hear(peers[i], "a\n");
         for (int n = 0; n < 40; n++)
@@ -182,9 +185,9 @@ DOMT_TEST(answers_that_wait_stay_within_the_bound)
     domt_pipe_end();
 }
 
-/* When their answers come, 128 requests are with actors, and the peer reads nothing: the requests
- * that were read are answered all the same. */
-static void hold_flood(const char *how)
+/* Let 128 requests be with actors when the peer stops reading. When the answers come, all requests
+ * that were read are still answered. */
+static void check_flood_is_answered_behind_full_peer(const char *how)
 {
     domus_config config = domt_pipe_config();
     config.channel.requests_max = 128;
@@ -192,7 +195,7 @@ static void hold_flood(const char *how)
     config.channel.send_low_bytes = 2000;
     config.channel.send_max_bytes = 20000;
     domus_peer *peer = domt_pipe_begin(&config, &domt_pipe_framed, 1);
-    char *line = line_of(how, 3000);
+    char *line = make_line_of_size(how, 3000);
 
     domus_peer_pause(peer);
     for (int i = 0; i < 200; i++)
@@ -207,10 +210,10 @@ static void hold_flood(const char *how)
 
 DOMT_TEST(a_slow_reader_gets_the_answers_of_others)
 {
-    hold_flood("ffar 5 ");
-    hold_flood("sleep 5 ");
-    hold_flood("far 5 ");
-    hold_flood("keep 5 ");
+    check_flood_is_answered_behind_full_peer("ffar 5 ");
+    check_flood_is_answered_behind_full_peer("sleep 5 ");
+    check_flood_is_answered_behind_full_peer("far 5 ");
+    check_flood_is_answered_behind_full_peer("keep 5 ");
 }
 
 DOMT_TEST(a_slow_reader_gets_the_answers_behind_the_first)
@@ -220,7 +223,7 @@ DOMT_TEST(a_slow_reader_gets_the_answers_behind_the_first)
     config.channel.send_low_bytes = 2000;
     config.channel.send_max_bytes = 20000;
     domus_peer *peer = domt_pipe_begin(&config, &domt_pipe_framed, 1);
-    char *line = line_of("ffar 0 ", 3000);
+    char *line = make_line_of_size("ffar 0 ", 3000);
 
     domt_pipe_say(peer, "sleep 100 a\n");
     for (int i = 0; i < 60; i++)
@@ -235,7 +238,7 @@ DOMT_TEST(a_slow_reader_gets_the_answers_behind_the_first)
     domt_pipe_close(peer);
 }
 
-DOMT_TEST(large_messages_of_each_way)
+DOMT_TEST(large_answers_of_each_way_come_whole)
 {
     static const char *const hows[] = {"now 0 ",  "slice 0 ", "sleep 3 ", "far 1 ",  "ffar 1 ",
                                        "keep 2 ", "kffar 2 ", "take 0 ",  "!kfwd 1 "};
@@ -244,17 +247,17 @@ DOMT_TEST(large_messages_of_each_way)
 
     for (size_t size = 0; size < sizeof sizes / sizeof sizes[0]; size++) {
         for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
-            char *line = line_of(hows[i], sizes[size]);
+            char *line = make_line_of_size(hows[i], sizes[size]);
             domt_pipe_say(peer, line);
             free(line);
         }
         for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
-            char *line = line_of("", sizes[size]);
+            char *line = make_line_of_size("", sizes[size]);
             domt_pipe_hear(peer, line);
             free(line);
         }
     }
-    char *line = line_of("now 0 ", 65536);
+    char *line = make_line_of_size("now 0 ", 65536);
     domt_pipe_say(peer, line);
     free(line);
     domt_pipe_hear(peer, "wrong EMSGSIZE\n");
@@ -267,11 +270,11 @@ static const char some_of_all[] =
     "now 0 a\nslice 0 b\nsleep 1 c\nffar 1 d\nfar 1 e\nkeep 1 f\nkffar 1 g\n!now 0 h\n%note\n"
     "odd 0 i\nline 0 j\nnone 0 k\nkfwd 0 l\ntake 0 m\n&fnear 0 n\n!far 0 o\nnow 0 p\n$x\n";
 
-/* Whichever allocation fails, the channel answers in order or is reset, and nothing is left. The
- * requests come at once, or byte by byte, or on more than one connection. */
-static void check_memory(uint32_t pieces, bool is_long)
+/* Each allocation fails in turn: the channel answers in order or is reset, and nothing is left. The
+ * requests come in `pieces` pieces, with a long one first if `is_long` is true. */
+static void check_each_failing_allocation(uint32_t pieces, bool is_long)
 {
-    char *line = line_of("far 0 ", 5000);
+    char *line = make_line_of_size("far 0 ", 5000);
     uint32_t failed = 0;
 
     for (int64_t count = 0;; count++) {
@@ -284,7 +287,7 @@ static void check_memory(uint32_t pieces, bool is_long)
             size_t from = all * i / pieces, to = all * (i + 1) / pieces;
             if (is_long && i == 0)
                 domt_pipe_say(peer, line);
-            /* the connection may have been reset */
+            /* this send may fail, because the connection may have been reset */
             (void)domus_peer_send(peer, some_of_all + from, to - from);
             if (i == 0)
                 domi_memory_fail_after(count, 0);
@@ -297,7 +300,7 @@ static void check_memory(uint32_t pieces, bool is_long)
         bool is_whole = size > 14 && memcmp(got + size - 13, "wrong EPROTO\n", 13) == 0;
         bool has_failed = memmem(got, size, "ENOMEM", 6) != NULL || domt_pipes_now.close_error != 0;
         bool has_lost =
-            /* the network of the kit has lost something for want of memory */
+            /* the simulated network itself has lost something for lack of memory */
             domt_pipe_kit->net->is_out_of_memory;
         ck_assert_msg(has_lost || is_whole || has_failed || domus_peer_error(peer) != 0,
                       "allocation %d: %.*s", (int)count, (int)size, got);
@@ -312,15 +315,15 @@ static void check_memory(uint32_t pieces, bool is_long)
     ck_assert_uint_gt(failed, 5);
 }
 
-DOMT_TEST(every_allocation_may_fail)
+DOMT_TEST(pipelines_survive_failed_allocations)
 {
-    check_memory(1, false);
-    check_memory(1, true);
+    check_each_failing_allocation(1, false);
+    check_each_failing_allocation(1, true);
 }
 
-DOMT_TEST(every_allocation_may_fail_while_bytes_drip)
+DOMT_TEST(slow_requests_survive_failed_allocations)
 {
-    check_memory(DOMT_SCALE(70, 20), false);
+    check_each_failing_allocation(DOMT_SCALE(70, 20), false);
 }
 
 DOMT_SUITE(120)

@@ -1,7 +1,7 @@
-/* io/pipelines/raw.c, and `finish` and `end` of stages: bytes that an actor writes itself pass its
- * byte stages, the end is sent by these stages, and an end of the peer that the stages did not see
- * is an error. domus_channel_open_rest() says why the rest of the peer's bytes can be no body
- * (http_tunnel_test.c tests tunnels). */
+/* io/pipelines/raw.c, and `finish` and `end` of stages: bytes that an actor writes itself pass the
+ * channel's byte stages, these stages send an end of the output, and an end of the connection that
+ * the stages did not see is an error. domus_channel_open_rest() says why the rest of the peer's
+ * bytes cannot be a body (http_tunnel_test.c tests tunnels). */
 #include "tests/runtime/pipes.h"
 #include "tests/runtime/streams.h"
 #include "tests/support/suite.h"
@@ -19,14 +19,15 @@
 
 /* --- a byte stage with records, and with an end of its own ------------------------------------ */
 
-/* A stage of records: a record is "<n:" and n bytes; the end is "<end>". Its finish fails if the
- * options say so. */
+/* The state of a byte stage with records: a record is "<n:" and n bytes, and the end is "<end>".
+ * Its `finish` fails with the error in its options. */
 typedef struct seal_state {
-    const int *finish_error; /* the options: the error of `finish`; NULL: 0 */
-    bool ended;              /* the peer has sent its end */
+    /* options of the stage: the error with which `finish` fails; NULL: it does not fail */
+    const int *finish_error;
+    bool ended; /* the peer has sent "<end>" */
 } seal_state;
 
-static int open_seal(domus_wire *wire, void *state_, const void *options)
+static int open_seal_stage(domus_wire *wire, void *state_, const void *options)
 {
     seal_state *state = state_;
     state->finish_error = options;
@@ -55,7 +56,7 @@ static int decode_record(domus_wire *wire, void *state_, const char *bytes, size
     return error != 0 ? error : (int)(head + length);
 }
 
-static int end_seal(domus_wire *wire, void *state_, size_t left)
+static int end_seal_stage(domus_wire *wire, void *state_, size_t left)
 {
     const seal_state *state = state_;
     return state->ended && left == 0 ? 0 : -EPIPE;
@@ -67,7 +68,7 @@ static int encode_record(domus_wire *wire, void *state, const char *bytes, size_
     return error != 0 ? error : domus_wire_append(wire, bytes, size);
 }
 
-static int finish_seal(domus_wire *wire, void *state_)
+static int finish_seal_stage(domus_wire *wire, void *state_)
 {
     const seal_state *state = state_;
     if (state->finish_error != NULL && *state->finish_error != 0)
@@ -77,11 +78,11 @@ static int finish_seal(domus_wire *wire, void *state_)
 
 static const domus_stage seal_stage = {.name = "seal",
                                        .state_size = sizeof(seal_state),
-                                       .open = open_seal,
+                                       .open = open_seal_stage,
                                        .decode = decode_record,
-                                       .end = end_seal,
+                                       .end = end_seal_stage,
                                        .wrap = encode_record,
-                                       .finish = finish_seal};
+                                       .finish = finish_seal_stage};
 
 static const domt_stream_options as_server = {.role = DOMUS_ROLE_SERVER, .cuts = true};
 static const domt_stream_options cutless_server = {.role = DOMUS_ROLE_SERVER};
@@ -95,7 +96,7 @@ static const domus_pipeline sealed_cutless = {
 
 /* --- in a kit without a runtime --------------------------------------------------------------- */
 
-static int finish_line(domus_wire *wire, void *state)
+static int finish_line_stage(domus_wire *wire, void *state)
 {
     return domus_wire_append(wire, "bye", 3);
 }
@@ -109,10 +110,11 @@ DOMT_TEST(stages_end_their_output_from_the_messages_to_the_wire)
     domus_stage_kit *kit;
     size_t size;
 
-    line.finish = finish_line;
+    line.finish = finish_line_stage;
     ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), 0);
     ck_assert_int_eq(domus_stage_kit_end_output(kit), 0);
-    ck_assert_int_eq(domus_stage_kit_end_output(kit), 0); /* the output is ended only once */
+    /* a second end of the output adds nothing */
+    ck_assert_int_eq(domus_stage_kit_end_output(kit), 0);
     const char *output = domus_stage_kit_output(kit, &size);
     ck_assert_uint_eq(size, 9 + 8 + 5);
     ck_assert_mem_eq(output, "<6:<3:bye<5:<end><end>", size);
@@ -175,7 +177,7 @@ static void begin_with_pipeline(const domus_pipeline *pipeline,
     domt_pipe_run();
 }
 
-static domus_buffer *buffer_of(domus_stack *stack, const char *text)
+static domus_buffer *make_buffer_of_text(domus_stack *stack, const char *text)
 {
     domus_buffer *buffer;
     ck_assert_int_eq(domus_buffer_new(stack, strlen(text), &buffer), 0);
@@ -183,7 +185,7 @@ static domus_buffer *buffer_of(domus_stack *stack, const char *text)
     return buffer;
 }
 
-static int write_greeting(domus_stack *stack, void *self, const void *payload)
+static int on_open_write_greeting(domus_stack *stack, void *self, const void *payload)
 {
     static const char zeros[3000];
     domus_channel *channel = ((const domus_channel_event *)payload)->channel;
@@ -192,7 +194,7 @@ static int write_greeting(domus_stack *stack, void *self, const void *payload)
     domt_pipes_now.opened++;
     ck_assert_int_eq(domus_channel_append(stack, channel, "one", 3), 0);
     ck_assert_int_eq(domus_channel_append(stack, channel, "", 0), 0);
-    ck_assert_int_eq(domus_channel_write(stack, channel, buffer_of(stack, "four")), 0);
+    ck_assert_int_eq(domus_channel_write(stack, channel, make_buffer_of_text(stack, "four")), 0);
     for (uint32_t size = 3; size <= 3000; size += 2997) {
         ck_assert_int_eq(domus_slice_copy(zeros, size, &slice), 0);
         ck_assert_int_eq(domus_channel_write_slice(stack, channel, slice), 0);
@@ -202,7 +204,7 @@ static int write_greeting(domus_stack *stack, void *self, const void *payload)
 
 DOMT_TEST(bytes_that_an_actor_writes_pass_its_byte_stages)
 {
-    begin_with_pipeline(&sealed, write_greeting);
+    begin_with_pipeline(&sealed, on_open_write_greeting);
     ck_assert_int_eq(domus_peer_expect(peer, "<3:one<4:four<3:\0\0\0<3000:", 25, SECOND), 0);
     domt_pipe_run();
     size_t size;
@@ -215,7 +217,7 @@ DOMT_TEST(bytes_that_an_actor_writes_pass_its_byte_stages)
 
 static uint64_t send_max;
 
-static int write_too_much(domus_stack *stack, void *self, const void *payload)
+static int on_open_write_until_full(domus_stack *stack, void *self, const void *payload)
 {
     domus_channel *channel = ((const domus_channel_event *)payload)->channel;
     domus_buffer *buffer;
@@ -227,7 +229,8 @@ static int write_too_much(domus_stack *stack, void *self, const void *payload)
         if (error != 0) {
             ck_assert_int_eq(error, -ENOBUFS);
             ck_assert_int_gt(i, 0);
-            /* records are longer than their bytes */
+            /* the limit is reached before so many bytes are written, because records are longer
+             * than their bytes */
             ck_assert_uint_lt((uint64_t)i << 20, send_max);
             ck_assert_int_eq(domus_channel_finish(stack, channel), 0);
             ck_assert_int_eq(domus_channel_append(stack, channel, "x", 1), -EPIPE);
@@ -241,12 +244,12 @@ DOMT_TEST(bytes_that_an_actor_writes_are_bounded)
 {
     domus_config config = domt_pipe_config();
     send_max = config.channel.send_max_bytes;
-    begin_with_pipeline(&sealed, write_too_much);
+    begin_with_pipeline(&sealed, on_open_write_until_full);
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
     domt_pipe_end();
 }
 
-static void expect_all(const char *text)
+static void expect_text_and_end(const char *text)
 {
     domt_pipe_hear(peer, text);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
@@ -254,26 +257,26 @@ static void expect_all(const char *text)
 
 DOMT_TEST(an_output_ends_before_the_end)
 {
-    begin_with_pipeline(&sealed, NULL); /* The peer ends. */
+    begin_with_pipeline(&sealed, NULL); /* the peer sends its end and FIN */
     domt_pipe_say(peer, "<7:Q drop\n<end>");
     domus_peer_finish(peer);
-    expect_all("<8:dropped\n<end>");
+    expect_text_and_end("<8:dropped\n<end>");
     domt_pipe_end();
 
-    begin_with_pipeline(&sealed, NULL); /* The connection ends behind the last answer. */
+    begin_with_pipeline(&sealed, NULL); /* the service ends the connection behind its last answer */
     domt_pipe_say(peer, "<7:Q last\n");
-    expect_all("<5:last\n<end>");
+    expect_text_and_end("<5:last\n<end>");
     domt_pipe_end();
 
-    begin_with_pipeline(&sealed, NULL); /* The actor stops without a request. */
+    begin_with_pipeline(&sealed, NULL); /* the channel's actor is stopped without a request */
     domt_pipe_stop();
-    expect_all("<end>");
+    expect_text_and_end("<end>");
     domt_pipe_end();
 
-    begin_with_pipeline(&sealed, NULL); /* A drain ends a connection that is idle. */
+    begin_with_pipeline(&sealed, NULL); /* a drain ends an idle connection */
     domt_pipe_pass(60 * SECOND);
     ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 0);
-    expect_all("<end>");
+    expect_text_and_end("<end>");
     domt_pipe_end();
 }
 
@@ -288,7 +291,7 @@ DOMT_TEST(an_output_that_cannot_end_is_reset)
     domt_pipe_end();
 }
 
-/* Check that no byte comes before the reset. */
+/* Check that the peer's connection is reset, and that no byte comes before. */
 static void expect_reset_at_once(void)
 {
     size_t size;
@@ -304,7 +307,7 @@ DOMT_TEST(an_output_that_is_cut_has_no_end)
     expect_reset_at_once();
     domt_pipe_end();
 
-    begin_with_pipeline(&sealed_cutless, NULL); /* A close comes within a stream. */
+    begin_with_pipeline(&sealed_cutless, NULL); /* the channel is stopped within a stream */
     domt_pipe_talk(peer, "<14:C echo\n5:hello", "<6:echo+\n<7:5:hello");
     domt_pipe_stop();
     expect_reset_at_once();
@@ -321,26 +324,28 @@ DOMT_TEST(a_truncated_stream_is_an_error)
         domt_pipe_say(peer, sent[i]);
         domus_peer_finish(peer);
         if (i == 0)
-            expect_all("<8:6 32015\n<end>");
+            expect_text_and_end("<8:6 32015\n<end>");
         else
-            expect_all("<11:read EPIPE\n<end>");
+            expect_text_and_end("<11:read EPIPE\n<end>");
         ck_assert_int_eq(domt_streams_now.error, i == 0 ? 0 : -EPIPE);
         domt_pipe_end();
     }
-    begin_with_pipeline(&sealed, NULL); /* The end comes between two messages. */
+    /* the connection ends between two messages, without "<end>" */
+    begin_with_pipeline(&sealed, NULL);
     domt_pipe_say(peer, "<7:Q drop\n");
     domus_peer_finish(peer);
-    expect_all("<8:dropped\n<12:wrong EPIPE\n<end>");
+    expect_text_and_end("<8:dropped\n<12:wrong EPIPE\n<end>");
     domt_pipe_end();
 }
 
 /* --- the rest of the bytes -------------------------------------------------------------------- */
 
-static domus_channel *first; /* the channel of the first connection */
+/* the channel of the first connection, to which later requests refer */
+static domus_channel *first;
 static int on_open_result, results[5];
 static domus_body body;
 
-static int record_open(domus_stack *stack, void *self, const void *payload)
+static int on_open_open_rest_early(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     first = first == NULL ? event->channel : first;
@@ -348,7 +353,7 @@ static int record_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int record_close(domus_stack *stack, void *self, const void *payload)
+static int on_close_forget_channel(domus_stack *stack, void *self, const void *payload)
 {
     first = NULL;
     return 0;
@@ -357,8 +362,8 @@ static int record_close(domus_stack *stack, void *self, const void *payload)
 static const domus_pipeline web = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, NULL}, {NULL, NULL}}};
 
-/* Do what the path says, and record the results. */
-static int on_request(domus_stack *stack, void *self, const void *payload)
+/* Handle a request: do what its path says, and record the results. */
+static int handle_request_by_path(domus_stack *stack, void *self, const void *payload)
 {
     domus_channel *channel = domus_channel_running(stack);
     char how = domus_slice_data(domus_http_path(payload))[1];
@@ -377,7 +382,7 @@ static int on_request(domus_stack *stack, void *self, const void *payload)
     return error;
 }
 
-static uint32_t marks_of(const void *payload)
+static uint32_t marks_of_request(const void *payload)
 {
     return domus_slice_data(domus_http_path(payload))[1] == 'n' ? 0 : DOMUS_ALONE;
 }
@@ -386,13 +391,14 @@ static const domus_behaviour service = {
     .name = "rest",
     .kind = DOMUS_CHANNELS,
     .pipeline = &web,
-    .on_open = {record_open, 0},
-    .on_close = {record_close, 0},
-    .on_peer = (const domus_on_peer[]){{&domus_http_request_type, on_request, 0, 0, marks_of},
-                                       {.type = NULL}}};
+    .on_open = {on_open_open_rest_early, 0},
+    .on_close = {on_close_forget_channel, 0},
+    .on_peer = (const domus_on_peer[]){
+        {&domus_http_request_type, handle_request_by_path, 0, 0, marks_of_request},
+        {.type = NULL}}};
 
-/* Ask for a path on a new connection. */
-static void send_request(const char *request)
+/* Send a request on a new connection, and wait until the kit is at rest. */
+static void send_request_on_new_connection(const char *request)
 {
     domus_peer *asker = domt_pipe_peer();
     memset(results, 1, sizeof results);
@@ -402,7 +408,7 @@ static void send_request(const char *request)
     domus_peer_close(asker);
 }
 
-static void expect_results(int checked, int opened, int again, int answered)
+static void expect_results_of_request(int checked, int opened, int again, int answered)
 {
     const int expected[] = {checked, opened, again, answered};
     for (int i = 0; i < 4; i++)
@@ -419,23 +425,23 @@ DOMT_TEST(the_rest_is_opened_once_behind_a_request_that_is_alone)
     peer = domt_pipe_peer();
     domt_pipe_run();
     ck_assert_int_eq(on_open_result, -EINVAL);
-    send_request(GET("a"));
-    expect_results(0, 0, -EBUSY, -EALREADY);
-    send_request(GET("n"));
-    expect_results(-EPERM, -EPERM, -EPERM, -EALREADY);
-    send_request(GET("s"));
-    expect_results(-EBUSY, -EBUSY, -EBUSY, -EALREADY);
-    send_request(GET("c"));
-    expect_results(-EPIPE, -EPIPE, -EPIPE, -EPIPE);
+    send_request_on_new_connection(GET("a"));
+    expect_results_of_request(0, 0, -EBUSY, -EALREADY);
+    send_request_on_new_connection(GET("n"));
+    expect_results_of_request(-EPERM, -EPERM, -EPERM, -EALREADY);
+    send_request_on_new_connection(GET("s"));
+    expect_results_of_request(-EBUSY, -EBUSY, -EBUSY, -EALREADY);
+    send_request_on_new_connection(GET("c"));
+    expect_results_of_request(-EPIPE, -EPIPE, -EPIPE, -EPIPE);
     ck_assert_ptr_null(first);
     domus_peer_close(peer);
     peer = domt_pipe_peer();
     domt_pipe_run();
     ck_assert_ptr_nonnull(first);
-    send_request(GET("f"));
-    expect_results(-EPERM, -EPERM, -EPERM, -EPERM);
-    send_request("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nb");
-    expect_results(0, 0, -EBUSY, -EALREADY);
+    send_request_on_new_connection(GET("f"));
+    expect_results_of_request(-EPERM, -EPERM, -EPERM, -EPERM);
+    send_request_on_new_connection("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nb");
+    expect_results_of_request(0, 0, -EBUSY, -EALREADY);
     domt_pipe_close(peer);
 }
 

@@ -1,6 +1,6 @@
 /* io/pipelines/: the rows of on_peer, with marks, with sequences and without a type; large answers;
- * requests at their limit. A wrong pipeline is refused when an actor with it is made, in whatever
- * way that happens, and a right one is checked then and not again for each channel. */
+ * and the limit of requests. A wrong pipeline is refused when an actor with it is spawned, in each
+ * way in which that can happen; a right one is checked then, and not again for each channel. */
 #include "tests/runtime/pipes.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -20,16 +20,16 @@
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static int answer_any(domus_stack *stack, void *self, const void *payload)
+static int reply_any(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
     int error = domus_slice_copy("any", 3, &packet.bytes);
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &packet);
 }
 
-DOMT_TEST(a_row_without_a_type_takes_the_others)
+DOMT_TEST(row_without_type_takes_all_other_messages)
 {
-    const domus_on_peer rows[] = {domt_pipe_plain.on_peer[0], {.type = NULL, .handle = answer_any}};
+    const domus_on_peer rows[] = {domt_pipe_plain.on_peer[0], {.type = NULL, .handle = reply_any}};
     domus_behaviour behaviour = domt_pipe_plain;
     behaviour.on_peer = rows;
     domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
@@ -37,18 +37,18 @@ DOMT_TEST(a_row_without_a_type_takes_the_others)
     domt_pipe_close(peer);
 }
 
-static uint32_t no_marks(const void *payload)
+static uint32_t give_no_marks(const void *payload)
 {
     return 0;
 }
 
-/* A message gets the marks of its row, and not those of the message before it. */
+/* A message gets the marks of its own row, and none that a message before it has got. */
 DOMT_TEST(a_row_has_its_own_marks_and_not_those_of_messages)
 {
     domus_on_peer rows[] = {domt_pipe_framed.on_peer[0], {.type = NULL}};
     domus_behaviour behaviour = domt_pipe_framed;
     rows[0].marks = DOMUS_ALONE | DOMUS_OUTLIVES;
-    rows[0].marks_of = no_marks;
+    rows[0].marks_of = give_no_marks;
     behaviour.on_peer = rows;
     domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
 
@@ -68,21 +68,22 @@ DOMT_TEST(a_row_has_its_own_marks_and_not_those_of_messages)
 
 static _Atomic uint32_t ends_heard;
 
-static int handle_end(domus_stack *stack, void *self, const void *payload)
+static int count_end_heard(domus_stack *stack, void *self, const void *payload)
 {
     ends_heard++;
     return 0;
 }
 
-/* A peer finishes while its request is handled alone, and has sent another one behind it. */
-static void finish_behind_one_alone(uint32_t marks, const char *text, uint32_t heard_early,
-                                    uint32_t heard)
+/* Let a peer send requests, the first of which is handled alone, and then FIN. Check how often
+ * on_end was called: `heard_early` while the first request is handled, and `heard` at the end. */
+static void check_end_behind_request_alone(uint32_t marks, const char *text, uint32_t heard_early,
+                                           uint32_t heard)
 {
     domus_on_peer rows[] = {domt_pipe_framed.on_peer[0], {.type = NULL}};
     domus_behaviour behaviour = domt_pipe_framed;
     rows[0].marks = marks;
     behaviour.on_peer = rows;
-    behaviour.on_end = (domus_call){handle_end, 0};
+    behaviour.on_end = (domus_call){count_end_heard, 0};
     domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
 
     ends_heard = 0;
@@ -90,7 +91,7 @@ static void finish_behind_one_alone(uint32_t marks, const char *text, uint32_t h
     domus_peer_finish(peer);
     domt_pipe_pass(50 * MS);
     ck_assert_uint_eq(ends_heard, heard_early);
-    /* The actor has closed nothing. */
+    /* on_end of this service closes nothing, so all answers still come. */
     domt_pipe_hear(peer, strchr(text, 'b') != NULL ? "a\nb\n" : "a\n");
     domt_pipe_pass(50 * MS);
     ck_assert_uint_eq(ends_heard, heard);
@@ -99,22 +100,24 @@ static void finish_behind_one_alone(uint32_t marks, const char *text, uint32_t h
 
 DOMT_TEST(a_request_alone_may_hear_of_the_end_before_what_is_behind_it)
 {
-    finish_behind_one_alone(DOMUS_ALONE, "sleep 100 a\nnow 0 b\n", 0, 1);
-    finish_behind_one_alone(DOMUS_ALONE | DOMUS_HEARS_END, "sleep 100 a\nnow 0 b\n", 1, 2);
-    finish_behind_one_alone(DOMUS_ALONE, "sleep 100 a\n", 1, 1);
-    finish_behind_one_alone(DOMUS_ALONE | DOMUS_HEARS_END, "sleep 100 a\n", 1, 2);
-    finish_behind_one_alone(DOMUS_ALONE | DOMUS_HEARS_END, "sleep 100 a\nsleep 100 b\n", 1, 3);
+    check_end_behind_request_alone(DOMUS_ALONE, "sleep 100 a\nnow 0 b\n", 0, 1);
+    check_end_behind_request_alone(DOMUS_ALONE | DOMUS_HEARS_END, "sleep 100 a\nnow 0 b\n", 1, 2);
+    check_end_behind_request_alone(DOMUS_ALONE, "sleep 100 a\n", 1, 1);
+    check_end_behind_request_alone(DOMUS_ALONE | DOMUS_HEARS_END, "sleep 100 a\n", 1, 2);
+    check_end_behind_request_alone(DOMUS_ALONE | DOMUS_HEARS_END, "sleep 100 a\nsleep 100 b\n", 1,
+                                   3);
 }
 
-/* A peer finishes while its request is under way: the channel ends, and so do its conversations. */
-static void finish_and_end(uint32_t marks, const char *text, bool hears)
+/* Let a peer send FIN while its request is handled: the channel ends at once, and its conversations
+ * end, too, unless they outlive the connection. */
+static void check_conversations_end_at_fin(uint32_t marks, const char *text, bool hears)
 {
     domus_on_peer rows[] = {domt_pipe_framed.on_peer[0], {.type = NULL}};
     domus_behaviour behaviour = domt_pipe_framed;
     rows[0].marks = marks;
     behaviour.on_peer = rows;
     if (hears)
-        behaviour.on_end = (domus_call){handle_end, 0};
+        behaviour.on_end = (domus_call){count_end_heard, 0};
     domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
 
     ends_heard = 0;
@@ -134,12 +137,12 @@ static void finish_and_end(uint32_t marks, const char *text, bool hears)
 DOMT_TEST(a_request_alone_may_end_with_its_peer)
 {
     const uint32_t marks = DOMUS_ALONE | DOMUS_ENDS_WITH_PEER;
-    finish_and_end(marks, "sleep 100 a\n", false);
-    finish_and_end(marks, "sleep 100 a\nnow 0 b\n", false);
-    finish_and_end(marks, "sleep 100 a\n", true);
-    finish_and_end(marks | DOMUS_OUTLIVES, "sleep 100 a\nnow 0 b\n", true);
-    /* the request is answered: nothing is lost */
-    finish_behind_one_alone(marks, "now 0 a\n", 1, 1);
+    check_conversations_end_at_fin(marks, "sleep 100 a\n", false);
+    check_conversations_end_at_fin(marks, "sleep 100 a\nnow 0 b\n", false);
+    check_conversations_end_at_fin(marks, "sleep 100 a\n", true);
+    check_conversations_end_at_fin(marks | DOMUS_OUTLIVES, "sleep 100 a\nnow 0 b\n", true);
+    /* the request was answered before the FIN, so nothing is lost */
+    check_end_behind_request_alone(marks, "now 0 a\n", 1, 1);
 }
 
 /* --- sequences -------------------------------------------------------------------------------- */
@@ -151,7 +154,7 @@ struct steps {
     uint32_t step;
 };
 
-/* Wait three times, once in each way; the answer is what the last actor has answered. */
+/* Wait three times, each time in another way, and answer with what the last actor has answered. */
 DOMUS_SEQUENCE(take_steps, struct steps)
 {
     DOMUS_BEGIN;
@@ -176,7 +179,7 @@ DOMUS_SEQUENCE(take_steps, struct steps)
     DOMUS_END;
 }
 
-static domus_behaviour make_behaviour(const domus_on_peer *rows)
+static domus_behaviour make_behaviour_with_rows(const domus_on_peer *rows)
 {
     domus_behaviour behaviour = domt_pipe_plain;
     ended = cancelled = 0;
@@ -188,7 +191,7 @@ DOMT_TEST(sequences_answer_in_the_order_of_requests)
 {
     static const domus_on_peer rows[] = {DOMUS_ON_PEER(&domus_packet_type, take_steps, 0),
                                          {.type = NULL}};
-    domus_behaviour behaviour = make_behaviour(rows);
+    domus_behaviour behaviour = make_behaviour_with_rows(rows);
     domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
 
     domt_pipe_talk(peer, "x 9 a\nx 1 b\nx 0 c\nferr 0 d\nx 3 e\n", "a\nb\nc\nerror EBADMSG\ne\n");
@@ -206,7 +209,7 @@ DOMT_TEST(sequences_have_the_marks_of_their_rows)
     static const domus_on_peer rows[] = {
         DOMUS_ON_PEER(&domus_packet_type, take_steps, DOMUS_ALONE | DOMUS_OUTLIVES),
         {.type = NULL}};
-    domus_behaviour behaviour = make_behaviour(rows);
+    domus_behaviour behaviour = make_behaviour_with_rows(rows);
     domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
 
     domt_pipe_say(peer, "x 0 a\nx 0 b\n");
@@ -226,7 +229,7 @@ DOMT_TEST(sequences_have_the_marks_of_their_rows)
 
 /* --- ids -------------------------------------------------------------------------------------- */
 
-/* While one request hangs, those behind it are answered up to the 65,536th from it. */
+/* While the first request hangs, the requests behind it are answered, up to the 65,536th. */
 DOMT_TEST(requests_behind_one_that_hangs_have_a_limit)
 {
     enum { MOST = 65536, MORE = 100 };
@@ -253,8 +256,9 @@ DOMT_TEST(requests_behind_one_that_hangs_have_a_limit)
 
 /* --- large answers ---------------------------------------------------------------------------- */
 
-/* The answers are longer than a buffer, and are sent at once and behind another answer. */
-DOMT_TEST(huge_answers_are_whole)
+/* The answers are longer than a buffer, and are whole, whether they are sent at once or have to
+ * wait. */
+DOMT_TEST(huge_answers_of_channel_come_whole)
 {
     domus_config config = domt_pipe_config();
     config.channel.send_max_bytes = UINT64_C(4) * DOMT_PIPE_HUGE;
@@ -279,26 +283,28 @@ DOMT_TEST(huge_answers_are_whole)
 
 static _Atomic uint32_t checks;
 
-/* Check options that are the result themselves. */
-static int check_options(const void *options)
+/* A check of a stage whose options contain the result of the check. */
+static int count_check_of_options(const void *options)
 {
     atomic_fetch_add(&checks, 1);
     return *(const int *)options;
 }
 
-static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int decode_to_one_mark(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     return domus_wire_append(wire, "!", 1) == 0 ? (int)size : -ENOMEM;
 }
 
-static int encode(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
-                  const void *payload)
+static int encode_nothing(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                          const void *payload)
 {
     return 0;
 }
 
-static const domus_stage stage = {
-    .name = "checked", .check = check_options, .decode = decode, .encode = encode};
+static const domus_stage stage = {.name = "checked",
+                                  .check = count_check_of_options,
+                                  .decode = decode_to_one_mark,
+                                  .encode = encode_nothing};
 
 static const int right = 0, wrong = -EDOM, odd = 1;
 
@@ -328,12 +334,12 @@ enum { SPAWN, SPAWN_OWNER, CONNECT, POOL, DATAGRAM, BECOME, WAYS };
 
 static int results[WAYS];
 
-static int end_with_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int return_error_of_connect(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error;
 }
 
-static int try_ways(domus_stack *stack, void *self)
+static int try_wrong_behaviour_in_each_way(domus_stack *stack, void *self)
 {
     const domus_pool_options pool = {.behaviour = &wrong_channel};
     const domus_connect_options connect = {.behaviour = &wrong_channel};
@@ -344,7 +350,7 @@ static int try_ways(domus_stack *stack, void *self)
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
     results[SPAWN] = domus_spawn(stack, &wrong_channel, NULL, &made);
     results[SPAWN_OWNER] = domus_spawn(stack, &of_wrong, NULL, &made);
-    results[CONNECT] = domus_connect(stack, "127.0.0.1:1", &connect, end_with_error);
+    results[CONNECT] = domus_connect(stack, "127.0.0.1:1", &connect, return_error_of_connect);
     results[POOL] = domus_pool_open(stack, "127.0.0.1:1", &pool, &made);
     results[DATAGRAM] = domus_datagram_open(stack, &at, &datagram, &made, NULL);
     results[BECOME] = domus_become(stack, &wrong_channel);
@@ -352,7 +358,7 @@ static int try_ways(domus_stack *stack, void *self)
 }
 
 static const domus_behaviour trier = {
-    .name = "trier", .kind = DOMUS_CHANNELS, .on_mount = try_ways};
+    .name = "trier", .kind = DOMUS_CHANNELS, .on_mount = try_wrong_behaviour_in_each_way};
 
 DOMT_TEST(a_wrong_pipeline_is_refused_when_an_actor_is_made)
 {
@@ -372,7 +378,7 @@ DOMT_TEST(a_wrong_pipeline_is_refused_when_an_actor_is_made)
 
 /* --- listeners -------------------------------------------------------------------------------- */
 
-static void listening_kit(const domus_behaviour *behaviour, int expected)
+static void make_kit_that_listens(const domus_behaviour *behaviour, int expected)
 {
     domus_config config = domt_pipe_config();
     config.system.threads = 1;
@@ -383,16 +389,16 @@ static void listening_kit(const domus_behaviour *behaviour, int expected)
 
 DOMT_TEST(a_listener_with_a_wrong_pipeline_is_not_served)
 {
-    listening_kit(&wrong_channel, -EDOM);
+    make_kit_that_listens(&wrong_channel, -EDOM);
     domt_pipe_free();
-    listening_kit(&of_wrong, -EDOM);
+    make_kit_that_listens(&of_wrong, -EDOM);
     domt_pipe_free();
 }
 
 DOMT_TEST(a_pipeline_is_not_checked_for_each_channel)
 {
     atomic_store(&checks, 0);
-    listening_kit(&right_channel, 0);
+    make_kit_that_listens(&right_channel, 0);
     uint32_t made = atomic_load(&checks);
 
     ck_assert_uint_ge(made, 1);
@@ -410,7 +416,7 @@ DOMT_TEST(a_pipeline_is_not_checked_for_each_channel)
 static const domus_behaviour raw = {.name = "raw", .kind = DOMUS_CHANNELS};
 static int become_raw, become_right;
 
-static int change_rows(domus_stack *stack, void *self, const void *payload)
+static int change_behaviour_on_open(domus_stack *stack, void *self, const void *payload)
 {
     become_raw = domus_become(stack, &raw);
     become_right = domus_become(stack, &right_channel);
@@ -420,20 +426,20 @@ static int change_rows(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour changing = {.name = "changing",
                                          .kind = DOMUS_CHANNELS,
                                          .pipeline = &right_pipeline,
-                                         .on_open = {change_rows, 0}};
+                                         .on_open = {change_behaviour_on_open, 0}};
 static const domus_behaviour changing_raw = {
-    .name = "changing raw", .kind = DOMUS_CHANNELS, .on_open = {change_rows, 0}};
+    .name = "changing raw", .kind = DOMUS_CHANNELS, .on_open = {change_behaviour_on_open, 0}};
 
 DOMT_TEST(a_channel_keeps_to_messages_or_to_bytes)
 {
-    listening_kit(&changing, 0);
+    make_kit_that_listens(&changing, 0);
     domus_peer *peer = domt_pipe_peer();
 
     domt_pipe_talk(peer, "a", "!");
     ck_assert_int_eq(become_raw, -EINVAL);
     ck_assert_int_eq(become_right, 0);
     domt_pipe_free();
-    listening_kit(&changing_raw, 0);
+    make_kit_that_listens(&changing_raw, 0);
     (void)domt_pipe_peer();
     domt_pipe_run();
     ck_assert_int_eq(become_raw, 0);

@@ -1,5 +1,5 @@
-/* The stage of the service in pipes.h: a line is a message, and its first bytes say of which kind
- * it is. */
+/* The stage of the service in tests/runtime/pipes.h: each line is a message, and signs at its
+ * beginning say of which kind the message is. */
 #include "tests/runtime/pipes.h"
 
 #include <errno.h>
@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void release(void *payload)
+static void release_packet(void *payload)
 {
     domus_slice_free(((domus_packet *)payload)->bytes);
 }
 
 #define PACKET_TYPE(text)                                                                          \
     {                                                                                              \
-        .name = text, .size = sizeof(domus_packet), .release = release                             \
+        .name = text, .size = sizeof(domus_packet), .release = release_packet                      \
     }
 static const domus_type rowless_type = PACKET_TYPE("rowless");
 const domus_type domt_note_type = PACKET_TYPE("note");
@@ -40,14 +40,15 @@ static int decode_pipe(domus_wire *wire, void *state, const char *bytes, size_t 
     if (end == NULL)
         return 0;
     if (options->has_ids) {
-        for (id = 0; *from != ':'; from++) /* no strtoull(), because the bytes are no string */
+        /* strtoull() cannot be used, because the bytes have no zero byte at the end */
+        for (id = 0; *from != ':'; from++)
             id = id * 10 + (uint64_t)(*from - '0');
         from++;
     }
     if (from == end)
-        return 1; /* an empty line is no message */
+        return 1; /* an empty line makes no message */
     const char *kind = from;
-    while (*kind == '!' || *kind == '+') /* the end of the line stops the loop */
+    while (*kind == '!' || *kind == '+') /* the loop stops at the end of the line at the latest */
         kind++;
     if (*from == '&' && domus_wire_append(wire, "&\n", 2) != 0)
         return -ENOMEM;
@@ -58,20 +59,21 @@ static int decode_pipe(domus_wire *wire, void *state, const char *bytes, size_t 
     if (packet == NULL)
         return -ENOMEM;
     if (packet->bytes.page != NULL || packet->bytes.size != 0)
-        abort(); /* a payload begins zeroed, whatever its envelope had before */
+        /* the payload of a new message must be zeroed, whatever its envelope was used for before */
+        abort();
     packet->bytes = domus_wire_slice(wire, from, (size_t)(end - from));
     return *from == '$' ? -EPROTO : (int)(end - bytes) + 1;
 }
 
-static int append_id(domus_wire *wire, const void *state, uint64_t id)
+static int append_id_of_message(domus_wire *wire, const void *state, uint64_t id)
 {
     const domt_pipe_options *options = *(const domt_pipe_options *const *)state;
     return options->has_ids && id != DOMUS_NO_ID ? domus_wire_append_text(wire, "%" PRIu64 ":", id)
                                                  : 0;
 }
 
-/* Append more bytes than one buffer holds. */
-static int append_huge(domus_wire *wire)
+/* Append more bytes to the output than one buffer holds. */
+static int append_huge_answer(domus_wire *wire)
 {
     char bytes[1000];
     int error = 0;
@@ -87,22 +89,22 @@ static int encode_pipe(domus_wire *wire, void *state, uint64_t id, const domus_t
                        const void *payload)
 {
     const domus_packet *packet = payload;
-    int error = append_id(wire, state, id);
+    int error = append_id_of_message(wire, state, id);
 
     if (error != 0 || (type != &domus_packet_type && type != &domt_note_type))
         return error != 0 ? error : -EOPNOTSUPP;
     error = domus_slice_equals(packet->bytes, "huge", 4)
-                ? append_huge(wire)
+                ? append_huge_answer(wire)
                 : domus_wire_append_slice(wire, packet->bytes);
     if (error == 0 && memchr(domus_slice_data(packet->bytes), '\n', packet->bytes.size) != NULL)
-        error = -EINVAL; /* the bytes that were appended are taken back */
+        error = -EINVAL; /* after the error the library takes the appended bytes back */
     return error != 0 ? error : domus_wire_append(wire, "\n", 1);
 }
 
 static int fail_pipe(domus_wire *wire, void *state, uint64_t id, const domus_type *request,
                      int error)
 {
-    int result = append_id(wire, state, id);
+    int result = append_id_of_message(wire, state, id);
 
     if ((*(const domt_pipe_options **)state)->no_fail)
         return error;

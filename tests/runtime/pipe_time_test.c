@@ -1,6 +1,6 @@
-/* io/pipelines/time.c: the time of stages in one phase 2 is bounded, on a virtual clock that the
- * stage moves. State actors and timers keep their time beside many channels whose messages take a
- * millisecond each, and each of these channels gets its turn. */
+/* io/pipelines/time.c: the time that stages may use in one phase 2 is bounded, on a virtual clock
+ * that the stage of this test moves. Beside many channels whose messages take a millisecond each,
+ * state actors and timers get their time, and each channel gets its turn. */
 #include "runtime/system/system.h"
 
 #include "tests/runtime/pipes.h"
@@ -13,24 +13,25 @@
 
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
-/* Each of the three threads may take 2 ms and one more message, and all move the same clock. */
+/* A gap that counts as long: each of the three threads may take 2 ms and one more message, and all
+ * of them move the same clock. */
 #define LONG_GAP (3 * 3 * MS)
 #define PEERS    DOMT_SCALE(1000, 200)
 
 /* --- a stage that takes its time -------------------------------------------------------------- */
 
 static domus_system *running;
-static uint64_t cost_ns;     /* time that a message takes */
-static uint32_t decoded;     /* messages of all channels */
-static uint32_t most_of_one; /* messages of the channel that has had most */
-/* channels that have had no message yet, when a second one came too early */
+static uint64_t cost_ns;     /* time on the clock that the stage takes for a message */
+static uint32_t decoded;     /* number of messages of all channels */
+static uint32_t most_of_one; /* number of messages of the channel that has had most */
+/* number of channels that have had no message yet */
 static uint32_t first_unserved;
 
 typedef struct slow_state {
     uint32_t messages;
 } slow_state;
 
-static int open_slow(domus_wire *wire, void *state, const void *options)
+static int count_unserved_at_open(domus_wire *wire, void *state, const void *options)
 {
     first_unserved++;
     return 0;
@@ -38,7 +39,7 @@ static int open_slow(domus_wire *wire, void *state, const void *options)
 
 static uint32_t served_twice_too_early;
 
-static int decode_slow(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_line_slowly(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     slow_state *state = state_;
     const char *end = memchr(bytes, '\n', size);
@@ -60,8 +61,8 @@ static int decode_slow(domus_wire *wire, void *state_, const char *bytes, size_t
     return (int)(end - bytes) + 1;
 }
 
-static int encode_slow(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
-                       const void *payload)
+static int encode_packet_as_line(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                                 const void *payload)
 {
     int error = domus_wire_append_slice(wire, ((const domus_packet *)payload)->bytes);
     return error != 0 ? error : domus_wire_append(wire, "\n", 1);
@@ -69,11 +70,11 @@ static int encode_slow(domus_wire *wire, void *state, uint64_t id, const domus_t
 
 static const domus_stage slow_stage = {.name = "slow",
                                        .state_size = sizeof(slow_state),
-                                       .open = open_slow,
-                                       .decode = decode_slow,
-                                       .encode = encode_slow};
+                                       .open = count_unserved_at_open,
+                                       .decode = decode_line_slowly,
+                                       .encode = encode_packet_as_line};
 
-static int reply_same(domus_stack *stack, void *self, const void *payload)
+static int reply_same_packet(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
     int error = domus_slice_keep(((const domus_packet *)payload)->bytes, &packet.bytes);
@@ -86,16 +87,16 @@ static const domus_behaviour service = {
     .name = "slow",
     .kind = DOMUS_CHANNELS,
     .pipeline = &slow,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = reply_same},
+    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = reply_same_packet},
                                        {.type = NULL}}};
 
 /* --- a state actor with a timer --------------------------------------------------------------- */
 
 static const domus_type tick_type = {.name = "tick"};
 static uint64_t last_ns, longest_ns;
-static uint32_t long_gaps; /* number of gaps longer than LONG_GAP */
+static uint32_t long_gaps; /* number of gaps between two ticks that were longer than LONG_GAP */
 
-static int record_gap(domus_stack *stack, void *self, const void *payload)
+static int record_gap_between_ticks(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t now_ns = domi_clock_now(&running->clock);
     if (last_ns != 0 && now_ns - last_ns > longest_ns)
@@ -105,19 +106,19 @@ static int record_gap(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int arm_timer(domus_stack *stack, void *self)
+static int arm_timer_in_mount(domus_stack *stack, void *self)
 {
     return domus_every(stack, MS, &tick_type, NULL, NULL);
 }
 
 static const domus_behaviour clock_actor = {
     .name = "clock",
-    .on_mount = arm_timer,
-    .on = (const domus_on[]){{&tick_type, record_gap, 0}, {0}}};
+    .on_mount = arm_timer_in_mount,
+    .on = (const domus_on[]){{&tick_type, record_gap_between_ticks, 0}, {0}}};
 
 /* --- kits ------------------------------------------------------------------------------------- */
 
-static void begin_slow_stages(uint64_t cost, uint64_t limit_ns)
+static void begin_kit_with_slow_stages(uint64_t cost, uint64_t limit_ns)
 {
     domus_address address;
 
@@ -135,7 +136,7 @@ static void begin_slow_stages(uint64_t cost, uint64_t limit_ns)
     cost_ns = cost;
 }
 
-static uint64_t count_late(void)
+static uint64_t count_late_channels(void)
 {
     domus_profile profile;
     uint64_t late = 0;
@@ -146,7 +147,7 @@ static uint64_t count_late(void)
 
 static domus_peer *peers[1000];
 
-static void connect_peers(uint32_t count)
+static void connect_peers_and_reset_gaps(uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         peers[i] = domt_pipe_peer();
@@ -157,18 +158,18 @@ static void connect_peers(uint32_t count)
 
 DOMT_TEST(timers_keep_their_time_beside_expensive_stages)
 {
-    begin_slow_stages(MS, 2 * MS);
+    begin_kit_with_slow_stages(MS, 2 * MS);
 
-    connect_peers(PEERS);
+    connect_peers_and_reset_gaps(PEERS);
     for (uint32_t i = 0; i < PEERS; i++)
         domt_pipe_say(peers[i], "a\nb\nc\n");
     while (decoded < 3 * PEERS)
         domt_pipe_pass(MS);
-    /* A thread notices the time after 16 messages; until then it takes 2 ms and one more message.
-     * Three threads move the one clock. */
+    /* A thread looks at the time only after 16 messages, and may then take 2 ms and one more
+     * message. All three threads move the same clock. */
     ck_assert_uint_le(longest_ns, 3 * 17 * MS);
     ck_assert_uint_le(long_gaps, 2 * 3);
-    ck_assert_uint_ge(count_late(), PEERS);
+    ck_assert_uint_ge(count_late_channels(), PEERS);
     for (uint32_t i = 0; i < PEERS; i++) {
         domt_pipe_hear(peers[i], "a\nb\nc\n");
         domus_peer_close(peers[i]);
@@ -178,15 +179,15 @@ DOMT_TEST(timers_keep_their_time_beside_expensive_stages)
 
 DOMT_TEST(each_channel_gets_its_turn)
 {
-    begin_slow_stages(MS, 2 * MS);
+    begin_kit_with_slow_stages(MS, 2 * MS);
 
-    connect_peers(PEERS);
+    connect_peers_and_reset_gaps(PEERS);
     for (uint32_t i = 0; i < PEERS; i++)
         domt_pipe_say(peers[i], "a\nb\nc\n");
     while (first_unserved != 0)
         domt_pipe_pass(MS);
-    /* The channels that ran before the thread noticed the time, and the turns of three threads,
-     * which do not go round together. */
+    /* A few channels get a second message early: those that ran before the thread looked at the
+     * time, and some more because the three threads do not go round together. */
     ck_assert_uint_le(served_twice_too_early, PEERS / 4);
     ck_assert_uint_le(most_of_one, 3);
     domt_pipe_free();
@@ -194,9 +195,9 @@ DOMT_TEST(each_channel_gets_its_turn)
 
 DOMT_TEST(one_message_is_handled_in_any_case)
 {
-    begin_slow_stages(100 * MS, 1000);
+    begin_kit_with_slow_stages(100 * MS, 1000);
 
-    connect_peers(10);
+    connect_peers_and_reset_gaps(10);
     for (uint32_t i = 0; i < 10; i++)
         domt_pipe_say(peers[i], "a\nb\n");
     for (uint32_t i = 0; i < 10; i++)
@@ -207,9 +208,9 @@ DOMT_TEST(one_message_is_handled_in_any_case)
 
 DOMT_TEST(channels_that_end_while_they_wait_hold_nobody_up)
 {
-    begin_slow_stages(MS, 2 * MS);
+    begin_kit_with_slow_stages(MS, 2 * MS);
 
-    connect_peers(100);
+    connect_peers_and_reset_gaps(100);
     for (uint32_t i = 0; i < 100; i++)
         domt_pipe_say(peers[i], "a\nb\nc\n");
     while (decoded < 60)
@@ -223,14 +224,14 @@ DOMT_TEST(channels_that_end_while_they_wait_hold_nobody_up)
 
 DOMT_TEST(cheap_stages_are_not_put_off)
 {
-    begin_slow_stages(1000, 2 * MS);
+    begin_kit_with_slow_stages(1000, 2 * MS);
 
-    connect_peers(100);
+    connect_peers_and_reset_gaps(100);
     for (uint32_t i = 0; i < 100; i++)
         domt_pipe_say(peers[i], "a\nb\nc\n");
     for (uint32_t i = 0; i < 100; i++)
         domt_pipe_hear(peers[i], "a\nb\nc\n");
-    ck_assert_uint_eq(count_late(), 0);
+    ck_assert_uint_eq(count_late_channels(), 0);
     domt_pipe_free();
 }
 

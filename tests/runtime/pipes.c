@@ -1,4 +1,5 @@
-/* The service of lines with a pipeline; see the header. */
+/* The service with a pipeline whose requests say how they are answered; tests/runtime/pipes.h lists
+ * the requests. */
 #include "tests/runtime/pipes.h"
 #include "tests/runtime/network.h"
 #include "tests/support/kits.h"
@@ -14,14 +15,14 @@
 
 domt_pipes domt_pipes_now;
 
-static void release(void *payload)
+static void release_packet(void *payload)
 {
     domus_slice_free(((domus_packet *)payload)->bytes);
 }
 
-/* A type of answer that the stage does not know. */
+/* A type of answers that the stage cannot encode. */
 static const domus_type odd_type = {
-    .name = "odd", .size = sizeof(domus_packet), .release = release};
+    .name = "odd", .size = sizeof(domus_packet), .release = release_packet};
 
 /* --- requests --------------------------------------------------------------------------------- */
 
@@ -31,8 +32,8 @@ typedef struct pipe_request {
     domus_slice text;
 } pipe_request;
 
-/* Split the line of a request. */
-static pipe_request parse(domus_slice line)
+/* Split the line of a request into its signs, HOW, MS and TEXT. */
+static pipe_request parse_request(domus_slice line)
 {
     pipe_request made = {.text = line};
     const char *data = domus_slice_data(line);
@@ -50,12 +51,12 @@ static pipe_request parse(domus_slice line)
     return made;
 }
 
-static bool is_how(const pipe_request *asked, const char *how)
+static bool is_request_how(const pipe_request *asked, const char *how)
 {
     return strcmp(asked->how, how) == 0;
 }
 
-static int reply_slice(domus_stack *stack, domus_slice text)
+static int reply_with_slice(domus_stack *stack, domus_slice text)
 {
     domus_packet answer;
     int error = domus_slice_copy(domus_slice_data(text), text.size, &answer.bytes);
@@ -64,48 +65,50 @@ static int reply_slice(domus_stack *stack, domus_slice text)
 
 /* --- the actors that answer ------------------------------------------------------------------- */
 
-/* The frame of an actor that answers; the payload of an ask stays valid until it is answered. */
+/* The frame of a helper actor's conversation: the text to answer. The payload of the ask, to which
+ * the text belongs, stays valid until the ask is answered. */
 typedef struct helper_frame {
     domus_slice text;
 } helper_frame;
 
-static int help_later(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0)
         return answer->error;
-    return reply_slice(stack, ((helper_frame *)domus_frame(stack))->text);
+    return reply_with_slice(stack, ((helper_frame *)domus_frame(stack))->text);
 }
 
-static int answer_as_helper(domus_stack *stack, void *self, const void *payload)
+static int on_packet_answer_as_helper(domus_stack *stack, void *self, const void *payload)
 {
-    pipe_request asked = parse(((const domus_packet *)payload)->bytes);
+    pipe_request asked = parse_request(((const domus_packet *)payload)->bytes);
 
     domt_pipes_now.helped++;
     domt_pipes_now.deadline_ns = domus_deadline_ns(stack);
-    if (is_how(&asked, "ferr"))
+    if (is_request_how(&asked, "ferr"))
         return -EBADMSG;
-    if (is_how(&asked, "fhang"))
-        return domus_sleep(stack, 3600 * DOMT_PIPE_SECOND, help_later);
+    if (is_request_how(&asked, "fhang"))
+        return domus_sleep(stack, 3600 * DOMT_PIPE_SECOND, answer_after_sleep);
     *(helper_frame *)domus_frame(stack) = (helper_frame){asked.text};
     if (asked.wait_ns != 0)
-        return domus_sleep(stack, asked.wait_ns, help_later);
-    return reply_slice(stack, asked.text);
+        return domus_sleep(stack, asked.wait_ns, answer_after_sleep);
+    return reply_with_slice(stack, asked.text);
 }
 
 static const domus_behaviour helper = {
     .name = "helper",
-    .on = (const domus_on[]){{&domus_packet_type, answer_as_helper, sizeof(helper_frame)}, {0}}};
+    .on = (const domus_on[]){{&domus_packet_type, on_packet_answer_as_helper, sizeof(helper_frame)},
+                             {0}}};
 
 /* --- the channel ------------------------------------------------------------------------------ */
 
-/* A kept ask that a timer answers. */
+/* An ask that the channel has kept, to answer it when a timer fires. */
 typedef struct kept_ask {
     domus_kept kept;
     bool is_forwarded;
     domus_slice text;
 } kept_ask;
 
-static void release_kept(void *payload)
+static void release_kept_ask(void *payload)
 {
     kept_ask *ask = *(kept_ask **)payload;
     domus_slice_free(ask->text);
@@ -113,9 +116,9 @@ static void release_kept(void *payload)
 }
 
 static const domus_type wake_type = {
-    .name = "wake", .size = sizeof(kept_ask *), .release = release_kept};
+    .name = "wake", .size = sizeof(kept_ask *), .release = release_kept_ask};
 
-static int answer_kept_ask(domus_stack *stack, void *self, const void *payload)
+static int on_wake_answer_kept_ask(domus_stack *stack, void *self, const void *payload)
 {
     const kept_ask *ask = *(kept_ask *const *)payload;
     domus_packet answer;
@@ -137,43 +140,43 @@ static int answer_kept_ask(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Keep an ask, to answer it later. */
-static int keep_for_later(domus_stack *stack, const pipe_request *asked, domus_kept kept)
+/* Arm the timer whose handler answers a kept ask. */
+static int keep_ask_until_timer(domus_stack *stack, const pipe_request *asked, domus_kept kept)
 {
     kept_ask *ask = calloc(1, sizeof *ask);
 
     ck_assert_ptr_nonnull(ask);
-    *ask = (kept_ask){.kept = kept, .is_forwarded = is_how(asked, "kffar")};
+    *ask = (kept_ask){.kept = kept, .is_forwarded = is_request_how(asked, "kffar")};
     int error = domus_slice_keep(asked->text, &ask->text);
     if (error == 0)
         error = domus_after(stack, asked->wait_ns, &wake_type, &ask, NULL);
     if (error != 0)
-        release_kept(&ask);
+        release_kept_ask(&ask);
     return error;
 }
 
-static int keep_request(domus_stack *stack, const pipe_request *asked)
+static int keep_ask_by_request(domus_stack *stack, const pipe_request *asked)
 {
     domus_kept kept;
     int error = domus_keep(stack, &kept);
 
     if (error != 0)
         return error;
-    if (is_how(asked, "kfwd"))
+    if (is_request_how(asked, "kfwd"))
         error = domus_kept_forward(stack, kept, domt_pipes_now.near);
     else
-        error = keep_for_later(stack, asked, kept);
+        error = keep_ask_until_timer(stack, asked, kept);
     if (error != 0)
         (void)domus_kept_fail(stack, kept, error);
     return 0;
 }
 
-/* The frame of a conversation of a channel: its request. */
+/* The frame of a channel's conversation: the request that it answers. */
 typedef struct pipe_frame {
     pipe_request asked;
 } pipe_frame;
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_request_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     pipe_frame *frame = domus_frame(stack);
 
@@ -182,18 +185,19 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
         return answer->error;
     }
     domt_pipes_now.resumed++;
-    if (frame != NULL && is_how(&frame->asked, "late"))
+    if (frame != NULL && is_request_how(&frame->asked, "late"))
         return -EBADMSG;
     if (frame != NULL)
-        return reply_slice(stack, frame->asked.text);
-    return domus_fail(stack, -EDOM); /* without a frame no request is stored */
+        return reply_with_slice(stack, frame->asked.text);
+    /* in a conversation without a frame the request is not stored */
+    return domus_fail(stack, -EDOM);
 }
 
-static int take_help(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_with_helpers_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0)
         return answer->error;
-    return reply_slice(stack, ((const domus_packet *)answer->payload)->bytes);
+    return reply_with_slice(stack, ((const domus_packet *)answer->payload)->bytes);
 }
 
 static int ask_helper(domus_stack *stack, const domus_packet *packet, domus_address to)
@@ -203,31 +207,31 @@ static int ask_helper(domus_stack *stack, const domus_packet *packet, domus_addr
 
     if (error != 0)
         return error;
-    int result = domus_ask(stack, to, &domus_packet_type, &passed, take_help);
+    int result = domus_ask(stack, to, &domus_packet_type, &passed, reply_with_helpers_answer);
     if (result < 0)
         domus_slice_free(passed.bytes);
     return result;
 }
 
-static int reply_odd(domus_stack *stack, const pipe_request *asked)
+static int reply_with_odd_answer(domus_stack *stack, const pipe_request *asked)
 {
     domus_packet answer;
-    bool is_line = is_how(asked, "line");
+    bool is_line = is_request_how(asked, "line");
     int error = is_line ? domus_slice_copy("two\nlines", 9, &answer.bytes)
                         : domus_slice_keep(asked->text, &answer.bytes);
     return error != 0 ? error
                       : domus_reply(stack, is_line ? &domus_packet_type : &odd_type, &answer);
 }
 
-/* End the channel; its request stays readable all the same. */
-static int end_channel(domus_stack *stack, const pipe_request *asked)
+/* End the channel as the request says, and check that the request stays readable. */
+static int end_channel_by_request(domus_stack *stack, const pipe_request *asked)
 {
     domus_channel *channel = domus_channel_running(stack);
     domus_slice kept;
 
-    if (is_how(asked, "reset"))
+    if (is_request_how(asked, "reset"))
         (void)domus_channel_reset(stack, channel, -ECONNABORTED);
-    else if (is_how(asked, "close"))
+    else if (is_request_how(asked, "close"))
         (void)domus_channel_close(stack, channel);
     else
         (void)domus_channel_finish(stack, channel);
@@ -235,84 +239,87 @@ static int end_channel(domus_stack *stack, const pipe_request *asked)
         return -ENOMEM;
     ck_assert(domus_slice_equals(kept, "text", 4));
     domus_slice_free(kept);
-    return reply_slice(stack, asked->text);
+    return reply_with_slice(stack, asked->text);
 }
 
-/* Answer in a way that takes no time of this actor. */
-static int answer_here(domus_stack *stack, const domus_packet *packet, const pipe_request *asked)
+/* Answer a request in one of the ways that finish within the same turn. */
+static int answer_request_at_once(domus_stack *stack, const domus_packet *packet,
+                                  const pipe_request *asked)
 {
     domus_packet answer;
 
-    if (is_how(asked, "now"))
-        return reply_slice(stack, asked->text);
-    if (is_how(asked, "slice")) {
+    if (is_request_how(asked, "now"))
+        return reply_with_slice(stack, asked->text);
+    if (is_request_how(asked, "slice")) {
         int error = domus_slice_keep(asked->text, &answer.bytes);
         return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answer);
     }
-    if (is_how(asked, "twice")) {
-        int error = reply_slice(stack, asked->text);
+    if (is_request_how(asked, "twice")) {
+        int error = reply_with_slice(stack, asked->text);
         if (error == 0)
             ck_assert_int_eq(domus_fail(stack, -EDOM), -EALREADY);
         return error;
     }
-    if (is_how(asked, "take")) {
+    if (is_request_how(asked, "take")) {
         int error = domus_take(stack);
         if (error != 0)
             return error;
-        /* Another thread may have the page now, though it was not kept. */
+        /* Another thread may have the bytes of the request now, although nobody has kept their
+         * page. */
         ck_assert(asked->text.page == NULL || !domi_page_of(asked->text)->borrowed);
         answer.bytes = asked->text;
         return domus_reply(stack, &domus_packet_type, &answer);
     }
-    if (is_how(asked, "both")) {
+    if (is_request_how(asked, "both")) {
         int error = domus_forward(stack, (domus_address){NULL, 0});
         ck_assert_int_ne(error, 0);
-        return reply_slice(stack, asked->text);
+        return reply_with_slice(stack, asked->text);
     }
-    if (is_how(asked, "stash")) {
+    if (is_request_how(asked, "stash")) {
         ck_assert_int_eq(domus_stash(stack), -EOPNOTSUPP);
-        return reply_slice(stack, asked->text);
+        return reply_with_slice(stack, asked->text);
     }
-    if (is_how(asked, "odd") || is_how(asked, "line"))
-        return reply_odd(stack, asked);
-    if (is_how(asked, "reset") || is_how(asked, "close") || is_how(asked, "finish"))
-        return end_channel(stack, asked);
-    if (is_how(asked, "err"))
+    if (is_request_how(asked, "odd") || is_request_how(asked, "line"))
+        return reply_with_odd_answer(stack, asked);
+    if (is_request_how(asked, "reset") || is_request_how(asked, "close") ||
+        is_request_how(asked, "finish"))
+        return end_channel_by_request(stack, asked);
+    if (is_request_how(asked, "err"))
         return -EBADMSG;
-    if (is_how(asked, "fail"))
+    if (is_request_how(asked, "fail"))
         return domus_fail(stack, -EPERM);
     (void)packet;
-    return 0; /* no text */
+    return 0; /* `none`: the handler returns without an answer */
 }
 
-static int on_request(domus_stack *stack, void *self, const void *payload)
+static int on_request_answer(domus_stack *stack, void *self, const void *payload)
 {
     const domus_packet *packet = payload;
-    pipe_request asked = parse(packet->bytes);
+    pipe_request asked = parse_request(packet->bytes);
     pipe_frame *frame = domus_frame(stack);
 
     domt_pipes_now.begun++;
     ck_assert(domus_sender(stack).house == domus_self(stack).house);
     if (frame != NULL)
         *frame = (pipe_frame){asked};
-    if (is_how(&asked, "sleep") || is_how(&asked, "late"))
-        return domus_sleep(stack, asked.wait_ns, go_on);
-    if (is_how(&asked, "hang"))
-        return domus_sleep(stack, 3600 * DOMT_PIPE_SECOND, go_on);
-    if (is_how(&asked, "near"))
+    if (is_request_how(&asked, "sleep") || is_request_how(&asked, "late"))
+        return domus_sleep(stack, asked.wait_ns, answer_request_after_sleep);
+    if (is_request_how(&asked, "hang"))
+        return domus_sleep(stack, 3600 * DOMT_PIPE_SECOND, answer_request_after_sleep);
+    if (is_request_how(&asked, "near"))
         return ask_helper(stack, packet, domt_pipes_now.near);
-    if (is_how(&asked, "far"))
+    if (is_request_how(&asked, "far"))
         return ask_helper(stack, packet, domt_pipes_now.far);
-    if (is_how(&asked, "fnear") || is_how(&asked, "ferr"))
+    if (is_request_how(&asked, "fnear") || is_request_how(&asked, "ferr"))
         return domus_forward(stack, domt_pipes_now.near);
-    if (is_how(&asked, "ffar") || is_how(&asked, "fhang"))
+    if (is_request_how(&asked, "ffar") || is_request_how(&asked, "fhang"))
         return domus_forward(stack, domt_pipes_now.far);
     if (strncmp(asked.how, "k", 1) == 0)
-        return keep_request(stack, &asked);
-    return answer_here(stack, packet, &asked);
+        return keep_ask_by_request(stack, &asked);
+    return answer_request_at_once(stack, packet, &asked);
 }
 
-static int on_note(domus_stack *stack, void *self, const void *payload)
+static int on_note_handle(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice line = ((const domus_packet *)payload)->bytes;
     domus_message *message;
@@ -321,7 +328,7 @@ static int on_note(domus_stack *stack, void *self, const void *payload)
     ck_assert(domus_sender(stack).house == domus_self(stack).house);
     if (domus_slice_equals(line, "%fail", 5))
         return -EBADMSG;
-    /* the forward is refused, so the notice ends here */
+    /* the forward to nobody is refused, so the notice ends in this handler */
     if (domus_slice_equals(line, "%forward", 8))
         return domus_forward(stack, (domus_address){NULL, 0}) != 0 ? 0 : -EBADMSG;
     if (domus_slice_equals(line, "%own", 4)) {
@@ -333,11 +340,11 @@ static int on_note(domus_stack *stack, void *self, const void *payload)
     if (error != 0)
         return error;
     domt_pipes_now.taken++;
-    /* The message goes to this actor again, and then to the peer. */
+    /* The message is sent to this same channel, which then sends it to its peer. */
     return domus_message_send(stack, domus_self(stack), message);
 }
 
-static uint32_t marks_of(const void *payload)
+static uint32_t marks_of_line(const void *payload)
 {
     domus_slice line = ((const domus_packet *)payload)->bytes;
     uint32_t marks = 0;
@@ -349,7 +356,7 @@ static uint32_t marks_of(const void *payload)
     return marks;
 }
 
-static int on_open(domus_stack *stack, void *self, const void *payload)
+static int on_open_count(domus_stack *stack, void *self, const void *payload)
 {
     domt_pipes_now.opened++;
     if (domt_pipes_now.is_kit)
@@ -357,7 +364,7 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_close(domus_stack *stack, void *self, const void *payload)
+static int on_close_count(domus_stack *stack, void *self, const void *payload)
 {
     domt_pipes_now.closed++;
     if (domt_pipes_now.is_kit)
@@ -374,26 +381,26 @@ const domus_pipeline domt_pipe_pipeline = {
 #define ROWS(frame)                                                                                \
     (const domus_on_peer[])                                                                        \
     {                                                                                              \
-        {&domus_packet_type, on_request, frame, 0, marks_of},                                      \
-            {&domt_note_type, on_note, 0, 0, NULL}, {.type = NULL},                                \
+        {&domus_packet_type, on_request_answer, frame, 0, marks_of_line},                          \
+            {&domt_note_type, on_note_handle, 0, 0, NULL}, {.type = NULL},                         \
     }
-static const domus_on woken[] = {{&wake_type, answer_kept_ask, 0}, {0}};
+static const domus_on woken[] = {{&wake_type, on_wake_answer_kept_ask, 0}, {0}};
 
 const domus_behaviour domt_pipe_plain = {.name = "plain",
                                          .kind = DOMUS_CHANNELS,
                                          .pipeline = &domt_pipe_pipeline,
                                          .on = woken,
                                          .on_peer = ROWS(0),
-                                         .on_open = {on_open, 0},
-                                         .on_close = {on_close, 0}};
+                                         .on_open = {on_open_count, 0},
+                                         .on_close = {on_close_count, 0}};
 
 const domus_behaviour domt_pipe_framed = {.name = "framed",
                                           .kind = DOMUS_CHANNELS,
                                           .pipeline = &domt_pipe_pipeline,
                                           .on = woken,
                                           .on_peer = ROWS(sizeof(pipe_frame)),
-                                          .on_open = {on_open, 0},
-                                          .on_close = {on_close, 0}};
+                                          .on_open = {on_open_count, 0},
+                                          .on_close = {on_close_count, 0}};
 
 /* --- kits ------------------------------------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
-/* The pool, its runners and its jobs (policies.h). */
+/* The pool by hand, its runners and its jobs, with which policies are tested
+ * (tests/runtime/policies.h). */
 #include "tests/runtime/policies.h"
 
 #include "base/spinlock.h"
@@ -13,10 +14,10 @@ const domus_policy *const domt_policies[DOMT_POLICIES] = {
 
 #define ALIGNMENT 128
 
-/* A link that no queue has made: a policy that follows it crashes. */
+/* The link of a job that is in no queue: a policy that follows this link crashes. */
 #define NO_LINK ((domus_job *)(uintptr_t)16)
 
-static void *new_zeroed(size_t bytes)
+static void *new_zeroed_memory(size_t bytes)
 {
     size_t rounded = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
     void *memory = aligned_alloc(ALIGNMENT, rounded);
@@ -29,22 +30,22 @@ void domt_stand_make(domt_stand *stand, const domus_policy *policy, uint32_t run
                      uint32_t groups)
 {
     memset(stand, 0, sizeof *stand);
-    domus_pool *pool = stand->pool = new_zeroed(sizeof *pool);
+    domus_pool *pool = stand->pool = new_zeroed_memory(sizeof *pool);
     static const domus_pool_config settings = {.name = "test"};
 
     pool->settings = &settings;
     pool->policy = policy;
     pool->count = pool->usual = runners;
-    pool->data = new_zeroed(policy->pool_size);
-    pool->runners = new_zeroed(runners * sizeof(domus_runner *));
+    pool->data = new_zeroed_memory(policy->pool_size);
+    pool->runners = new_zeroed_memory(runners * sizeof(domus_runner *));
     for (uint32_t i = 0; i < runners; i++) {
-        domus_runner *runner = pool->runners[i] = new_zeroed(sizeof *runner);
+        domus_runner *runner = pool->runners[i] = new_zeroed_memory(sizeof *runner);
         runner->pool = pool;
         runner->number = i;
-        runner->data = new_zeroed(policy->runner_size);
+        runner->data = new_zeroed_memory(policy->runner_size);
         domi_random_init(&runner->random, i + 1);
     }
-    stand->jobs = new_zeroed(jobs * sizeof(domt_job));
+    stand->jobs = new_zeroed_memory(jobs * sizeof(domt_job));
     stand->jobs_count = jobs;
     for (uint32_t i = 0; i < jobs; i++) {
         stand->jobs[i].number = i;
@@ -75,24 +76,24 @@ typedef struct started {
     domus_runner *runner;
 } started;
 
-/* Returns how long a runner waits: one wait of four has a bound, so that its end meets signals that
- * come just then. */
-static uint64_t wait_by_chance(domus_runner *runner)
+/* Return a random time that a runner waits for a job: one wait of four has a time limit, so that
+ * its end meets signals that come just then. */
+static uint64_t random_wait_ns(domus_runner *runner)
 {
     if (domus_runner_chance(runner, 4) != 0)
         return UINT64_MAX;
     return 1000 * domus_runner_chance(runner, 100);
 }
 
-static void *run_runner(void *started_)
+static void *run_runner_of_stand(void *started_)
 {
     domt_stand *stand = ((started *)started_)->stand;
     domus_runner *runner = ((started *)started_)->runner;
 
     free(started_);
     for (;;) {
-        uint64_t wait_ns = wait_by_chance(runner);
-        domt_job *job = domt_take(stand, runner, wait_ns);
+        uint64_t wait_ns = random_wait_ns(runner);
+        domt_job *job = domt_job_take(stand, runner, wait_ns);
         if (job != NULL) {
             stand->turn(stand, runner, job);
             continue;
@@ -114,7 +115,7 @@ void domt_stand_start(domt_stand *stand)
         started *begin = malloc(sizeof *begin);
         ck_assert_ptr_nonnull(begin);
         *begin = (started){stand, stand->pool->runners[i]};
-        ck_assert_int_eq(pthread_create(&stand->threads[i], NULL, run_runner, begin), 0);
+        ck_assert_int_eq(pthread_create(&stand->threads[i], NULL, run_runner_of_stand, begin), 0);
     }
 }
 
@@ -139,12 +140,13 @@ uint64_t domt_stand_events(const domt_stand *stand, uint32_t runner, domus_runne
 bool domt_job_claim(domt_job *job)
 {
     uint32_t idle = DOMT_JOB_IDLE;
-    /* acquire: the caller sees the end of the job's last turn, which another thread ran. */
+    /* acquire: pairs with domt_job_end(), so the caller sees all that the job's last turn has done
+     * on another thread. */
     return atomic_compare_exchange_strong_explicit(&job->state, &idle, DOMT_JOB_QUEUED,
                                                    memory_order_acquire, memory_order_relaxed);
 }
 
-static void prepare_and_count_put(domt_stand *stand, domt_job *job)
+static void prepare_and_count_put_job(domt_stand *stand, domt_job *job)
 {
     domus_job_link(&job->house, NO_LINK);
     atomic_fetch_add_explicit(&stand->puts, 1, memory_order_relaxed);
@@ -152,24 +154,24 @@ static void prepare_and_count_put(domt_stand *stand, domt_job *job)
 
 void domt_put_central(domt_stand *stand, domt_job *job)
 {
-    prepare_and_count_put(stand, job);
+    prepare_and_count_put_job(stand, job);
     stand->pool->policy->central_enqueue(stand->pool, &job->house);
 }
 
 void domt_put_internal(domt_stand *stand, domus_runner *runner, domt_job *job)
 {
-    prepare_and_count_put(stand, job);
+    prepare_and_count_put_job(stand, job);
     stand->pool->policy->internal_enqueue(runner, &job->house);
 }
 
 void domt_put_resumed(domt_stand *stand, domus_runner *runner, domt_job *job)
 {
-    prepare_and_count_put(stand, job);
+    prepare_and_count_put_job(stand, job);
     atomic_store_explicit(&job->state, DOMT_JOB_QUEUED, memory_order_relaxed);
     stand->pool->policy->resume_later(runner, &job->house);
 }
 
-domt_job *domt_take(domt_stand *stand, domus_runner *runner, uint64_t wait_ns)
+domt_job *domt_job_take(domt_stand *stand, domus_runner *runner, uint64_t wait_ns)
 {
     domt_job *job = (domt_job *)(void *)stand->pool->policy->dequeue(runner, wait_ns);
 
@@ -177,7 +179,7 @@ domt_job *domt_take(domt_stand *stand, domus_runner *runner, uint64_t wait_ns)
         return NULL;
     domus_job_link(&job->house, NO_LINK);
     atomic_fetch_add_explicit(&stand->taken, 1, memory_order_relaxed);
-    /* Relaxed: only the policy orders a take behind its put. */
+    /* Relaxed: only the policy itself must order the take of a job behind its put. */
     if (atomic_exchange_explicit(&job->state, DOMT_JOB_RUN, memory_order_relaxed) !=
         DOMT_JOB_QUEUED)
         atomic_fetch_add_explicit(&stand->doubled, 1, memory_order_relaxed);

@@ -1,6 +1,7 @@
 /* Pools that connect on demand, in a test kit: when they connect, where asks wait, and how asks end
- * when there is no connection. And io/pipelines/returned.c: asks that a connection will not answer,
- * wherever they wait when it ends, and how they fail when no other connection can take them. */
+ * when there is no connection. And io/pipelines/returned.c: asks that a connection will not answer
+ * any more, wherever they wait when it ends, and how they fail when no other connection can take
+ * them. */
 #include "tests/runtime/pools.h"
 
 #include <domus/supervise.h>
@@ -14,8 +15,8 @@
 static const domus_pool_options on_demand = {
     .behaviour = &domt_pool_narrow, .connections_max = 2, .queue_max = 3, .on_demand = true};
 
-/* Begin with two connections, one for the ask "a" and one for the ask "b". */
-static domus_peer_listener *begin_with_two(domus_peer **ret_one, domus_peer **ret_two)
+/* Begin with a pool that has two connections, one for the ask "a" and one for the ask "b". */
+static domus_peer_listener *begin_with_two_connections(domus_peer **ret_one, domus_peer **ret_two)
 {
     domus_peer_listener *listener = domt_pool_begin_listening(&on_demand);
     domt_pool_ask("a");
@@ -31,7 +32,7 @@ DOMT_TEST(a_connection_is_made_when_it_is_needed)
 
     domt_pool_pass(20 * DOMT_NET_SECOND);
     ck_assert_uint_eq(domt_pool_look().connects, 0);
-    /* when a peer closes, the pool connects again, with no back-off */
+    /* when the peer closes, the pool connects anew without a back-off */
     for (uint64_t i = 0; i < 3; i++) {
         domt_pool_ask("a");
         domus_peer *peer = domt_pool_peer(listener);
@@ -52,7 +53,7 @@ DOMT_TEST(an_ask_waits_for_any_connection_with_room)
     domus_peer_listener *listener = domt_pool_begin_listening(&on_demand);
     static const char *const texts[] = {"a", "b", "c", "d", "e"};
 
-    for (uint32_t i = 0; i < 5; i++) /* asked in one run of the pool */
+    for (uint32_t i = 0; i < 5; i++) /* all these asks reach the pool within one run */
         domt_ask_line(domt_pool_probe, domt_pool, texts[i]);
     ck_assert_uint_eq(domt_pool_look().connecting, 2);
     domt_pool_error(-ENOBUFS); /* d */
@@ -61,7 +62,7 @@ DOMT_TEST(an_ask_waits_for_any_connection_with_room)
     domt_pool_sent(one, "a\n");
     domt_pool_sent(two, "b\n");
     ck_assert_uint_eq(domt_pool_look().waiting, 1);
-    domt_pool_answer(two, "2\n"); /* the first service is slow */
+    domt_pool_answer(two, "2\n"); /* the service at the first connection is slow */
     domt_pool_hear("2");
     domt_pool_sent(two, "c\n");
     ck_assert_uint_eq(domt_pool_look().waiting, 0);
@@ -80,7 +81,7 @@ DOMT_TEST(an_ask_waits_for_any_connection_with_room)
 DOMT_TEST(an_ask_that_waits_goes_to_a_new_connection_when_one_ends)
 {
     domus_peer *one, *two;
-    domus_peer_listener *listener = begin_with_two(&one, &two);
+    domus_peer_listener *listener = begin_with_two_connections(&one, &two);
 
     domt_pool_sent(one, "a\n");
     domt_pool_sent(two, "b\n");
@@ -90,7 +91,7 @@ DOMT_TEST(an_ask_that_waits_goes_to_a_new_connection_when_one_ends)
     domt_pool_ask("d");
     ck_assert_uint_eq(domt_pool_look().waiting, 1);
     domus_peer_reset(one);
-    domt_pool_error(-EPIPE); /* the service may have done c */
+    domt_pool_error(-EPIPE); /* the ask "c" fails, because the service may have done it */
     one = domt_pool_peer(listener);
     domt_pool_serve(one, "d", "4");
     domt_pool_reply(two, "2");
@@ -105,13 +106,13 @@ DOMT_TEST(asks_fail_with_the_error_of_the_connect)
                                                .backoff_max_ns = 100 * MS};
 
     domt_pool_begin();
-    domt_pool_open("10.0.0.9:1", &options); /* nobody listens there */
+    domt_pool_open("10.0.0.9:1", &options); /* no service listens at this address */
     domt_ask_line(domt_pool_probe, domt_pool, "a");
     domt_ask_line(domt_pool_probe, domt_pool, "b");
     domt_pool_error(-ECONNREFUSED);
     domt_pool_error(-ECONNREFUSED);
     domt_pool_ask("c");
-    /* fails at once, because no connect begins within the back-off */
+    /* the ask fails at once, because no connect begins within the back-off */
     domt_pool_error(-ECONNREFUSED);
     ck_assert_uint_eq(domt_pool_look().failures, 1);
     domt_pool_pass(100 * MS);
@@ -140,7 +141,7 @@ DOMT_TEST(a_connection_that_ends_unused_is_a_failure)
 
     domt_net_ok(domt_pool_kit, domus_testkit_net_set(domt_pool_kit, &slow));
     domt_ask_line_within(domt_pool_probe, domt_pool, "a", MS);
-    domt_pool_error(-ETIMEDOUT); /* fails before there is a connection */
+    domt_pool_error(-ETIMEDOUT); /* the ask expires before there is a connection */
     domus_peer *peer = domt_pool_peer(listener);
     domt_net_ok(domt_pool_kit, domus_peer_expect_nothing(peer, 10 * MS));
     domus_peer_reset(peer);
@@ -155,7 +156,7 @@ DOMT_TEST(an_ask_that_waits_is_dropped_at_its_deadline)
 {
     domus_peer *one, *two;
 
-    (void)begin_with_two(&one, &two);
+    (void)begin_with_two_connections(&one, &two);
     domt_ask_line_within(domt_pool_probe, domt_pool, "c", 100 * MS);
     domt_pool_error(-ETIMEDOUT);
     domt_pool_ask("d");
@@ -179,7 +180,7 @@ DOMT_TEST(a_connection_is_reset_at_the_deadline_of_its_ask)
     domt_pool_error(-ETIMEDOUT);
     domt_net_ok(domt_pool_kit, domus_peer_expect_reset(peer, 10 * MS));
     ck_assert_uint_eq(domt_pool_look().failures, 0);
-    domt_pool_ask("b"); /* this ask has no deadline */
+    domt_pool_ask("b"); /* the ask "b" has no deadline */
     peer = domt_pool_peer(listener);
     domt_pool_sent(peer, "b\n");
     domt_pool_pass(DOMT_NET_SECOND);
@@ -212,7 +213,7 @@ DOMT_TEST(a_connection_is_idle_only_without_an_ask)
 static domus_address channels[8];
 static uint32_t opened;
 
-static int record_channel(domus_stack *stack, void *self, const void *payload)
+static int on_open_record_channel(domus_stack *stack, void *self, const void *payload)
 {
     channels[opened++] = domus_self(stack);
     return 0;
@@ -223,11 +224,13 @@ static const domus_pipeline narrow = {
 static const domus_behaviour line = {.name = "line",
                                      .kind = DOMUS_CHANNELS,
                                      .pipeline = &domt_line_pipeline,
-                                     .on_open = {record_channel, 0}};
-static const domus_behaviour narrow_line = {
-    .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &narrow, .on_open = {record_channel, 0}};
+                                     .on_open = {on_open_record_channel, 0}};
+static const domus_behaviour narrow_line = {.name = "line",
+                                            .kind = DOMUS_CHANNELS,
+                                            .pipeline = &narrow,
+                                            .on_open = {on_open_record_channel, 0}};
 
-static domus_peer_listener *begin_pool(void)
+static domus_peer_listener *begin_pool_and_listen(void)
 {
     opened = 0;
     domt_pool_begin();
@@ -242,20 +245,21 @@ static int outcomes[4];
 static uint32_t ended;
 static bool asks_pool;
 
-static int record_outcome(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_outcome_of_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     outcomes[ended++] = answer->error;
     return 0;
 }
 
-/* Ask, and let another actor stop the channel before it runs. */
-static int ask_once(domus_stack *stack, void *self, const void *payload)
+/* Ask a channel, after another actor was told to stop it, so that the stop comes before the ask is
+ * handled. */
+static int ask_channel_behind_its_stop(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
 
     ck_assert_int_eq(domus_slice_copy("a", 1, &packet.bytes), 0);
     int result = domus_ask(stack, asks_pool ? domt_pool : channels[0], &domus_packet_type, &packet,
-                           record_outcome);
+                           record_outcome_of_ask);
     if (asks_pool)
         ck_assert_int_eq(domus_notice(stack, stopper, &stop_type, NULL), 0);
     else
@@ -263,29 +267,30 @@ static int ask_once(domus_stack *stack, void *self, const void *payload)
     return result;
 }
 
-static int stop_first_channel(domus_stack *stack, void *self, const void *payload)
+static int stop_first_channel_of_pool(domus_stack *stack, void *self, const void *payload)
 {
     return domus_stop(stack, channels[0]);
 }
 
-static int open_pool(domus_stack *stack, void *self)
+static int open_pool_in_handler(domus_stack *stack, void *self)
 {
     static const domus_pool_options options = {.behaviour = &line, .connections_min = 2};
     return domus_pool_open(stack, "10.0.0.9:1", &options, &domt_pool);
 }
 
-static const domus_behaviour neighbour = {.name = "neighbour",
-                                          .kind = DOMUS_CHANNELS,
-                                          .on_mount = open_pool,
-                                          .on = (const domus_on[]){{&go_type, ask_once, 0}, {0}}};
+static const domus_behaviour neighbour = {
+    .name = "neighbour",
+    .kind = DOMUS_CHANNELS,
+    .on_mount = open_pool_in_handler,
+    .on = (const domus_on[]){{&go_type, ask_channel_behind_its_stop, 0}, {0}}};
 static const domus_behaviour stopping = {
     .name = "stopping",
     .kind = DOMUS_CHANNELS,
-    .on = (const domus_on[]){{&stop_type, stop_first_channel, 0}, {0}}};
+    .on = (const domus_on[]){{&stop_type, stop_first_channel_of_pool, 0}, {0}}};
 
 DOMT_TEST(an_ask_in_the_mailbox_of_a_stopped_channel_goes_to_the_next_connection)
 {
-    domus_peer_listener *listener = begin_pool();
+    domus_peer_listener *listener = begin_pool_and_listen();
     domus_system *system = domus_testkit_system(domt_pool_kit);
     domus_address asker;
 
@@ -305,10 +310,10 @@ DOMT_TEST(an_ask_in_the_mailbox_of_a_stopped_channel_goes_to_the_next_connection
     domus_testkit_free(domt_pool_kit);
 }
 
-static const domus_behaviour asking = {.name = "asking",
-                                       .on = (const domus_on[]){{&go_type, ask_once, 0}, {0}}};
+static const domus_behaviour asking = {
+    .name = "asking", .on = (const domus_on[]){{&go_type, ask_channel_behind_its_stop, 0}, {0}}};
 
-DOMT_TEST(without_a_pool_it_was_not_sent)
+DOMT_TEST(ask_of_a_stopped_channel_was_not_sent)
 {
     for (uint32_t thread = 0; thread < 3; thread++) {
         domt_line_client client;
@@ -343,11 +348,12 @@ DOMT_TEST(an_ask_that_was_sent_before_may_be_done_whatever_ends_it)
         domt_pool_sent(peer, "a\n");
         domus_peer_reset(peer);
         domt_pool_run();
-        if (i == 0) { /* this ask waits for a connection, as does the other */
+        if (i == 0) { /* in round 0, both asks wait for a connection when the pool stops */
             ck_assert_int_eq(domus_outside_stop(domus_testkit_system(domt_pool_kit), domt_pool), 0);
             domt_pool_error(-EPIPE);
             domt_pool_error(-ESTALE);
-        } else { /* this ask waits behind the other, or is sent again */
+        } else { /* in round 1, one of the two asks was sent again or for the first time, and the
+                    other one waits behind it */
             peer = domt_pool_peer(listener);
             domt_pool_run();
             size_t size;
@@ -377,7 +383,7 @@ DOMT_TEST(an_ask_that_was_sent_before_finds_no_room)
     domt_pool_sent(two, "a\n");
     domus_peer_reset(one);
     domt_pool_error(-EPIPE);
-    domt_pool_error(-ENOBUFS); /* this ask was not sent */
+    domt_pool_error(-ENOBUFS); /* one ask was not sent, and found no place in the queue */
     domus_testkit_free(domt_pool_kit);
 }
 

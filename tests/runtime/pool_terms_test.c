@@ -1,6 +1,6 @@
 /* Asks wait while a client negotiates with its peer, and none of them leaves unencrypted before:
- * while a byte stage has its dialogue, and with domus_pipeline.holds_asks until the pipeline has
- * changed. If the negotiation fails, the asks fail as unsent ones, so the user may do all of them
+ * during the dialogue of a byte stage, and with domus_pipeline.holds_asks until the pipeline has
+ * changed. If the negotiation fails, the asks fail as unsent ones, so a user may send all of them
  * elsewhere. */
 #include "tests/runtime/pools.h"
 #include "tests/support/stages.h"
@@ -17,8 +17,8 @@ typedef struct dialogue {
     bool over;
 } dialogue;
 
-/* Send the name of the service that the client wants. */
-static int begin_dialogue(domus_wire *wire, void *state, const void *options)
+/* Begin the dialogue of the byte stage: send the name of the service that the client wants. */
+static int begin_dialogue_by_name_of_server(domus_wire *wire, void *state, const void *options)
 {
     uint16_t port;
     const char *server = domus_wire_server(wire, &port);
@@ -26,8 +26,8 @@ static int begin_dialogue(domus_wire *wire, void *state, const void *options)
     return domus_wire_append_text(wire, "%s %u?", server != NULL ? server : "nobody", port);
 }
 
-/* Read the peer's answer: "!" if the name is right, and "x" if it is not. */
-static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
+/* Read the peer's answer in the dialogue: "!" if the name is right, and "x" if it is wrong. */
+static int decode_answer_of_dialogue(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     dialogue *own = state;
 
@@ -41,22 +41,22 @@ static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
     return 1;
 }
 
-static int wrap(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int encode_bytes_unchanged(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     return domus_wire_append(wire, bytes, size);
 }
 
-static int end_dialogue(domus_wire *wire, void *state)
+static int end_dialogue_stage(domus_wire *wire, void *state)
 {
     return ((dialogue *)state)->over ? 0 : domus_wire_append(wire, "#", 1);
 }
 
 static const domus_stage shaking = {.name = "shaking",
                                     .state_size = sizeof(dialogue),
-                                    .open = begin_dialogue,
-                                    .decode = decode,
-                                    .wrap = wrap,
-                                    .finish = end_dialogue};
+                                    .open = begin_dialogue_by_name_of_server,
+                                    .decode = decode_answer_of_dialogue,
+                                    .wrap = encode_bytes_unchanged,
+                                    .finish = end_dialogue_stage};
 
 /* --- pools of it ------------------------------------------------------------------------------ */
 
@@ -72,20 +72,20 @@ static const domus_pool_options on_demand = {.behaviour = &shaking_line,
                                              .on_demand = true};
 static const domus_pool_options usual = {.behaviour = &shaking_line, .backoff_min_ns = 10 * MS};
 
-static domus_peer_listener *begin_listening(const domus_pool_options *options)
+static domus_peer_listener *begin_listening_pool(const domus_pool_options *options)
 {
     stages[1] = domt_line_stages[0];
     return domt_pool_begin_listening(options);
 }
 
-static void pause_ns(uint64_t time_ns)
+static void let_time_pass(uint64_t time_ns)
 {
     domt_pool_pass(time_ns);
 }
 
 DOMT_TEST(asks_leave_behind_the_dialogue)
 {
-    domus_peer_listener *listener = begin_listening(&on_demand);
+    domus_peer_listener *listener = begin_listening_pool(&on_demand);
 
     domt_pool_ask("a");
     domus_peer *one = domt_pool_peer(listener);
@@ -94,13 +94,13 @@ DOMT_TEST(asks_leave_behind_the_dialogue)
     domt_net_ok(domt_pool_kit, domus_peer_expect_nothing(one, 100 * MS));
     domt_pool_answer(one, "!");
     domt_pool_serve(one, "a", "1");
-    domt_pool_ask("b"); /* the connection is kept */
+    domt_pool_ask("b"); /* this ask is sent at once, because its connection was kept */
     domt_pool_sent(one, "b\n");
     domt_pool_ask("c");
     domus_peer *two = domt_pool_peer(listener);
     domt_pool_sent(two, "10.0.0.9 1?");
     domt_pool_reply(one, "2");
-    domt_pool_sent(one, "c\n"); /* this connection was ready first */
+    domt_pool_sent(one, "c\n"); /* the connection that was ready first gets the ask */
     domt_pool_ask("d");
     domt_pool_answer(two, "!");
     domt_pool_serve(two, "d", "4");
@@ -110,20 +110,21 @@ DOMT_TEST(asks_leave_behind_the_dialogue)
 
 DOMT_TEST(asks_fail_with_the_error_of_the_dialogue)
 {
-    domus_peer_listener *listener = begin_listening(&on_demand);
+    domus_peer_listener *listener = begin_listening_pool(&on_demand);
 
-    domt_pool_ask("a"); /* an ask of a type that may not be sent twice */
+    domt_pool_ask("a"); /* the type of this ask is not repeatable, so it may not be sent twice */
     domus_peer *one = domt_pool_peer(listener);
     domt_pool_sent(one, "10.0.0.9 1?");
     domt_pool_answer(one, "x");
-    domt_pool_sent(one, "#"); /* no byte of the ask is sent */
+    /* the peer gets only the byte of the dialogue, and no byte of the ask */
+    domt_pool_sent(one, "#");
     domt_net_ok(domt_pool_kit, domus_peer_expect_end(one, DOMT_NET_SECOND));
     domus_peer_finish(one);
     domt_pool_error(-EACCES);
     domt_pool_ask("b");
-    domt_pool_error(-EACCES); /* fails at once, because of the back-off */
+    domt_pool_error(-EACCES); /* this ask fails at once, because the pool is in its back-off */
     ck_assert_uint_ge(domt_pool_look().failures, 1);
-    pause_ns(200 * MS);
+    let_time_pass(200 * MS);
     domt_pool_ask("c");
     one = domt_pool_peer(listener);
     domt_pool_sent(one, "10.0.0.9 1?");
@@ -134,7 +135,7 @@ DOMT_TEST(asks_fail_with_the_error_of_the_dialogue)
 
 DOMT_TEST(a_cut_dialogue_lets_asks_go_elsewhere)
 {
-    domus_peer_listener *listener = begin_listening(&usual);
+    domus_peer_listener *listener = begin_listening_pool(&usual);
     domus_peer *one = domt_pool_peer(listener);
 
     domt_pool_sent(one, "10.0.0.9 1?");
@@ -142,7 +143,7 @@ DOMT_TEST(a_cut_dialogue_lets_asks_go_elsewhere)
     domus_peer_reset(one);
     one = domt_pool_peer(listener);
     domt_pool_sent(one, "10.0.0.9 1?");
-    /* the first byte of an answer comes with the end of the dialogue */
+    /* the end of the dialogue and the first byte of an answer come together */
     domt_pool_answer(one, "!1");
     domt_pool_sent(one, "a\n");
     domt_pool_answer(one, "2\n");
@@ -165,27 +166,30 @@ static const domus_pipeline without_asks = {
 static const domus_pipeline *next;
 static const domus_type strange_type = {.name = "strange"};
 
-static int may_start(domus_stack *stack, void *self, const domus_answer *answer)
+static int set_pipeline_after_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error != 0 ? answer->error
                               : domus_channel_set_pipeline(stack, domus_channel_running(stack),
                                                            next, DOMUS_PIPELINE_CLEAN);
 }
 
-static int ask_oneself(domus_stack *stack, void *self, const void *payload)
+static int on_open_ask_own_channel(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
     ck_assert_int_eq(domus_slice_copy("start", 5, &packet.bytes), 0);
-    return domus_ask(stack, domus_self(stack), &domus_packet_type, &packet, may_start);
+    return domus_ask(stack, domus_self(stack), &domus_packet_type, &packet,
+                     set_pipeline_after_answer);
 }
 
-static const domus_behaviour holding_line = {
-    .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &before, .on_open = {ask_oneself, 0}};
+static const domus_behaviour holding_line = {.name = "line",
+                                             .kind = DOMUS_CHANNELS,
+                                             .pipeline = &before,
+                                             .on_open = {on_open_ask_own_channel, 0}};
 
 static domus_probe *other;
 static domus_peer_listener *listener;
 
-static void begin_holding(void)
+static void begin_pool_with_held_channel(void)
 {
     static const domus_pool_options options = {.behaviour = &holding_line};
     next = &behind;
@@ -193,14 +197,14 @@ static void begin_holding(void)
     other = domt_new_probe(domt_pool_kit);
 }
 
-static domus_peer *take_peer(void)
+static domus_peer *take_peer_that_got_start(void)
 {
     domus_peer *peer = domt_pool_peer(listener);
     domt_pool_sent(peer, "start\n");
     return peer;
 }
 
-static void ask_all(void)
+static void send_line_and_strange_ask(void)
 {
     domt_ask_line(domt_pool_probe, domt_pool, "a}");
     ck_assert_int_eq(domus_probe_ask(other, domt_pool, &strange_type, NULL), 0);
@@ -209,9 +213,9 @@ static void ask_all(void)
 
 DOMT_TEST(asks_wait_until_the_pipeline_has_changed)
 {
-    begin_holding();
-    domus_peer *peer = take_peer();
-    ask_all();
+    begin_pool_with_held_channel();
+    domus_peer *peer = take_peer_that_got_start();
+    send_line_and_strange_ask();
     domt_ask_line(other, domt_pool, "too many");
     domt_net_ok(domt_pool_kit, domus_probe_expect_error(other, -ENOBUFS, DOMT_NET_SECOND));
     ck_assert_int_eq(domus_peer_expect_nothing(peer, DOMT_NET_SECOND), 0);
@@ -226,11 +230,11 @@ DOMT_TEST(asks_wait_until_the_pipeline_has_changed)
 
 DOMT_TEST(asks_that_wait_for_a_change_were_not_sent)
 {
-    begin_holding();
-    domus_peer *peer = take_peer();
-    ask_all();
+    begin_pool_with_held_channel();
+    domus_peer *peer = take_peer_that_got_start();
+    send_line_and_strange_ask();
     domus_peer_reset(peer);
-    peer = take_peer();
+    peer = take_peer_that_got_start();
     domt_pool_answer(peer, "go\n");
     domt_pool_sent(peer, "a}]\n");
     domt_net_ok(domt_pool_kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));
@@ -239,10 +243,10 @@ DOMT_TEST(asks_that_wait_for_a_change_were_not_sent)
 
 DOMT_TEST(asks_that_the_next_pipeline_does_not_encode_fail)
 {
-    begin_holding();
+    begin_pool_with_held_channel();
     next = &without_asks;
-    domus_peer *peer = take_peer();
-    ask_all();
+    domus_peer *peer = take_peer_that_got_start();
+    send_line_and_strange_ask();
     domt_pool_answer(peer, "go\n");
     domt_pool_error(-EOPNOTSUPP);
     domt_net_ok(domt_pool_kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));

@@ -1,5 +1,6 @@
-/* Pools in a test kit, whose services are scripts of the test: which connection gets an ask, how
- * asks end when connections end, back-offs, addresses that are left out, and the ends of a pool. */
+/* Pools in a test kit, whose services are scripts of the test: which connection gets an ask, what
+ * becomes of asks when connections end, back-offs, addresses that are left out, and the end of a
+ * pool. */
 #include "tests/runtime/pools.h"
 #include "tests/support/suite.h"
 
@@ -20,7 +21,7 @@ DOMT_TEST(asks_go_where_the_fewest_are_under_way)
 
     domus_peer_listener *listener = domt_pool_begin_listening(&options);
     domus_peer *one = domt_pool_peer(listener), *two = domt_pool_peer(listener);
-    for (uint32_t i = 0; i < 4; i++) /* asked in one run of the pool */
+    for (uint32_t i = 0; i < 4; i++) /* all these asks reach the pool within one run */
         domt_ask_line(domt_pool_probe, domt_pool, "a");
     domt_pool_sent(one, "a\na\n");
     domt_pool_sent(two, "a\na\n");
@@ -29,7 +30,7 @@ DOMT_TEST(asks_go_where_the_fewest_are_under_way)
     domt_pool_hear("2");
     for (uint32_t i = 0; i < 4; i++)
         domt_ask_line(domt_pool_probe, domt_pool, "b");
-    domt_pool_sent(one, "b\n"); /* so each connection has three asks */
+    domt_pool_sent(one, "b\n"); /* the asks are spread so that each connection has three */
     domt_pool_sent(two, "b\nb\nb\n");
     ck_assert_uint_eq(domt_pool_look().under_way, 6);
     domt_pool_answer(one, "n\nn\nn\n");
@@ -45,7 +46,7 @@ DOMT_TEST(asks_wait_for_the_first_connection_within_bounds)
         .behaviour = &line, .queue_max = 2, .wait_ns = 300 * MS, .backoff_min_ns = 50 * MS};
 
     domt_pool_begin();
-    domt_pool_open("10.0.0.9:1", &options); /* nobody listens there */
+    domt_pool_open("10.0.0.9:1", &options); /* no service listens at this address */
     domt_pool_ask("a");
     domt_pool_ask("b");
     domt_pool_ask("c");
@@ -55,7 +56,7 @@ DOMT_TEST(asks_wait_for_the_first_connection_within_bounds)
     domt_pool_error(-ENOTCONN);
     domt_pool_error(-ENOTCONN);
     domt_pool_ask("d");
-    domt_pool_error(-ENOTCONN); /* later asks fail at once */
+    domt_pool_error(-ENOTCONN); /* after the first failures, later asks fail at once */
     ck_assert_uint_eq(domt_pool_look().refused, 4);
     domus_peer_listener *listener = domt_pool_listen("10.0.0.9:1");
     domus_peer *peer = domt_pool_peer(listener);
@@ -92,7 +93,7 @@ DOMT_TEST(an_ask_that_was_perhaps_done_fails)
     domt_pool_sent(peer, "a\n");
     domus_peer_reset(peer);
     domt_pool_error(-EPIPE);
-    domt_pool_ask("b"); /* this ask waits for the next connection */
+    domt_pool_ask("b"); /* this ask waits until there is a connection again */
     peer = domt_pool_peer(listener);
     domt_pool_serve(peer, "b", "2");
     domt_pool_end();
@@ -114,50 +115,50 @@ DOMT_TEST(an_ask_that_was_not_sent_goes_to_the_next_connection)
     domt_pool_end();
 }
 
-/* An actor beside the pool, which lets the first connection close while an ask lies in the
- * connection's mailbox. */
+/* Types and data of an actor beside the pool, by which the first connection can close while an ask
+ * still lies in its mailbox. */
 static const domus_type turn_type = {.name = "turn"}, go_type = {.name = "go"};
 static domus_address beside;
 static domus_kept held;
 static uint32_t connections;
 static int outcome;
 
-static int close_now(domus_stack *stack, void *self, const domus_answer *answer)
+static int close_own_channel(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return domus_channel_close(stack, domus_channel_running(stack));
 }
 
-static int await_turn(domus_stack *stack, void *self, const void *payload)
+static int on_open_ask_for_turn(domus_stack *stack, void *self, const void *payload)
 {
-    return connections++ == 0 ? domus_ask(stack, beside, &turn_type, NULL, close_now) : 0;
+    return connections++ == 0 ? domus_ask(stack, beside, &turn_type, NULL, close_own_channel) : 0;
 }
 
 static const domus_behaviour closing_line = {.name = "line",
                                              .kind = DOMUS_CHANNELS,
                                              .pipeline = &domt_line_pipeline,
-                                             .on_open = {await_turn, 0}};
+                                             .on_open = {on_open_ask_for_turn, 0}};
 
-static int hold_turn(domus_stack *stack, void *self, const void *payload)
+static int keep_ask_for_turn(domus_stack *stack, void *self, const void *payload)
 {
     return domus_keep(stack, &held);
 }
 
-static int record_outcome(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_outcome_of_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     outcome = answer->error;
     return 0;
 }
 
-static int ask_once(domus_stack *stack, void *self, const void *payload)
+static int ask_pool_in_handler(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
     ck_assert_int_eq(domus_slice_copy("a", 1, &packet.bytes), 0);
-    int result = domus_ask(stack, domt_pool, &domus_packet_type, &packet, record_outcome);
+    int result = domus_ask(stack, domt_pool, &domus_packet_type, &packet, record_outcome_of_ask);
     ck_assert_int_eq(domus_kept_reply(stack, held, &turn_type, NULL), 0);
     return result;
 }
 
-static int open_beside(domus_stack *stack, void *self)
+static int open_pool_beside_in_mount(domus_stack *stack, void *self)
 {
     static const domus_pool_options options = {.behaviour = &closing_line, .connections_min = 2};
     beside = domus_self(stack);
@@ -167,8 +168,9 @@ static int open_beside(domus_stack *stack, void *self)
 static const domus_behaviour neighbour = {
     .name = "neighbour",
     .kind = DOMUS_CHANNELS,
-    .on_mount = open_beside,
-    .on = (const domus_on[]){{&turn_type, hold_turn, 0}, {&go_type, ask_once, 0}, {0}}};
+    .on_mount = open_pool_beside_in_mount,
+    .on = (const domus_on[]){
+        {&turn_type, keep_ask_for_turn, 0}, {&go_type, ask_pool_in_handler, 0}, {0}}};
 
 DOMT_TEST(an_ask_that_meets_a_close_goes_to_the_next_connection)
 {
@@ -225,17 +227,18 @@ DOMT_TEST(an_ask_that_was_perhaps_done_fails_so_for_want_of_a_connection)
     domt_pool_run();
     domt_pool_ask("b");
     domt_pool_error(-EPIPE);
-    domt_pool_error(-ENOTCONN); /* this ask was never sent */
+    domt_pool_error(-ENOTCONN); /* the ask "b" was never sent */
     domt_pool_end();
 }
 
-DOMT_TEST(an_address_that_fails_is_left_out)
+DOMT_TEST(address_that_fails_gets_no_connections)
 {
     static const domus_pool_options options = {.behaviour = &line, .connections_min = 2};
 
     domt_pool_begin();
     domus_peer_listener *good = domt_pool_listen("10.0.0.9:1");
-    domt_pool_open("10.0.0.8:1, 10.0.0.9:1", &options); /* nobody listens at the first address */
+    /* no service listens at the first of the two addresses */
+    domt_pool_open("10.0.0.8:1, 10.0.0.9:1", &options);
     (void)domt_pool_peer(good);
     (void)domt_pool_peer(good);
     domus_pool_status status = domt_pool_look();
@@ -254,7 +257,7 @@ DOMT_TEST(a_pool_grows_while_all_connections_are_busy)
     domus_peer *one = domt_pool_peer(listener);
     domt_pool_ask("a");
     domt_pool_sent(one, "a\n");
-    /* this ask waits behind the first one, and makes the pool open a second connection */
+    /* this ask waits behind the ask "a", and makes the pool open a second connection */
     domt_pool_ask("b");
     domus_peer *two = domt_pool_peer(listener);
     domt_pool_ask("c");
@@ -322,7 +325,7 @@ DOMT_TEST(a_drain_of_the_pool_lets_asks_end)
     domt_pool_end();
 }
 
-DOMT_TEST(wrong_options_and_addresses_are_refused)
+DOMT_TEST(wrong_pool_options_and_addresses_are_refused)
 {
     static const domus_behaviour bytes = {.name = "bytes", .kind = DOMUS_CHANNELS};
     static const domus_pool_options wrong[] = {

@@ -1,4 +1,4 @@
-/* The running system with one pool; see the header. */
+/* A running system with one pool of runners; tests/runtime/pooled.h has the contract. */
 #include "tests/runtime/pooled.h"
 
 const char *const domt_pooled_policies[] = {"rings", "deques", "stealing", "sharing"};

@@ -6,22 +6,23 @@
 
 #include <domus/pools.h>
 
-/* The names of the library's policies. */
+/* The names of the policies that the library has. */
 #define DOMT_POOLED_POLICIES 4u
 extern const char *const domt_pooled_policies[DOMT_POOLED_POLICIES];
 
 extern struct domt_pooled {
     domus_system *system;
-    const domus_pool *pool; /* the pool, whose name is "work" */
+    const domus_pool *pool; /* the pool of the system, whose name is "work" */
 } domt_pooled;
 
-/* Start a system with this configuration and this pool, whose name is "work". */
+/* Start a system with this configuration and this pool. */
 void domt_pooled_start(domus_config *config, const domus_pool_config *pool);
 
-/* Start a system with the default configuration and a pool with this policy. */
+/* Start a system of `threads` threads with the default configuration, and a pool "work" with this
+ * policy and number of runners. */
 void domt_pooled_begin(const char *policy, uint32_t runners, uint32_t threads);
 
-/* Spawn an actor in a pool; NULL: on a thread. */
+/* Spawn an actor in `pool`; if `pool` is NULL, on a thread. */
 domus_address domt_pooled_spawn(const domus_pool *pool, const domus_behaviour *behaviour,
                                 const void *state);
 

@@ -1,4 +1,4 @@
-/* A pool in a test kit; see the header. */
+/* A pool of connections in a test kit; tests/runtime/pools.h has the contract. */
 #include "tests/runtime/pools.h"
 
 #include <stdio.h>
@@ -41,7 +41,8 @@ void domt_pool_open(const char *to, const domus_pool_options *options)
     domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
 }
 
-/* Begin with a service at 10.0.0.9:1 and a pool of it. Returns the service's listener. */
+/* Begin with a service at 10.0.0.9:1 and a pool of connections to it. Returns the listener of the
+ * service. */
 domus_peer_listener *domt_pool_begin_listening(const domus_pool_options *options)
 {
     domt_pool_begin();

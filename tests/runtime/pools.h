@@ -1,5 +1,5 @@
-/* A pool of a line protocol in a test kit, one for each test, whose service is a script of the
- * test. */
+/* A pool of connections (domus/pool.h) of a line protocol in a test kit; its service is a script of
+ * the test. Each test has one such pool. */
 #ifndef DOMT_POOLS_H
 #define DOMT_POOLS_H
 
@@ -12,33 +12,50 @@ extern domus_testkit *domt_pool_kit;
 extern domus_probe *domt_pool_probe; /* the probe that asks the pool */
 extern domus_address domt_pool;
 
-/* A behaviour of channels of lines that have at most one ask under way. */
+/* Behaviour of a line protocol's channels that have at most one ask under way. */
 extern const domus_behaviour domt_pool_narrow;
 
 domus_peer_listener *domt_pool_listen(const char *at);
 
-/* Take the next connection of a service. */
+/* Accept the next connection that the pool makes to the service. Returns its peer. */
 domus_peer *domt_pool_peer(domus_peer_listener *listener);
 
-/* Make the kit and the probe; open the pool; do both, with a service at 10.0.0.9:1; or end all. */
+/* Make the test kit and its probe. */
 void domt_pool_begin(void);
+
+/* Open a pool of connections to the address `to`. */
 void domt_pool_open(const char *to, const domus_pool_options *options);
+
+/* Make the kit with its probe, a service that listens at 10.0.0.9:1, and a pool of connections to
+ * this service. */
 domus_peer_listener *domt_pool_begin_listening(const domus_pool_options *options);
+
+/* Check that the probe gets nothing more, and free the kit. */
 void domt_pool_end(void);
 
-/* Ask the pool with a line; check that a service got it; let it answer; or check that an ask
- * fails. */
+/* Let the probe ask the pool with a line. */
 void domt_pool_ask(const char *text);
+
+/* Check that the service at the end `peer` of a connection got exactly this text. */
 void domt_pool_sent(domus_peer *peer, const char *text);
+
+/* Let the service send this text on a connection. */
 void domt_pool_answer(domus_peer *peer, const char *text);
+
+/* Check that the probe's ask fails with this error. */
 void domt_pool_error(int error);
 
-/* Check that the probe gets a line; let a service answer; or first check that it got a line. */
+/* Check that the probe gets this line as its answer. */
 void domt_pool_hear(const char *text);
+
+/* Let the service answer with a line, and check that the probe gets this answer. */
 void domt_pool_reply(domus_peer *peer, const char *answer);
+
+/* Check that the service was asked with the line `asked`, let it answer, and check that the probe
+ * gets this answer. */
 void domt_pool_serve(domus_peer *peer, const char *asked, const char *answer);
 
-/* Run the kit until nothing is left to do now; or let time pass. */
+/* Run the test kit until nothing is left to do now, or let `ns` pass on its clock. */
 void domt_pool_run(void);
 void domt_pool_pass(uint64_t ns);
 

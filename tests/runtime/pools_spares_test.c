@@ -1,5 +1,5 @@
-/* runtime/pools/spares.c: actors of a pool run although handlers of others block: spares run them,
- * which end when the handlers have returned. */
+/* runtime/pools/spares.c: if handlers block all runners of a pool, the other actors still run:
+ * spares run them, and end when the handlers have returned. */
 #include "tests/runtime/pooled.h"
 #include "tests/runtime/stalls.h"
 
@@ -11,8 +11,8 @@ static const domus_type tick_type = {.name = "tick"};
 static int pipes[2];
 static _Atomic uint32_t reading, answers, ticks;
 
-/* Block in read(2) until the test writes a byte for this handler. */
-static int on_read(domus_stack *stack, void *self, const void *nothing)
+/* Block in read(2) until the test writes a byte, which lets one handler return. */
+static int on_read_block_in_read(domus_stack *stack, void *self, const void *nothing)
 {
     char byte;
     atomic_fetch_add(&reading, 1);
@@ -22,18 +22,18 @@ static int on_read(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static int on_ask(domus_stack *stack, void *self, const void *nothing)
+static int count_ask(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&answers, 1);
     return 0;
 }
 
-static const domus_behaviour reader = {.name = "reader",
-                                       .on = (const domus_on[]){{&read_type, on_read, 0}, {0}}};
+static const domus_behaviour reader = {
+    .name = "reader", .on = (const domus_on[]){{&read_type, on_read_block_in_read, 0}, {0}}};
 static const domus_behaviour quick = {.name = "quick",
-                                      .on = (const domus_on[]){{&ask_type, on_ask, 0}, {0}}};
+                                      .on = (const domus_on[]){{&ask_type, count_ask, 0}, {0}}};
 
-static void start_pool(const char *policy, uint32_t runners, uint32_t spares)
+static void start_system_with_spares(const char *policy, uint32_t runners, uint32_t spares)
 {
     const domus_pool_config work = {
         .name = "work", .runners = runners, .policy = policy, .spares = spares};
@@ -50,7 +50,7 @@ static void start_pool(const char *policy, uint32_t runners, uint32_t spares)
     domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
 }
 
-static void block_handlers(uint32_t count)
+static void let_handlers_block(uint32_t count)
 {
     uint32_t before = atomic_load(&reading);
     for (uint32_t i = 0; i < count; i++) {
@@ -60,7 +60,7 @@ static void block_handlers(uint32_t count)
     DOMT_WAIT_FOR(20, atomic_load(&reading) == before + count);
 }
 
-static void unblock_handlers(uint32_t count)
+static void let_blocked_handlers_return(uint32_t count)
 {
     uint32_t before = atomic_load(&reading);
     for (uint32_t i = 0; i < count; i++)
@@ -68,21 +68,21 @@ static void unblock_handlers(uint32_t count)
     DOMT_WAIT_FOR(20, atomic_load(&reading) == before - count);
 }
 
-static void end_pool(void)
+static void end_system_with_spares(void)
 {
     domt_end(domt_pooled.system);
     close(pipes[0]);
     close(pipes[1]);
 }
 
-static void expect_answered(domus_address address)
+static void expect_actor_answers(domus_address address)
 {
     uint32_t before = atomic_load(&answers);
     domt_notice(domt_pooled.system, address, &ask_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&answers) == before + 1);
 }
 
-static uint32_t count_spares(void)
+static uint32_t count_running_spare_threads(void)
 {
     return (uint32_t)domt_has_thread("domus-r0.2") + (uint32_t)domt_has_thread("domus-r0.3") +
            (uint32_t)domt_has_thread("domus-r0.4");
@@ -90,22 +90,23 @@ static uint32_t count_spares(void)
 
 static void run_actors_answer_while_all_runners_sleep(const char *policy)
 {
-    start_pool(policy, 2, 3);
+    start_system_with_spares(policy, 2, 3);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
-    expect_answered(address);
+    expect_actor_answers(address);
     for (uint32_t spell = 1; spell <= 2; spell++) {
-        ck_assert_uint_eq(count_spares(), 0);
-        block_handlers(2);
+        ck_assert_uint_eq(count_running_spare_threads(), 0);
+        let_handlers_block(2);
         for (uint32_t i = 0; i < 20; i++)
-            expect_answered(address);
-        ck_assert_uint_ge(count_spares(), 1);
-        /* Logged once in a spell, with the actor that blocks. */
-        ck_assert_uint_eq(domt_lines("pool work: all 2 runners are blocked", "in reader"), spell);
-        unblock_handlers(2);
-        DOMT_WAIT_FOR(20, count_spares() == 0);
-        expect_answered(address);
+            expect_actor_answers(address);
+        ck_assert_uint_ge(count_running_spare_threads(), 1);
+        /* The log names the actor that blocks, once while the runners are blocked. */
+        ck_assert_uint_eq(domt_count_log_lines("pool work: all 2 runners are blocked", "in reader"),
+                          spell);
+        let_blocked_handlers_return(2);
+        DOMT_WAIT_FOR(20, count_running_spare_threads() == 0);
+        expect_actor_answers(address);
     }
-    end_pool();
+    end_system_with_spares();
 }
 
 DOMT_TEST(actors_answer_while_all_runners_sleep)
@@ -116,22 +117,24 @@ DOMT_TEST(actors_answer_while_all_runners_sleep)
 
 DOMT_TEST(spares_are_as_many_as_configured)
 {
-    start_pool("deques", 2, 2);
+    start_system_with_spares("deques", 2, 2);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
-    block_handlers(4);
+    let_handlers_block(4);
     domt_notice(domt_pooled.system, address, &ask_type, NULL);
-    DOMT_WAIT_FOR(20, domt_lines("all 4 runners are blocked", "there are no more spares") == 1);
+    DOMT_WAIT_FOR(
+        20, domt_count_log_lines("all 4 runners are blocked", "there are no more spares") == 1);
     ck_assert_uint_eq(atomic_load(&answers), 0);
     domt_pause_ns(50 * DOMT_MS);
-    ck_assert_uint_eq(domt_lines("there are no more spares", NULL), 1);
+    ck_assert_uint_eq(domt_count_log_lines("there are no more spares", NULL), 1);
     ck_assert(!domt_has_thread("domus-r0.4"));
-    unblock_handlers(1);
+    let_blocked_handlers_return(1);
     DOMT_WAIT_FOR(20, atomic_load(&answers) == 1);
-    unblock_handlers(3);
-    end_pool();
+    let_blocked_handlers_return(3);
+    end_system_with_spares();
 }
 
-/* The first stall is logged at once, and others in the same second are only counted. */
+/* The first stall of a pool is logged at once; further stalls within the same second are only
+ * counted. */
 DOMT_TEST(stalls_of_runners_are_counted_and_told)
 {
     domus_profile counters;
@@ -140,11 +143,11 @@ DOMT_TEST(stalls_of_runners_are_counted_and_told)
     static domus_stall kept[DOMUS_STALLS_KEPT];
     uint32_t count = 0;
 
-    start_pool("sharing", 2, 0);
+    start_system_with_spares("sharing", 2, 0);
     for (uint32_t i = 0; i < 3; i++) {
-        block_handlers(2);
+        let_handlers_block(2);
         domt_pause_ns(60 * DOMT_MS);
-        unblock_handlers(2);
+        let_blocked_handlers_return(2);
         domt_pause_ns(20 * DOMT_MS);
     }
     for (uint32_t i = 0; i < 2; i++) {
@@ -158,64 +161,65 @@ DOMT_TEST(stalls_of_runners_are_counted_and_told)
     ck_assert_uint_eq(lengths, 6);
     ck_assert_uint_ge(stalled_ns, 6 * 25 * DOMT_MS);
     ck_assert_uint_eq(
-        domt_lines("pool work: runner ", "ms in reader, handling read; 0 actors wait"), 1);
+        domt_count_log_lines("pool work: runner ", "ms in reader, handling read; 0 actors wait"),
+        1);
     ck_assert_int_eq(domus_stalls_read(domt_pooled.system, kept, DOMUS_STALLS_KEPT, &count), 0);
-    ck_assert_uint_eq(count, 1); /* number of logged lines */
+    ck_assert_uint_eq(count, 1); /* one stall was recorded, as it was logged */
     ck_assert_str_eq(kept[0].pool, "work");
     ck_assert_uint_lt(kept[0].index, 2);
     ck_assert_str_eq(kept[0].behaviour, "reader");
     ck_assert_str_eq(kept[0].type, "read");
     ck_assert(kept[0].is_over && kept[0].length_ns >= 50 * DOMT_MS);
-    end_pool();
+    end_system_with_spares();
 }
 
 DOMT_TEST(a_pool_without_spares_has_none)
 {
-    start_pool("rings", 1, 0);
+    start_system_with_spares("rings", 1, 0);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
-    block_handlers(1);
+    let_handlers_block(1);
     domt_notice(domt_pooled.system, address, &ask_type, NULL);
     domt_pause_ns(60 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&answers), 0);
     ck_assert(!domt_has_thread("domus-r0.1"));
-    ck_assert_uint_eq(domt_lines("are blocked", NULL), 0);
-    unblock_handlers(1);
+    ck_assert_uint_eq(domt_count_log_lines("are blocked", NULL), 0);
+    let_blocked_handlers_return(1);
     DOMT_WAIT_FOR(20, atomic_load(&answers) == 1);
-    end_pool();
+    end_system_with_spares();
 }
 
 /* --- a job behind a runner that blocks -------------------------------------------------------- */
 
 static domus_address told;
 
-/* Give the own runner a job, and then block. */
-static int send_and_read(domus_stack *stack, void *self, const void *nothing)
+/* Put a job for the runner that this handler runs on, and then block the runner. */
+static int put_job_and_block_runner(domus_stack *stack, void *self, const void *nothing)
 {
     ck_assert_int_eq(domus_notice(stack, told, &ask_type, NULL), 0);
-    return on_read(stack, self, nothing);
+    return on_read_block_in_read(stack, self, nothing);
 }
 
 static const domus_behaviour teller = {
-    .name = "teller", .on = (const domus_on[]){{&read_type, send_and_read, 0}, {0}}};
+    .name = "teller", .on = (const domus_on[]){{&read_type, put_job_and_block_runner, 0}, {0}}};
 
-/* The other runner sleeps when the job is put, and no put wakes it. */
+/* When the job is put, the other runner sleeps, and the put itself does not wake it. */
 static void run_a_job_does_not_wait_behind_a_handler_that_blocks(const char *policy)
 {
-    start_pool(policy, 2, 0);
+    start_system_with_spares(policy, 2, 0);
     told = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
-    expect_answered(told);
+    expect_actor_answers(told);
     for (uint32_t i = 1; i <= 5; i++) {
-        domt_pause_ns(20 * DOMT_MS); /* both runners rest */
+        domt_pause_ns(20 * DOMT_MS); /* wait until both runners sleep */
         domus_address address = domt_pooled_spawn(domt_pooled.pool, &teller, NULL);
         domt_notice(domt_pooled.system, address, &read_type, NULL);
         DOMT_WAIT_FOR(20, atomic_load(&reading) == 1);
         uint64_t since_ns = domt_now_ns();
         DOMT_WAIT_FOR(20, atomic_load(&answers) == i + 1);
-        /* sleeping runners wake each second */
+        /* sooner than the next look of a sleeping runner, which comes each second */
         ck_assert_uint_lt(domt_now_ns() - since_ns, 700 * DOMT_MS);
-        unblock_handlers(1);
+        let_blocked_handlers_return(1);
     }
-    end_pool();
+    end_system_with_spares();
 }
 
 DOMT_TEST(a_job_does_not_wait_behind_a_handler_that_blocks)
@@ -230,17 +234,18 @@ DOMT_TEST(a_job_does_not_wait_behind_a_handler_that_blocks)
 static _Atomic uint32_t turns[SPINNING];
 static _Atomic bool spin;
 
-static int on_spin(domus_stack *stack, void *self, const void *nothing)
+static int notify_own_actor_for_ever(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&turns[*(uint32_t *)self], 1);
     return atomic_load(&spin) ? domus_notice(stack, domus_self(stack), &ask_type, NULL) : 0;
 }
 
-static const domus_behaviour spinning = {.name = "spinning",
-                                         .state_size = sizeof(uint32_t),
-                                         .on = (const domus_on[]){{&ask_type, on_spin, 0}, {0}}};
+static const domus_behaviour spinning = {
+    .name = "spinning",
+    .state_size = sizeof(uint32_t),
+    .on = (const domus_on[]){{&ask_type, notify_own_actor_for_ever, 0}, {0}}};
 
-static void all_have_turns(void)
+static void wait_until_all_have_turns(void)
 {
     for (uint32_t i = 0; i < SPINNING; i++) {
         uint32_t before = atomic_load(&turns[i]);
@@ -248,23 +253,23 @@ static void all_have_turns(void)
     }
 }
 
-/* A spare leaves the jobs of its queue to the others, and loses none. */
+/* A spare that ends leaves the jobs in its queue to the others, so none is lost. */
 static void run_spares_end_beside_work_that_does_not(const char *policy)
 {
-    start_pool(policy, 1, 2);
-    block_handlers(1);
+    start_system_with_spares(policy, 1, 2);
+    let_handlers_block(1);
     atomic_store(&spin, true);
     for (uint32_t i = 0; i < SPINNING; i++) {
         domus_address address = domt_pooled_spawn(domt_pooled.pool, &spinning, &i);
         domt_notice(domt_pooled.system, address, &ask_type, NULL);
     }
-    all_have_turns();
+    wait_until_all_have_turns();
     ck_assert(domt_has_thread("domus-r0.1"));
-    unblock_handlers(1);
+    let_blocked_handlers_return(1);
     DOMT_WAIT_FOR(20, !domt_has_thread("domus-r0.1"));
-    all_have_turns();
+    wait_until_all_have_turns();
     atomic_store(&spin, false);
-    end_pool();
+    end_system_with_spares();
 }
 
 DOMT_TEST(spares_end_beside_work_that_does_not)
@@ -275,45 +280,45 @@ DOMT_TEST(spares_end_beside_work_that_does_not)
 
 /* --- timers, and the stop --------------------------------------------------------------------- */
 
-static int on_tick(domus_stack *stack, void *self, const void *nothing)
+static int count_tick(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&ticks, 1);
     return 0;
 }
 
-static int mount_ticking(domus_stack *stack, void *self)
+static int arm_timer_in_mount(domus_stack *stack, void *self)
 {
     return domus_every(stack, 20 * DOMT_MS, &tick_type, NULL, NULL);
 }
 
 static const domus_behaviour ticking = {.name = "ticking",
-                                        .on_mount = mount_ticking,
-                                        .on = (const domus_on[]){{&tick_type, on_tick, 0}, {0}}};
+                                        .on_mount = arm_timer_in_mount,
+                                        .on = (const domus_on[]){{&tick_type, count_tick, 0}, {0}}};
 
 DOMT_TEST(timers_come_while_all_runners_sleep)
 {
-    start_pool("sharing", 1, 1);
+    start_system_with_spares("sharing", 1, 1);
     domt_pooled_spawn(domt_pooled.pool, &ticking, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&ticks) > 0);
-    block_handlers(1);
+    let_handlers_block(1);
     uint32_t before = atomic_load(&ticks);
     DOMT_WAIT_FOR(20, atomic_load(&ticks) > before + 3);
-    unblock_handlers(1);
-    end_pool();
+    let_blocked_handlers_return(1);
+    end_system_with_spares();
 }
 
-/* The handlers return as the system is told to stop, and spares are there. */
-DOMT_TEST(a_stop_ends_spares)
+/* The handlers return while the system is told to stop, and there are still spares. */
+DOMT_TEST(stop_of_system_ends_spare_runners)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
-        start_pool(domt_pooled_policies[i], 1, 3);
+        start_system_with_spares(domt_pooled_policies[i], 1, 3);
         domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
-        block_handlers(3);
-        expect_answered(address);
+        let_handlers_block(3);
+        expect_actor_answers(address);
         for (uint32_t j = 0; j < 3; j++)
             ck_assert_int_eq(write(pipes[1], "", 1), 1);
-        end_pool();
-        ck_assert_uint_eq(count_spares(), 0);
+        end_system_with_spares();
+        ck_assert_uint_eq(count_running_spare_threads(), 0);
         ck_assert(!domt_has_thread("domus-r0.0"));
         ck_assert(!domt_has_thread("domus-r0.1"));
     }

@@ -14,7 +14,7 @@ static _Atomic uint32_t mounts;
 static _Atomic uint32_t handled;
 static _Atomic bool holds;
 
-static int on_slow(domus_stack *stack, void *self, const void *nothing)
+static int stay_in_handler_while_held(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&handled, 1);
     while (atomic_load(&holds))
@@ -22,9 +22,10 @@ static int on_slow(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static const domus_behaviour slow = {.name = "slow",
-                                     .on = (const domus_on[]){{&go_type, on_slow, 0}, {0}},
-                                     .on_stop = domt_count_stop};
+static const domus_behaviour slow = {
+    .name = "slow",
+    .on = (const domus_on[]){{&go_type, stay_in_handler_while_held, 0}, {0}},
+    .on_stop = domt_count_stop};
 
 static void run_a_stop_does_not_wait_behind_notices(const char *policy, uint32_t runners)
 {
@@ -54,35 +55,36 @@ DOMT_TEST(a_stop_does_not_wait_behind_notices)
 
 static const domus_type tick_type = {.name = "tick"};
 
-static int handle_tick(domus_stack *stack, void *self, const void *nothing)
+static int ignore_tick(domus_stack *stack, void *self, const void *nothing)
 {
     return 0;
 }
 
-static int mount_timed(domus_stack *stack, void *self)
+static int arm_timer_in_mount(domus_stack *stack, void *self)
 {
     atomic_fetch_add(&mounts, 1);
     return domus_after(stack, 20 * DOMT_MS, &tick_type, NULL, NULL);
 }
 
-static int hold_runner(domus_stack *stack, void *self, const void *nothing)
+static int hold_runner_for_60_ms(domus_stack *stack, void *self, const void *nothing)
 {
     domt_pause_ns(60 * DOMT_MS);
     return 0;
 }
 
-/* The only runner is held until the timers of actors are due that were asked to stop. The timers
- * are put off, because the actors' houses are scheduled; then the actors end in one turn. */
+/* The only runner is held until the timers of some actors are due, and the actors were told to stop
+ * meanwhile. The timers are put off, because the actors' houses are scheduled; then the actors end
+ * in one turn. */
 DOMT_TEST(a_timer_that_is_put_off_does_not_outlive_its_actor)
 {
     const domus_behaviour timed = {
         .name = "timed",
-        .on = (const domus_on[]){{&tick_type, handle_tick, 0}, {0}},
-        .on_mount = mount_timed,
+        .on = (const domus_on[]){{&tick_type, ignore_tick, 0}, {0}},
+        .on_mount = arm_timer_in_mount,
         .on_stop = domt_count_stop,
     };
-    const domus_behaviour holding = {.name = "holding",
-                                     .on = (const domus_on[]){{&go_type, hold_runner, 0}, {0}}};
+    const domus_behaviour holding = {
+        .name = "holding", .on = (const domus_on[]){{&go_type, hold_runner_for_60_ms, 0}, {0}}};
     domus_address actors[64];
 
     domt_pooled_begin("sharing", 1, 1);
@@ -106,21 +108,21 @@ DOMT_TEST(a_timer_that_is_put_off_does_not_outlive_its_actor)
 
 static _Atomic int received;
 
-static void stop_receiving(domus_stack *stack, void *self)
+static void receive_in_stop_of_actor(domus_stack *stack, void *self)
 {
     domus_received got;
     atomic_store(&received, domus_receive_now(stack, &(domus_pattern){0}, DOMT_MS, &got));
 }
 
-static void *let_go(void *nothing)
+static void *let_handler_return_after_100_ms(void *nothing)
 {
     domt_pause_ns(100 * DOMT_MS);
     atomic_store(&holds, false);
     return NULL;
 }
 
-/* Begin a system with one runner, whose actors get little time for their end. */
-static void begin_with_short_stop(void)
+/* Start a system with a pool of one runner, which gives its actors little time to end. */
+static void begin_system_with_short_stop(void)
 {
     const domus_pool_config work = {.name = "work", .runners = 1};
     domus_config config = domt_config(1);
@@ -132,62 +134,63 @@ static void begin_with_short_stop(void)
     domt_pooled_start(&config, &work);
 }
 
-/* Stop the system, and let the handler return that holds the runner, some time after that. */
-static void stop_and_let_go(void)
+/* Stop the system, and a moment after that let the handler return that holds the runner. */
+static void stop_system_and_let_handler_return(void)
 {
     pthread_t thread;
-    ck_assert_int_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, let_handler_return_after_100_ms, NULL), 0);
     ck_assert_int_eq(domus_system_stop(domt_pooled.system), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
 
-/* A handler holds the only runner for longer than the stop of the actors may take, so they end with
- * the home of the pool as their manager, which is no thread. */
+/* A handler holds the only runner for longer than the stop of actors may take. So the other actors
+ * end without a runner, with the home of the pool as their manager. */
 DOMT_TEST(an_actor_that_is_left_at_the_end_receives_nothing)
 {
     const domus_behaviour idle = {
-        .name = "idle", .on_mount = domt_count_mount, .on_stop = stop_receiving};
+        .name = "idle", .on_mount = domt_count_mount, .on_stop = receive_in_stop_of_actor};
 
     atomic_store(&received, 0);
-    begin_with_short_stop();
+    begin_system_with_short_stop();
     (void)domt_pooled_spawn(domt_pooled.pool, &idle, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == 1);
     domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &slow, NULL), &go_type,
                 NULL);
     DOMT_WAIT_FOR(10, atomic_load(&handled) == 1);
-    stop_and_let_go();
+    stop_system_and_let_handler_return();
     ck_assert_int_eq(atomic_load(&received), -EOPNOTSUPP);
     domus_system_free(domt_pooled.system);
 }
 
 static domus_address child;
 
-static int mount_parent_of_slow(domus_stack *stack, void *self)
+static int spawn_slow_child_in_mount(domus_stack *stack, void *self)
 {
     const domus_spawn_options options = {.pool = domt_pooled.pool};
     ck_assert_int_eq(domus_spawn_with(stack, &slow, NULL, &options, &child), 0);
     return domt_count_mount(stack, self);
 }
 
-/* The child ends, and tells its parent so, after the time for the end of all actors is over: the
- * thread has to keep the parent until the runner has left. */
+/* The child of an actor on a thread ends, and tells its parent so, after the time for the end of
+ * all actors is over. The thread has to keep the parent until the child's runner has ended. */
 DOMT_TEST(a_child_in_a_pool_may_end_later_than_its_parents_thread)
 {
-    const domus_behaviour parent = {.name = "parent", .on_mount = mount_parent_of_slow};
+    const domus_behaviour parent = {.name = "parent", .on_mount = spawn_slow_child_in_mount};
 
-    begin_with_short_stop();
+    begin_system_with_short_stop();
     (void)domt_pooled_spawn(NULL, &parent, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == 1);
     domt_notice(domt_pooled.system, child, &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&handled) == 1);
     ck_assert_int_eq(domus_outside_stop(domt_pooled.system, child), 0);
-    stop_and_let_go();
+    stop_system_and_let_handler_return();
     domus_system_free(domt_pooled.system);
 }
 
 /* --- what is wrong ---------------------------------------------------------------------------- */
 
-static void check_fault(const domus_pool_config *pools, size_t count, const char *wanted)
+static void check_fault_of_pools_config(const domus_pool_config *pools, size_t count,
+                                        const char *wanted)
 {
     domus_config config = domt_config(1);
     char error[256];
@@ -202,26 +205,29 @@ DOMT_TEST(wrong_pools_are_refused_with_words)
     static const domus_policy empty = {.name = "mine"};
     const domus_pool_config twice[] = {{.name = "a"}, {.name = "a"}};
 
-    check_fault(&(domus_pool_config){.name = ""}, 1, "pools[0].name: is missing or empty");
-    check_fault(twice, 2, "pools[1].name: must be unique, 'a' is taken by pools[0]");
-    check_fault(&(domus_pool_config){.name = "a", .policy = "best"}, 1,
-                "pools[0].policy: must be rings, deques, stealing or sharing, is 'best'");
-    check_fault(&(domus_pool_config){.name = "a", .own_policy = &empty}, 1,
-                "pools[0].policy: has no central_enqueue");
-    check_fault(&(domus_pool_config){.name = "a", .runners = 65}, 1,
-                "pools[0].runners: must be auto or 1..64, is 65");
-    check_fault(&(domus_pool_config){.name = "a", .throughput = 65536}, 1,
-                "pools[0].throughput: must be 0 or 1..65535, is 65536");
-    check_fault(&(domus_pool_config){.name = "a", .spares = 65}, 1,
-                "pools[0].spares: must be 0..64, is 65");
-    check_fault(&(domus_pool_config){.name = "a", .life_beat_ns = 5}, 1,
-                "pools[0].lifeBeat: must be 0 or 1ms..1h, is 5ns");
-    check_fault(NULL, 1, "pools: must be 0..16, and not NULL, are 1");
+    check_fault_of_pools_config(&(domus_pool_config){.name = ""}, 1,
+                                "pools[0].name: is missing or empty");
+    check_fault_of_pools_config(twice, 2,
+                                "pools[1].name: must be unique, 'a' is taken by pools[0]");
+    check_fault_of_pools_config(
+        &(domus_pool_config){.name = "a", .policy = "best"}, 1,
+        "pools[0].policy: must be rings, deques, stealing or sharing, is 'best'");
+    check_fault_of_pools_config(&(domus_pool_config){.name = "a", .own_policy = &empty}, 1,
+                                "pools[0].policy: has no central_enqueue");
+    check_fault_of_pools_config(&(domus_pool_config){.name = "a", .runners = 65}, 1,
+                                "pools[0].runners: must be auto or 1..64, is 65");
+    check_fault_of_pools_config(&(domus_pool_config){.name = "a", .throughput = 65536}, 1,
+                                "pools[0].throughput: must be 0 or 1..65535, is 65536");
+    check_fault_of_pools_config(&(domus_pool_config){.name = "a", .spares = 65}, 1,
+                                "pools[0].spares: must be 0..64, is 65");
+    check_fault_of_pools_config(&(domus_pool_config){.name = "a", .life_beat_ns = 5}, 1,
+                                "pools[0].lifeBeat: must be 0 or 1ms..1h, is 5ns");
+    check_fault_of_pools_config(NULL, 1, "pools: must be 0..16, and not NULL, are 1");
 }
 
 static _Atomic int refused;
 
-static int mount_elsewhere(domus_stack *stack, void *other)
+static int spawn_into_pool_of_other_system(domus_stack *stack, void *other)
 {
     const domus_spawn_options options = {.pool = *(const domus_pool **)other};
     domus_address address;
@@ -231,8 +237,9 @@ static int mount_elsewhere(domus_stack *stack, void *other)
 
 DOMT_TEST(a_pool_of_another_system_is_refused)
 {
-    const domus_behaviour elsewhere = {
-        .name = "elsewhere", .state_size = sizeof(domus_pool *), .on_mount = mount_elsewhere};
+    const domus_behaviour elsewhere = {.name = "elsewhere",
+                                       .state_size = sizeof(domus_pool *),
+                                       .on_mount = spawn_into_pool_of_other_system};
     domus_spawn_options options = {0};
     domus_grain_kind kind = {.name = "kind", .behaviour = &slow};
     domus_grains grains;
@@ -257,7 +264,7 @@ DOMT_TEST(a_pool_of_another_system_is_refused)
     domt_end(other);
 }
 
-static int init_at_second_try(domus_pool *pool)
+static int fail_first_init_of_policy(domus_pool *pool)
 {
     return atomic_fetch_add(&mounts, 1) == 0 ? -EXDEV : domus_policy_sharing.init(pool);
 }
@@ -270,7 +277,7 @@ DOMT_TEST(a_policy_that_cannot_begin_fails_the_start_and_not_the_next_one)
     domus_system *system;
 
     own.name = "own";
-    own.init = init_at_second_try;
+    own.init = fail_first_init_of_policy;
     config.pools = pools;
     config.pool_count = 2;
     atomic_store(&mounts, 0);

@@ -1,5 +1,5 @@
-/* runtime/pools/: actors of pools do what all actors do, beside loops, and no policy loses or
- * doubles a message. */
+/* runtime/pools/: actors of pools do all that actors of threads do, beside these, and no policy
+ * loses or doubles a message. */
 #include "house/message/manager.h"
 #include "tests/runtime/pooled.h"
 
@@ -13,7 +13,7 @@
 #define SENDERS   6u
 #define RECEIVERS 6u
 #define CHUNK     50u
-#define FAILS     997u /* a receiver fails at one of so many parcels, and is restarted */
+#define FAILS     997u /* a receiver fails at one of this many parcels, and is restarted */
 
 typedef struct parcel {
     uint32_t sender, number;
@@ -21,7 +21,8 @@ typedef struct parcel {
 
 typedef struct sender {
     uint32_t id;
-    uint32_t next[RECEIVERS]; /* the number that each receiver gets next */
+    /* for each receiver, the number of the parcel that this sender sends next */
+    uint32_t next[RECEIVERS];
 } sender;
 
 typedef struct receiver {
@@ -32,11 +33,12 @@ typedef struct receiver {
 static const domus_type parcel_type = {.name = "parcel", .size = sizeof(parcel)};
 static const domus_type go_type = {.name = "go"};
 static domus_address receivers[RECEIVERS];
-/* numbers of each stream; in the long form all streams have 10^8, or 10^6 */
+/* number of parcels in each stream; in the long form all streams together have 10^8 parcels, or
+ * 10^6 */
 static uint32_t numbers;
 static _Atomic uint64_t received, out_of_order, restarted;
 
-static int on_parcel(domus_stack *stack, void *self, const void *payload)
+static int check_order_of_parcel(domus_stack *stack, void *self, const void *payload)
 {
     receiver *mine = self;
     const parcel *got = payload;
@@ -48,15 +50,15 @@ static int on_parcel(domus_stack *stack, void *self, const void *payload)
     return ++mine->parcels % FAILS == 0 ? -EIO : 0;
 }
 
-/* Restart with the same state: no parcel that waited is lost or handled twice. */
-static int begin_again(domus_stack *stack, void *self, int error)
+/* Restart a receiver with its old state: no parcel that waits is lost or handled twice. */
+static int restart_receiver_with_old_state(domus_stack *stack, void *self, int error)
 {
     atomic_fetch_add(&restarted, error == -EIO);
     return 0;
 }
 
-/* Send some numbers to each receiver, until its mailbox is full, and go on in another turn. */
-static int on_go(domus_stack *stack, void *self, const void *nothing)
+/* Send parcels to each receiver, or fewer if its mailbox is full, and go on in another turn. */
+static int send_parcels_to_receivers(domus_stack *stack, void *self, const void *nothing)
 {
     sender *mine = self;
     bool done = true;
@@ -74,18 +76,19 @@ static int on_go(domus_stack *stack, void *self, const void *nothing)
                 : domus_notice(stack, domus_self(stack), &go_type, NULL);
 }
 
-static const domus_behaviour receiving = {.name = "receiving",
-                                          .state_size = sizeof(receiver),
-                                          .on =
-                                              (const domus_on[]){{&parcel_type, on_parcel, 0}, {0}},
-                                          .on_mount = domt_count_mount,
-                                          .on_stop = domt_count_stop,
-                                          .on_restart = begin_again};
+static const domus_behaviour receiving = {
+    .name = "receiving",
+    .state_size = sizeof(receiver),
+    .on = (const domus_on[]){{&parcel_type, check_order_of_parcel, 0}, {0}},
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop,
+    .on_restart = restart_receiver_with_old_state};
 
 static const domus_supervision always = {.intensity = UINT32_MAX, .otherwise = DOMUS_RESTART};
 static _Atomic uint32_t all_receive;
 
-/* Spawn the receivers, as their parent; every third of them lives on a thread. */
+/* Spawn the receivers as children of this actor; every third one lives on a thread, and the others
+ * in the pool. */
 static int spawn_receivers(domus_stack *stack, void *self)
 {
     for (uint32_t i = 0; i < RECEIVERS; i++) {
@@ -101,13 +104,14 @@ static int spawn_receivers(domus_stack *stack, void *self)
 static const domus_behaviour parent_of_receivers = {
     .name = "parent", .on_mount = spawn_receivers, .supervision = &always};
 
-static const domus_behaviour sending = {.name = "sending",
-                                        .state_size = sizeof(sender),
-                                        .on = (const domus_on[]){{&go_type, on_go, 0}, {0}},
-                                        .on_mount = domt_count_mount,
-                                        .on_stop = domt_count_stop};
+static const domus_behaviour sending = {
+    .name = "sending",
+    .state_size = sizeof(sender),
+    .on = (const domus_on[]){{&go_type, send_parcels_to_receivers, 0}, {0}},
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop};
 
-static void *send_from_outside(void *nothing)
+static void *send_parcels_from_outside(void *nothing)
 {
     uint32_t next[RECEIVERS] = {0};
 
@@ -131,52 +135,53 @@ static void *send_from_outside(void *nothing)
 static const domus_type question_type = {.name = "question", .size = sizeof(uint32_t)};
 static _Atomic uint32_t lives, answered, expired;
 
-static int on_question(domus_stack *stack, void *self, const void *number)
+static int reply_or_keep_ask(domus_stack *stack, void *self, const void *number)
 {
     domus_kept kept;
-    if (*(const uint32_t *)number % 16 == 7) /* this ask is never answered */
+    if (*(const uint32_t *)number % 16 == 7) /* one of 16 asks is never answered */
         return domus_keep(stack, &kept);
     return domus_reply(stack, &question_type, number);
 }
 
 static const domus_behaviour answering = {
-    .name = "answering", .on = (const domus_on[]){{&question_type, on_question, 0}, {0}}};
+    .name = "answering", .on = (const domus_on[]){{&question_type, reply_or_keep_ask, 0}, {0}}};
 static domus_address oracle, breeder;
 static const domus_type over_type = {.name = "over"};
 
-static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_short_life(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_fetch_add(answer->error == 0 ? &answered : &expired, 1);
     (void)domus_notice(stack, breeder, &over_type, NULL);
     return domus_stop(stack, domus_self(stack));
 }
 
-/* Live shortly: ask once, and end with the answer or without it. */
-static int begin_short_life(domus_stack *stack, void *self)
+/* A short life: ask once when mounted, and end with the answer, or without it. */
+static int begin_short_life_in_mount(domus_stack *stack, void *self)
 {
     uint32_t number = atomic_fetch_add(&lives, 1);
     (void)domt_count_mount(stack, self);
-    return domus_ask_within(stack, oracle, &question_type, &number, 5 * DOMT_MS, on_answer);
+    return domus_ask_within(stack, oracle, &question_type, &number, 5 * DOMT_MS, end_short_life);
 }
 
 static const domus_behaviour living = {
-    .name = "living", .on_mount = begin_short_life, .on_stop = domt_count_stop};
+    .name = "living", .on_mount = begin_short_life_in_mount, .on_stop = domt_count_stop};
 
-/* Begin the next life when one is over. */
-static int on_over(domus_stack *stack, void *self, const void *nothing)
+/* When a short life is over, begin the next one. */
+static int begin_next_short_life(domus_stack *stack, void *self, const void *nothing)
 {
     uint32_t *begun = self;
     domus_address next;
     return (*begun)++ < LIVES ? domus_spawn(stack, &living, NULL, &next) : 0;
 }
 
-static const domus_behaviour breeding = {.name = "breeding",
-                                         .state_size = sizeof(uint32_t),
-                                         .on = (const domus_on[]){{&over_type, on_over, 0}, {0}}};
+static const domus_behaviour breeding = {
+    .name = "breeding",
+    .state_size = sizeof(uint32_t),
+    .on = (const domus_on[]){{&over_type, begin_next_short_life, 0}, {0}}};
 
-/* Check streams between actors of the pool, of threads, and a foreign thread, with short lives and
- * restarts beside them: each stream is complete and in order, and each actor that was mounted has
- * stopped. */
+/* Send streams of parcels between actors of the pool, actors of threads, and a foreign thread, with
+ * short lives and restarts beside them. Each stream must be complete and in order, and each mounted
+ * actor must have been stopped. */
 static void run_streams_are_whole_and_in_order(const char *policy, uint32_t runners)
 {
     pthread_t outsider;
@@ -192,7 +197,7 @@ static void run_streams_are_whole_and_in_order(const char *policy, uint32_t runn
     (void)domt_pooled_spawn(domt_pooled.pool, &parent_of_receivers, NULL);
     DOMT_WAIT_FOR(60, atomic_load(&all_receive) != 0);
     oracle = domt_pooled_spawn(domt_pooled.pool, &answering, NULL);
-    ck_assert_int_eq(pthread_create(&outsider, NULL, send_from_outside, NULL), 0);
+    ck_assert_int_eq(pthread_create(&outsider, NULL, send_parcels_from_outside, NULL), 0);
     for (uint32_t i = 0; i < SENDERS; i++) {
         const sender state = {.id = i};
         domt_notice(domt_pooled.system,
@@ -228,25 +233,25 @@ static const domus_type tick_type = {.name = "tick"};
 static const domus_type never_type = {.name = "never"};
 static _Atomic uint32_t ticks, slept, cancelled;
 
-static int on_tick(domus_stack *stack, void *self, const void *nothing)
+static int count_tick(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&ticks, 1);
     return 0;
 }
 
-static int after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_end_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_fetch_add(answer->error == 0 ? &slept : &cancelled, 1);
     return 0;
 }
 
-static int on_never(domus_stack *stack, void *self, const void *nothing)
+static int count_cancelled_timer(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&cancelled, 1);
     return 0;
 }
 
-static int mount_clock(domus_stack *stack, void *self)
+static int arm_timers_of_clock_in_mount(domus_stack *stack, void *self)
 {
     domus_timer timer;
 
@@ -255,34 +260,37 @@ static int mount_clock(domus_stack *stack, void *self)
         domus_after(stack, 5 * DOMT_MS, &tick_type, NULL, &timer) != 0 ||
         domus_timer_cancel(stack, timer) != 0)
         return -EPROTO;
-    return domus_sleep(stack, 20 * DOMT_MS, after_sleep);
+    return domus_sleep(stack, 20 * DOMT_MS, count_end_of_sleep);
 }
 
 static const domus_behaviour clocks = {
     .name = "clock",
-    .on = (const domus_on[]){{&tick_type, on_tick, 0}, {&never_type, on_never, 0}, {0}},
-    .on_mount = mount_clock};
+    .on = (const domus_on[]){{&tick_type, count_tick, 0},
+                             {&never_type, count_cancelled_timer, 0},
+                             {0}},
+    .on_mount = arm_timers_of_clock_in_mount};
 
 static _Atomic uint32_t busy_ticks;
 
-static int on_busy_tick(domus_stack *stack, void *self, const void *nothing)
+static int count_busy_tick(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&busy_ticks, 1);
     return 0;
 }
 
-/* Notice oneself for ever; timers must fire between these messages. */
-static int on_spin(domus_stack *stack, void *self, const void *nothing)
+/* Send a notice to this actor itself, for ever; timers must fire in between. */
+static int notify_own_actor_for_ever(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_notice(stack, domus_self(stack), &go_type, NULL);
 }
 
-static const domus_behaviour busy_clocks = {.name = "busy",
-                                            .on = (const domus_on[]){{&tick_type, on_busy_tick, 0},
-                                                                     {&never_type, on_never, 0},
-                                                                     {&go_type, on_spin, 0},
-                                                                     {0}},
-                                            .on_mount = mount_clock};
+static const domus_behaviour busy_clocks = {
+    .name = "busy",
+    .on = (const domus_on[]){{&tick_type, count_busy_tick, 0},
+                             {&never_type, count_cancelled_timer, 0},
+                             {&go_type, notify_own_actor_for_ever, 0},
+                             {0}},
+    .on_mount = arm_timers_of_clock_in_mount};
 
 static void run_timers_and_sleeps_of_actors_come_idle_or_busy(const char *policy, uint32_t runners)
 {
@@ -315,17 +323,19 @@ typedef struct nest {
     uint32_t depth;
 } nest;
 
-static void count_end(domus_stack *stack, void *self)
+static void count_end_of_actor(domus_stack *stack, void *self)
 {
     atomic_fetch_add(&bodies, 1);
 }
 
-static int spawn_children(domus_stack *stack, void *self);
+static int spawn_eight_children_in_mount(domus_stack *stack, void *self);
 
-static const domus_behaviour nesting = {
-    .name = "nest", .state_size = sizeof(nest), .on_mount = spawn_children, .on_stop = count_end};
+static const domus_behaviour nesting = {.name = "nest",
+                                        .state_size = sizeof(nest),
+                                        .on_mount = spawn_eight_children_in_mount,
+                                        .on_stop = count_end_of_actor};
 
-static int spawn_children(domus_stack *stack, void *self)
+static int spawn_eight_children_in_mount(domus_stack *stack, void *self)
 {
     nest *mine = self;
     const nest child = {mine->depth - 1};
@@ -341,8 +351,8 @@ static int spawn_children(domus_stack *stack, void *self)
     return 0;
 }
 
-/* Check a tree of actors, each with eight children in the pool: a stop of the root ends all of
- * them. */
+/* Let a tree of actors grow in the pool, in which each actor spawns eight children, and check that
+ * a stop of the root ends all of them. */
 static void run_a_tree_grows_in_the_pool_and_ends_with_its_root(const char *policy,
                                                                 uint32_t runners)
 {
@@ -356,7 +366,8 @@ static void run_a_tree_grows_in_the_pool_and_ends_with_its_root(const char *poli
     DOMT_WAIT_FOR(30, atomic_load(&births) == count);
     ck_assert_int_eq(domus_outside_stop(domt_pooled.system, address), 0);
     DOMT_WAIT_FOR(30, atomic_load(&bodies) == count);
-    ck_assert_uint_eq(atomic_load(&strays), 0); /* DOMUS_NEAR is the same pool */
+    /* no child has left the pool: DOMUS_NEAR means the same pool */
+    ck_assert_uint_eq(atomic_load(&strays), 0);
     domt_end(domt_pooled.system);
 }
 
@@ -370,23 +381,24 @@ DOMT_TEST(a_tree_grows_in_the_pool_and_ends_with_its_root)
 static _Atomic uint32_t mounts, failures;
 static const domus_type fail_type = {.name = "fail"};
 
-static int mount_child(domus_stack *stack, void *self)
+static int count_mount_of_child(domus_stack *stack, void *self)
 {
     atomic_fetch_add(&mounts, 1);
     return 0;
 }
 
-static int on_fail(domus_stack *stack, void *self, const void *nothing)
+static int fail_with_eproto(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&failures, 1);
     return -EPROTO;
 }
 
-static const domus_behaviour failing = {.name = "failing",
-                                        .on = (const domus_on[]){{&fail_type, on_fail, 0}, {0}},
-                                        .on_mount = mount_child};
+static const domus_behaviour failing = {
+    .name = "failing",
+    .on = (const domus_on[]){{&fail_type, fail_with_eproto, 0}, {0}},
+    .on_mount = count_mount_of_child};
 
-static int mount_parent(domus_stack *stack, void *self)
+static int spawn_failing_child_in_mount(domus_stack *stack, void *self)
 {
     domus_spawn_options options = {.name = "child"};
     domus_address child;
@@ -397,7 +409,7 @@ static void run_a_child_that_fails_is_restarted(const char *policy, uint32_t run
 {
     static const domus_supervision restart = {.otherwise = DOMUS_RESTART, .intensity = 100};
     const domus_behaviour parent = {
-        .name = "parent", .on_mount = mount_parent, .supervision = &restart};
+        .name = "parent", .on_mount = spawn_failing_child_in_mount, .supervision = &restart};
     domus_address child;
 
     atomic_store(&mounts, 0);
@@ -422,7 +434,8 @@ DOMT_TEST(a_child_that_fails_is_restarted)
 
 /* --- routers ---------------------------------------------------------------------------------- */
 
-static domus_address try_many(uint32_t count, const domus_routing *routing, int wanted)
+static domus_address try_spawn_many_into_pool(uint32_t count, const domus_routing *routing,
+                                              int wanted)
 {
     const domus_spawn_options options = {.pool = domt_pooled.pool};
     domus_address address = {NULL, 0};
@@ -432,7 +445,7 @@ static domus_address try_many(uint32_t count, const domus_routing *routing, int 
     return address;
 }
 
-/* on_mount counts all routees, and those outside of the pool. */
+/* on_mount counts all routees, and also those that are outside of the pool. */
 DOMT_TEST(routees_live_in_the_pool_that_the_options_name)
 {
     const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS};
@@ -443,11 +456,11 @@ DOMT_TEST(routees_live_in_the_pool_that_the_options_name)
     atomic_store(&births, 0);
     atomic_store(&strays, 0);
     domt_pooled_begin("deques", 2, 2);
-    (void)try_many(4, NULL, 0);
-    (void)try_many(4, &least, 0);
-    (void)try_many(1, NULL, 0);
-    (void)try_many(4, &near, -EINVAL);
-    (void)try_many(DOMUS_PER_THREAD, NULL, -EINVAL);
+    (void)try_spawn_many_into_pool(4, NULL, 0);
+    (void)try_spawn_many_into_pool(4, &least, 0);
+    (void)try_spawn_many_into_pool(1, NULL, 0);
+    (void)try_spawn_many_into_pool(4, &near, -EINVAL);
+    (void)try_spawn_many_into_pool(DOMUS_PER_THREAD, NULL, -EINVAL);
     ck_assert_int_eq(domus_outside_spawn_many(domt_pooled.system, &channels, NULL, 2, NULL,
                                               &(domus_spawn_options){.pool = domt_pooled.pool},
                                               &address),

@@ -1,6 +1,7 @@
-/* The turns of runners: the functions of the program around them, and the wake for a job. Wakes
- * that come by no queue are seen between long turns, and runners that are awake are not called. The
- * profile of runners (runtime/pools/span.c) has their columns in the table. */
+/* The turns of runners: the functions of the program that are called around each turn, and the
+ * wake-up for a job. Wake-ups that come through no queue are noticed between long turns, and a
+ * runner that is awake is not called. The profile of runners (runtime/pools/span.c) has columns of
+ * its own in the table. */
 #include "tests/runtime/pooled.h"
 
 #include <domus/profile.h>
@@ -34,7 +35,7 @@ static void count_completion(domus_runner *runner, domus_job *job)
     atomic_fetch_add(&completions, 1);
 }
 
-static int end_at_once(domus_stack *stack, void *self, const void *nothing)
+static int stop_in_mount(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_stop(stack, domus_self(stack));
 }
@@ -42,7 +43,7 @@ static int end_at_once(domus_stack *stack, void *self, const void *nothing)
 DOMT_TEST(hooks_are_called_around_each_turn)
 {
     const domus_behaviour brief = {.name = "brief",
-                                   .on = (const domus_on[]){{&go_type, end_at_once, 0}, {0}}};
+                                   .on = (const domus_on[]){{&go_type, stop_in_mount, 0}, {0}}};
     static const domus_pool_hooks hooks = {check_before_turn, count_after_turn, count_completion};
 
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
@@ -68,17 +69,18 @@ DOMT_TEST(hooks_are_called_around_each_turn)
 
 /* --- sleep ------------------------------------------------------------------------------------ */
 
-static int handle_go(domus_stack *stack, void *self, const void *nothing)
+static int count_handled_go(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&handled, 1);
     return 0;
 }
 
-/* A runner of `stealing` would sleep for a second here, because it has found nothing. */
+/* A runner of the policy `stealing` has found nothing before, so without the wake-up it would sleep
+ * for a second. */
 DOMT_TEST(a_job_from_outside_wakes_a_runner)
 {
-    const domus_behaviour hearing = {.name = "hearing",
-                                     .on = (const domus_on[]){{&go_type, handle_go, 0}, {0}}};
+    const domus_behaviour hearing = {
+        .name = "hearing", .on = (const domus_on[]){{&go_type, count_handled_go, 0}, {0}}};
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         const domus_pool_config work = {.name = "work",
                                         .runners = 2,
@@ -91,7 +93,7 @@ DOMT_TEST(a_job_from_outside_wakes_a_runner)
         domus_address address = domt_pooled_spawn(domt_pooled.pool, &hearing, NULL);
         atomic_store(&handled, 0);
         for (uint32_t j = 1; j <= 10; j++) {
-            domt_pause_ns(5 * DOMT_MS); /* the runners fall asleep */
+            domt_pause_ns(5 * DOMT_MS); /* wait until the runners sleep */
             uint64_t since_ns = domt_now_ns();
             domt_notice(domt_pooled.system, address, &go_type, NULL);
             DOMT_WAIT_FOR(10, atomic_load(&handled) == j);
@@ -107,7 +109,7 @@ DOMT_TEST(a_job_from_outside_wakes_a_runner)
 static const domus_type tick_type = {.name = "tick"};
 static _Atomic uint32_t ticks, turns;
 
-static int on_go(domus_stack *stack, void *self, const void *nothing)
+static int spin_for_turn_and_repeat(domus_stack *stack, void *self, const void *nothing)
 {
     uint64_t until_ns = domt_now_ns() + TURN_NS;
     while (domt_now_ns() < until_ns)
@@ -116,32 +118,32 @@ static int on_go(domus_stack *stack, void *self, const void *nothing)
     return domus_notice(stack, domus_self(stack), &go_type, NULL);
 }
 
-static int on_tick(domus_stack *stack, void *self, const void *nothing)
+static int count_tick(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&ticks, 1);
     return 0;
 }
 
-static int mount_ticking(domus_stack *stack, void *self)
+static int arm_timer_in_mount(domus_stack *stack, void *self)
 {
     return domus_every(stack, 10 * DOMT_MS, &tick_type, NULL, NULL);
 }
 
-static const domus_behaviour computing = {.name = "computing",
-                                          .on = (const domus_on[]){{&go_type, on_go, 0}, {0}}};
+static const domus_behaviour computing = {
+    .name = "computing", .on = (const domus_on[]){{&go_type, spin_for_turn_and_repeat, 0}, {0}}};
 static const domus_behaviour ticking = {.name = "ticking",
-                                        .on = (const domus_on[]){{&tick_type, on_tick, 0}, {0}},
-                                        .on_mount = mount_ticking};
+                                        .on = (const domus_on[]){{&tick_type, count_tick, 0}, {0}},
+                                        .on_mount = arm_timer_in_mount};
 
-/* Begin with one runner, two actors that never come to rest, and turns of 5 ms. */
-static void begin_long_turns(const domus_policy *policy)
+/* Begin with one runner and two actors whose turns take 5 ms and never stop. */
+static void begin_actors_with_long_turns(const domus_policy *policy)
 {
     const domus_pool_config work = {
         .name = "work", .runners = 1, .own_policy = policy, .throughput = 1};
     domus_config config = domt_config(1);
 
     domt_pooled_start(&config, &work);
-    domt_pause_ns(20 * DOMT_MS); /* the runner falls asleep without a timer */
+    domt_pause_ns(20 * DOMT_MS); /* wait until the runner sleeps without a timer */
     for (int i = 0; i < 2; i++)
         domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &computing, NULL),
                     &go_type, NULL);
@@ -149,28 +151,28 @@ static void begin_long_turns(const domus_policy *policy)
 
 DOMT_TEST(timers_come_between_long_turns)
 {
-    begin_long_turns(&domus_policy_sharing);
+    begin_actors_with_long_turns(&domus_policy_sharing);
     (void)domt_pooled_spawn(domt_pooled.pool, &ticking, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&ticks) != 0);
     uint32_t ticks_before = atomic_load(&ticks);
     uint32_t turns_before = atomic_load(&turns);
     DOMT_WAIT_FOR(20, atomic_load(&turns) - turns_before >= 120);
-    /* The three actors have their turns one after the other, so at least each eighth turn of the
-     * two others is followed by one of the third. */
+    /* The three actors have their turns one after the other, so there is at least one tick for each
+     * eight turns. */
     ck_assert_uint_ge(atomic_load(&ticks) - ticks_before, 120 / 8);
     domt_end(domt_pooled.system);
 }
 
 static _Atomic uint32_t calls;
 
-static void count_call(domus_pool *pool)
+static void count_call_of_policy(domus_pool *pool)
 {
     atomic_fetch_add(&calls, 1);
     domus_policy_sharing.call(pool);
 }
 
-/* Arm timers, each of which is later than the one before. */
-static int mount_arming(domus_stack *stack, void *self)
+/* On its mount an actor arms timers, each of which is later than the one before. */
+static int arm_100_timers_in_mount(domus_stack *stack, void *self)
 {
     domus_timer timer;
     for (uint32_t i = 0; i < 100; i++)
@@ -178,17 +180,17 @@ static int mount_arming(domus_stack *stack, void *self)
     return domt_count_mount(stack, self);
 }
 
-/* The runner does not sleep any more when the timers are armed. */
-DOMT_TEST(timers_that_come_later_call_nobody)
+/* By the time the timers are armed, the runner no longer sleeps, so nobody needs to call it. */
+DOMT_TEST(later_timers_do_not_call_a_runner)
 {
     const domus_behaviour arming = {.name = "arming",
-                                    .on = (const domus_on[]){{&tick_type, on_tick, 0}, {0}},
-                                    .on_mount = mount_arming};
+                                    .on = (const domus_on[]){{&tick_type, count_tick, 0}, {0}},
+                                    .on_mount = arm_100_timers_in_mount};
     domus_policy own = domus_policy_sharing;
 
     own.name = "own";
-    own.call = count_call;
-    begin_long_turns(&own);
+    own.call = count_call_of_policy;
+    begin_actors_with_long_turns(&own);
     atomic_store(&calls, 0);
     atomic_store(&domt_mounted, 0);
     (void)domt_pooled_spawn(domt_pooled.pool, &arming, NULL);
@@ -204,8 +206,8 @@ DOMT_TEST(timers_that_come_later_call_nobody)
 static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)};
 static _Atomic uint32_t worked;
 
-/* Compute for so many nanoseconds. */
-static int on_work(domus_stack *stack, void *self, const void *ns)
+/* Compute for as many nanoseconds as the message says. */
+static int compute_as_message_says(domus_stack *stack, void *self, const void *ns)
 {
     uint64_t until_ns = domt_now_ns() + *(const uint64_t *)ns;
     while (domt_now_ns() < until_ns)
@@ -214,10 +216,10 @@ static int on_work(domus_stack *stack, void *self, const void *ns)
     return 0;
 }
 
-static const domus_behaviour working = {.name = "working",
-                                        .on = (const domus_on[]){{&work_type, on_work, 0}, {0}}};
+static const domus_behaviour working = {
+    .name = "working", .on = (const domus_on[]){{&work_type, compute_as_message_says, 0}, {0}}};
 
-static void begin_profile(const char *policy, domus_profile_level level)
+static void begin_pool_with_profile_level(const char *policy, domus_profile_level level)
 {
     const domus_pool_config work = {.name = "work", .runners = RUNNERS, .policy = policy};
     domus_config config = domt_config(1);
@@ -226,7 +228,7 @@ static void begin_profile(const char *policy, domus_profile_level level)
     domt_pooled_start(&config, &work);
 }
 
-static domus_runner_profile sum_of_runners(void)
+static domus_runner_profile sum_profiles_of_runners(void)
 {
     domus_runner_profile sum = {0}, one;
 
@@ -248,7 +250,7 @@ static domus_runner_profile sum_of_runners(void)
     return sum;
 }
 
-static void send_and_wait(domus_address address, uint32_t count, uint64_t ns)
+static void send_work_and_wait(domus_address address, uint32_t count, uint64_t ns)
 {
     uint32_t before = atomic_load(&worked);
     for (uint32_t i = 0; i < count; i++)
@@ -258,22 +260,24 @@ static void send_and_wait(domus_address address, uint32_t count, uint64_t ns)
 
 static void run_runners_tell_what_they_did(const char *policy)
 {
-    begin_profile(policy, DOMUS_PROFILE_COUNTERS);
+    begin_pool_with_profile_level(policy, DOMUS_PROFILE_COUNTERS);
     uint64_t since_ns = domt_now_ns();
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &working, NULL);
-    send_and_wait(address, 100, 0);
-    send_and_wait(address, 4, 20 * DOMT_MS);
+    send_work_and_wait(address, 100, 0);
+    send_work_and_wait(address, 4, 20 * DOMT_MS);
     domt_pause_ns(200 * DOMT_MS);
     uint64_t over_ns = domt_now_ns() - since_ns;
-    domus_runner_profile sum = sum_of_runners();
+    domus_runner_profile sum = sum_profiles_of_runners();
     ck_assert_uint_eq(sum.messages, 104);
     ck_assert_uint_ge(sum.turns, 2);
     ck_assert_uint_le(sum.turns, 106);
     ck_assert_uint_gt(sum.parks, 0);
     ck_assert_uint_eq(sum.steals, sum.stolen);
     ck_assert_uint_ge(sum.run_ns, 80 * DOMT_MS);
-    ck_assert_uint_ge(sum.wall_ns + 100 * DOMT_MS, RUNNERS * over_ns); /* the runners begin later */
-    /* While the runners had nothing to do they slept, and one of them while the other worked. */
+    /* the runners have begun a little later than the test's clock */
+    ck_assert_uint_ge(sum.wall_ns + 100 * DOMT_MS, RUNNERS * over_ns);
+    /* While there was nothing to do both runners slept, and later one of them slept while the other
+     * one worked. */
     ck_assert_uint_ge(sum.park_ns + sum.search_ns, 200 * DOMT_MS);
     ck_assert_uint_gt(sum.search_ns, 0);
     ck_assert_uint_gt(sum.park_ns, sum.search_ns);
@@ -294,8 +298,8 @@ DOMT_TEST(level_off_measures_no_time)
     domus_runner_profile one;
     uint64_t notices = 0;
 
-    begin_profile("deques", DOMUS_PROFILE_OFF);
-    send_and_wait(domt_pooled_spawn(domt_pooled.pool, &working, NULL), 50, 0);
+    begin_pool_with_profile_level("deques", DOMUS_PROFILE_OFF);
+    send_work_and_wait(domt_pooled_spawn(domt_pooled.pool, &working, NULL), 50, 0);
     for (uint32_t i = 0; i < RUNNERS; i++) {
         ck_assert_int_eq(domus_pool_profile(domt_pooled.pool, i, &one, &counters), 0);
         ck_assert_uint_eq(one.wall_ns + one.run_ns + one.search_ns + one.park_ns, 0);
@@ -305,12 +309,12 @@ DOMT_TEST(level_off_measures_no_time)
     domt_end(domt_pooled.system);
 }
 
-/* Snapshots are taken of runners that begin and end waits all the time. */
-DOMT_TEST(times_never_go_back)
+/* The profile is read while the runners begin and end waits all the time. */
+DOMT_TEST(runner_times_never_go_back)
 {
     domus_runner_profile before[RUNNERS] = {0};
 
-    begin_profile("sharing", DOMUS_PROFILE_COUNTERS);
+    begin_pool_with_profile_level("sharing", DOMUS_PROFILE_COUNTERS);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &working, NULL);
     const uint64_t none = 0;
     uint64_t until_ns = domt_now_ns() + DOMT_SCALE(300, 100) * DOMT_MS;
@@ -330,15 +334,15 @@ DOMT_TEST(times_never_go_back)
     domt_end(domt_pooled.system);
 }
 
-DOMT_TEST(table_has_the_runners)
+DOMT_TEST(profile_table_has_the_runners)
 {
     static const char *const texts[] = {
         "\npool work (rings)     ", "\nrun    ",     "\nsearch ", "\npark   ",
         "\nturns                 ", "\nmessages   ", "\nparks  ", "\nnotices ",
     };
 
-    begin_profile("rings", DOMUS_PROFILE_COUNTERS);
-    send_and_wait(domt_pooled_spawn(domt_pooled.pool, &working, NULL), 50, 0);
+    begin_pool_with_profile_level("rings", DOMUS_PROFILE_COUNTERS);
+    send_work_and_wait(domt_pooled_spawn(domt_pooled.pool, &working, NULL), 50, 0);
     size_t size = domus_system_profile_table(domt_pooled.system, NULL, 0) + 1000;
     char *table = malloc(size);
     ck_assert_ptr_nonnull(table);
@@ -347,7 +351,8 @@ DOMT_TEST(table_has_the_runners)
     ck_assert_ptr_nonnull(at);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         ck_assert_msg(strstr(at, texts[i]) != NULL, "no%s in\n%s", texts[i], at);
-    ck_assert_ptr_null(strstr(at, "\nsteals ")); /* there were no steals */
+    /* the table has no row for steals, because there were none */
+    ck_assert_ptr_null(strstr(at, "\nsteals "));
     free(table);
     domt_end(domt_pooled.system);
 }

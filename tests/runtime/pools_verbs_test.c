@@ -1,6 +1,6 @@
 /* Verbs of pooled actors that reach beyond their runner: groups, operations that need a ring, and
  * reports of actors that do not end. And runtime/control/dump_pools.c: a dump describes the actors
- * of pools, beside runners that go on. */
+ * of pools while their runners go on. */
 #include "tests/runtime/pooled.h"
 #include "tests/runtime/pools.h"
 #include "tests/runtime/stalls.h"
@@ -25,16 +25,16 @@ static const domus_type number_type = {.name = "number", .size = sizeof(uint32_t
 /* --- groups ----------------------------------------------------------------------------------- */
 
 #define NUMBERS (uint32_t) DOMT_SCALE(2000, 400)
-#define STEADY  100u /* more members than a shard gives a publication to in one step */
+#define STEADY  100u /* more members than get a publication in one step of a shard */
 
 static _Atomic uint64_t heard, wrong;
 static _Atomic uint32_t joined, published, lives;
 
 typedef struct member {
-    uint32_t next; /* the number that the member expects */
+    uint32_t next; /* number of the publication that the member must get next */
 } member;
 
-static int join(domus_stack *stack, void *self)
+static int join_group_in_mount(domus_stack *stack, void *self)
 {
     domus_group group;
     ck_assert_int_eq(domus_group_open(stack, "all", &group), 0);
@@ -43,7 +43,7 @@ static int join(domus_stack *stack, void *self)
     return 0;
 }
 
-static int handle_number(domus_stack *stack, void *self, const void *number)
+static int check_number_of_publication(domus_stack *stack, void *self, const void *number)
 {
     member *mine = self;
     if (*(const uint32_t *)number != mine->next++)
@@ -55,11 +55,11 @@ static int handle_number(domus_stack *stack, void *self, const void *number)
 static const domus_behaviour steady = {
     .name = "steady",
     .state_size = sizeof(member),
-    .on_mount = join,
-    .on = (const domus_on[]){{&number_type, handle_number, 0}, {0}}};
+    .on_mount = join_group_in_mount,
+    .on = (const domus_on[]){{&number_type, check_number_of_publication, 0}, {0}}};
 
-/* Join, get some publications, and end: by a stop, or by leaving first. */
-static int handle_message_and_end(domus_stack *stack, void *self, const void *number)
+/* A member that gets some publications and then ends: by a stop, or by leaving the group first. */
+static int handle_publication_and_end(domus_stack *stack, void *self, const void *number)
 {
     domus_group group;
     if (*(const uint32_t *)number % 2 == 0 && domus_group_open(stack, "all", &group) == 0)
@@ -70,11 +70,12 @@ static int handle_message_and_end(domus_stack *stack, void *self, const void *nu
 static const domus_behaviour fleeting = {
     .name = "fleeting",
     .state_size = sizeof(member),
-    .on_mount = join,
-    .on = (const domus_on[]){{&number_type, handle_message_and_end, 0}, {0}}};
+    .on_mount = join_group_in_mount,
+    .on = (const domus_on[]){{&number_type, handle_publication_and_end, 0}, {0}}};
 
-/* Publish a number, with a new member that gets few of them, and go on. */
-static int publish(domus_stack *stack, void *self, const void *nothing)
+/* Publish the next number, spawn a member that gets a few publications, and go on in another
+ * turn. */
+static int publish_next_and_spawn_member(domus_stack *stack, void *self, const void *nothing)
 {
     uint32_t number = atomic_load(&published);
     domus_group group;
@@ -90,11 +91,12 @@ static int publish(domus_stack *stack, void *self, const void *nothing)
     return number + 1 < NUMBERS ? domus_notice(stack, domus_self(stack), &go_type, NULL) : 0;
 }
 
-static const domus_behaviour publishing = {.name = "publishing",
-                                           .on = (const domus_on[]){{&go_type, publish, 0}, {0}}};
+static const domus_behaviour publishing = {
+    .name = "publishing",
+    .on = (const domus_on[]){{&go_type, publish_next_and_spawn_member, 0}, {0}}};
 
-/* Check that members on a thread and in a pool, some of which come and go, get all that one actor
- * publishes, in its order. */
+/* Check that members on a thread and in a pool, some of which come and go, get the publications of
+ * one actor in order, without a gap. */
 static void run_groups_have_members_in_pools(const char *policy)
 {
     domt_pooled_begin(policy, 2, 1);
@@ -122,23 +124,25 @@ DOMT_TEST(groups_have_members_in_pools)
 
 static _Atomic uint32_t refused;
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_turn_without_effect(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return 0;
 }
 
 static const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS};
 
-static int try_all(domus_stack *stack, void *self, const void *nothing)
+static int try_verbs_refused_in_pool(domus_stack *stack, void *self, const void *nothing)
 {
     const domus_endpoint at = {.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 1}};
     domus_address address;
     domus_fd_watch watch;
     domus_buffer *buffer;
 
-    ck_assert_int_eq(domus_connect(stack, "127.0.0.1:1", NULL, go_on), -EOPNOTSUPP);
-    ck_assert_int_eq(domus_file_open(stack, NULL, "/dev/null", DOMUS_FILE_READ, 0, go_on),
+    ck_assert_int_eq(domus_connect(stack, "127.0.0.1:1", NULL, end_turn_without_effect),
                      -EOPNOTSUPP);
+    ck_assert_int_eq(
+        domus_file_open(stack, NULL, "/dev/null", DOMUS_FILE_READ, 0, end_turn_without_effect),
+        -EOPNOTSUPP);
     ck_assert_int_eq(domus_listen(stack, &at, NULL, &address, NULL), -EOPNOTSUPP);
     ck_assert_int_eq(domus_datagram_open(stack, &at, NULL, &address, NULL), -EOPNOTSUPP);
     ck_assert_int_eq(domus_watch_fd(stack, 0, POLLIN, &watch), -EOPNOTSUPP);
@@ -152,8 +156,8 @@ static int try_all(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static const domus_behaviour trying = {.name = "trying",
-                                       .on = (const domus_on[]){{&go_type, try_all, 0}, {0}}};
+static const domus_behaviour trying = {
+    .name = "trying", .on = (const domus_on[]){{&go_type, try_verbs_refused_in_pool, 0}, {0}}};
 
 DOMT_TEST(verbs_that_need_a_ring_are_refused_and_logged_once)
 {
@@ -169,7 +173,7 @@ DOMT_TEST(verbs_that_need_a_ring_are_refused_and_logged_once)
     for (uint32_t i = 0; i < 5; i++)
         domt_notice(domt_pooled.system, address, &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&refused) == 5);
-    ck_assert_uint_eq(domt_lines("no actor of a pool can have", "trying"), 1);
+    ck_assert_uint_eq(domt_count_log_lines("no actor of a pool can have", "trying"), 1);
     ck_assert_int_eq(domus_outside_spawn_with(domt_pooled.system, &channels, NULL,
                                               &(domus_spawn_options){.pool = domt_pooled.pool},
                                               &address),
@@ -181,7 +185,7 @@ DOMT_TEST(verbs_that_need_a_ring_are_refused_and_logged_once)
 
 static _Atomic bool holds, is_held;
 
-static int hold_runner(domus_stack *stack, void *self, const void *nothing)
+static int hold_runner_while_asked(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_store(&is_held, true);
     while (atomic_load(&holds))
@@ -189,8 +193,8 @@ static int hold_runner(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static const domus_behaviour holding = {.name = "holding",
-                                        .on = (const domus_on[]){{&go_type, hold_runner, 0}, {0}}};
+static const domus_behaviour holding = {
+    .name = "holding", .on = (const domus_on[]){{&go_type, hold_runner_while_asked, 0}, {0}}};
 
 DOMT_TEST(a_handler_that_does_not_return_is_told_with_its_pool)
 {
@@ -223,7 +227,7 @@ static _Atomic uint32_t begun, balls;
 static _Atomic bool computes;
 static char text[1 << 16];
 
-static int keep_silent(domus_stack *stack, void *self, const void *nothing)
+static int keep_ask_unanswered(domus_stack *stack, void *self, const void *nothing)
 {
     domus_kept kept;
     atomic_fetch_add(&begun, 1);
@@ -231,23 +235,23 @@ static int keep_silent(domus_stack *stack, void *self, const void *nothing)
 }
 
 static const domus_behaviour silent = {
-    .name = "silent", .on = (const domus_on[]){{&question_type, keep_silent, 0}, {0}}};
+    .name = "silent", .on = (const domus_on[]){{&question_type, keep_ask_unanswered, 0}, {0}}};
 
 static int ignore_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return 0;
 }
 
-static int ask_silent(domus_stack *stack, void *self, const void *nothing)
+static int ask_silent_actor(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_ask_within(stack, silent_address, &question_type, NULL, 100000 * DOMT_MS,
                             ignore_answer);
 }
 
-static const domus_behaviour asking = {.name = "asking",
-                                       .on = (const domus_on[]){{&begin_type, ask_silent, 0}, {0}}};
+static const domus_behaviour asking = {
+    .name = "asking", .on = (const domus_on[]){{&begin_type, ask_silent_actor, 0}, {0}}};
 
-static int compute_until_told(domus_stack *stack, void *self, const void *nothing)
+static int stay_in_handler_until_told(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&begun, 1);
     while (atomic_load(&computes))
@@ -256,10 +260,10 @@ static int compute_until_told(domus_stack *stack, void *self, const void *nothin
 }
 
 static const domus_behaviour computing = {
-    .name = "holding", .on = (const domus_on[]){{&begin_type, compute_until_told, 0}, {0}}};
+    .name = "holding", .on = (const domus_on[]){{&begin_type, stay_in_handler_until_told, 0}, {0}}};
 
-/* Wait until a dump of the actor contains `part`. */
-static void expect_told(domus_address address, const char *part)
+/* Dump an actor again and again until its dump contains `part`. */
+static void expect_dump_contains(domus_address address, const char *part)
 {
     int result = 0;
 
@@ -272,7 +276,7 @@ static void expect_told(domus_address address, const char *part)
     ck_abort_msg("no \"%s\" in (%d)\n%s", part, result, text);
 }
 
-DOMT_TEST(actors_of_pools_are_described)
+DOMT_TEST(dump_describes_actors_of_pools)
 {
     domt_pooled_begin("deques", 2, 1);
     atomic_store(&begun, 0);
@@ -284,26 +288,26 @@ DOMT_TEST(actors_of_pools_are_described)
     domt_notice(domt_pooled.system, holder, &begin_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 2);
 
-    expect_told(asker, "asking");
-    expect_told(asker, "question");
-    expect_told(silent_address, "silent");
+    expect_dump_contains(asker, "asking");
+    expect_dump_contains(asker, "question");
+    expect_dump_contains(silent_address, "silent");
     ck_assert_int_eq(domus_dump_actor(domt_pooled.system, holder, text, sizeof text), -ETIMEDOUT);
     ck_assert_int_eq(domus_dump(domt_pooled.system, text, sizeof text), 0);
     ck_assert_msg(strstr(text, "is in a handler of holding") != NULL, "%s", text);
     ck_assert_msg(strstr(text, ": scheduled, or its handler runs") != NULL, "%s", text);
     ck_assert_msg(strstr(text, "pool work: 3 actors\n") != NULL, "%s", text);
-    /* The pool's share of the text has no room for all actors. */
+    /* If the text is too small, the pool's share of it has no room for all actors. */
     ck_assert_int_eq(domus_dump(domt_pooled.system, text, 2 * DOMUS_DUMP_BYTES_MIN - 1), -EINVAL);
     ck_assert_int_eq(domus_dump(domt_pooled.system, text, 2 * DOMUS_DUMP_BYTES_MIN), 0);
 
     atomic_store(&computes, false);
-    expect_told(holder, "holding");
+    expect_dump_contains(holder, "holding");
     ck_assert_int_eq(domus_outside_stop(domt_pooled.system, holder), 0);
     DOMT_WAIT_FOR(10, domus_dump_actor(domt_pooled.system, holder, text, sizeof text) == -ESTALE);
     domt_end(domt_pooled.system);
 }
 
-DOMT_TEST(actors_without_room_are_counted)
+DOMT_TEST(actors_that_full_pool_refuses_are_counted)
 {
     domt_pooled_begin("rings", 1, 1);
     for (uint32_t i = 0; i < 100; i++)
@@ -319,13 +323,13 @@ DOMT_TEST(actors_without_room_are_counted)
 
 typedef struct player {
     uint32_t id;
-    domus_address child; /* the child that was spawned last */
+    domus_address child; /* the child that the player has spawned last */
 } player;
 
 #define PLAYERS 8u
 static domus_address players[PLAYERS];
 
-static int on_ball(domus_stack *stack, void *self, const void *nothing)
+static int pass_ball_and_replace_child(domus_stack *stack, void *self, const void *nothing)
 {
     player *mine = self;
 
@@ -333,16 +337,16 @@ static int on_ball(domus_stack *stack, void *self, const void *nothing)
     if (mine->child.house != NULL)
         (void)domus_stop(stack, mine->child);
     if (domus_spawn(stack, &silent, NULL, &mine->child) != 0)
-        return 0; /* the spawn failed because the system stops */
+        return 0; /* the spawn fails when the system stops */
     return domus_notice(stack, players[(mine->id + 1) % PLAYERS], &ball_type, NULL);
 }
 
-static int on_tick(domus_stack *stack, void *self, const void *nothing)
+static int ignore_tick(domus_stack *stack, void *self, const void *nothing)
 {
     return 0;
 }
 
-static int mount_player(domus_stack *stack, void *self)
+static int arm_timer_of_player_in_mount(domus_stack *stack, void *self)
 {
     return domus_every(stack, DOMT_MS, &tick_type, NULL, NULL);
 }
@@ -350,8 +354,9 @@ static int mount_player(domus_stack *stack, void *self)
 static const domus_behaviour playing = {
     .name = "playing",
     .state_size = sizeof(player),
-    .on_mount = mount_player,
-    .on = (const domus_on[]){{&ball_type, on_ball, 0}, {&tick_type, on_tick, 0}, {0}}};
+    .on_mount = arm_timer_of_player_in_mount,
+    .on = (const domus_on[]){
+        {&ball_type, pass_ball_and_replace_child, 0}, {&tick_type, ignore_tick, 0}, {0}}};
 
 DOMT_TEST(dumps_do_not_disturb_actors_that_run)
 {
@@ -369,7 +374,7 @@ DOMT_TEST(dumps_do_not_disturb_actors_that_run)
         int result =
             domus_dump_actor(domt_pooled.system, players[dumps % PLAYERS], text, sizeof text);
         ck_assert(result == 0 || result == -ETIMEDOUT);
-        if (++dumps % 10 == 0) { /* the actors still send to each other */
+        if (++dumps % 10 == 0) { /* check that the players have gone on while the dumps were made */
             DOMT_WAIT_FOR(10, atomic_load(&balls) > before);
             before = atomic_load(&balls);
         }

@@ -1,4 +1,4 @@
-/* Requests to the observation port of a system; see the header. */
+/* Requests to the observation port of a running system; tests/runtime/port.h has the contract. */
 #include "tests/runtime/port.h"
 #include "tests/support/crowd.h"
 
@@ -44,7 +44,7 @@ int domt_port_send(const char *start_line)
     int length =
         snprintf(request, sizeof request,
                  "%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", start_line);
-    /* the connection may have been reset at once */
+    /* the result is ignored, because the port may have reset the connection at once */
     (void)send(fd, request, (size_t)length, MSG_NOSIGNAL);
     return fd;
 }

@@ -1,4 +1,5 @@
-/* Systems whose observation port is open, and requests to it; one system at a time. */
+/* Systems whose observation port (domus/observe.h) is open, and HTTP requests to this port; a test
+ * has one such system at a time. */
 #ifndef DOMT_PORT_H
 #define DOMT_PORT_H
 
@@ -8,19 +9,26 @@
 
 extern void *domt_port;
 extern uint16_t domt_port_number;
-extern char domt_port_text[4u << 20]; /* the last answer, with its head */
+extern char domt_port_text[4u << 20]; /* the port's last answer, with its head */
 
-/* Start a system that wants a port; open the port; do both; or close the port and end the
- * system. */
+/* Start a system whose configuration has an observation port, which is not opened yet. */
 domus_system *domt_port_start(domus_config *config);
+
+/* Open the observation port of the system. Returns 0, or the error of the open. */
 int domt_port_open(domus_system *system);
+
+/* Start a system, and open its observation port. */
 domus_system *domt_port_begin(domus_config *config);
+
+/* Close the observation port, and end the system. */
 void domt_port_end(domus_system *system);
 
-/* Send a request, such as "GET /health". Returns the connection. */
+/* Connect to the observation port, and send a request, such as "GET /health". Returns the
+ * connection. */
 int domt_port_send(const char *start_line);
 
-/* Send a request, and read the whole answer. Returns its status; 0: no answer came. */
+/* Send a request to the observation port, and read the whole answer into domt_port_text. Returns
+ * the status of the answer; 0: none came. */
 unsigned domt_port_ask(const char *start_line);
 
 #endif

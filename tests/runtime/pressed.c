@@ -1,4 +1,5 @@
-/* The files of the cgroup, the system beside them, its log lines, and a client of its echo. */
+/* The files of the memory cgroup, the system that reads them, the lines that it logs, and clients
+ * of its echo (tests/runtime/pressed.h). */
 #include "tests/runtime/pressed.h"
 
 #include "runtime/system/system.h"
@@ -21,11 +22,11 @@ void domt_pressed_use_with(uint64_t percent, uint64_t foreign_percent)
 {
     char text[32], path[PATH_MAX];
 
-    /* The library's own functions of allocation count what it holds: the count is set to so
-     * much. */
+    /* Set the number of bytes that the library itself holds, which its functions of allocation
+     * count. */
     atomic_store(&pressed->pressure.meter.held, (int64_t)((percent - foreign_percent) * MIB * 10));
-    /* The number is written in place and has a fixed length, so a thread that reads meanwhile finds
-     * the old number or the new one. */
+    /* The number in the file has a fixed length and is written in place, so a thread that reads
+     * meanwhile finds the old or the new number. */
     snprintf(text, sizeof text, "%012llu\n", (unsigned long long)(percent * MIB * 10));
     snprintf(path, sizeof path, "%s/sys/fs/cgroup/a/memory.current", domt_pressed_tree.root);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -86,7 +87,7 @@ static _Atomic int spawn_error;
 static atomic_bool has_spawned;
 static const domus_type spawn_it = {.name = "spawn it"};
 
-static int spawn_large(domus_stack *stack, void *self, const void *payload)
+static int spawn_and_stop_large_actor(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_behaviour large = {.name = "large", .state_size = 500000};
     domus_address address;
@@ -99,23 +100,25 @@ static int spawn_large(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* One timer serves all spawns: memory may be full between a spawn and a timer that it would arm. */
-static int begin_spawning(domus_stack *stack, void *self)
+/* A periodic timer lets the actor spawn, because memory may be too short to arm a new timer after
+ * each spawn. */
+static int on_mount_begin_spawning(domus_stack *stack, void *self)
 {
     int error = domus_every(stack, 2 * DOMT_MS, &spawn_it, NULL, NULL);
-    return error != 0 ? error : spawn_large(stack, self, NULL);
+    return error != 0 ? error : spawn_and_stop_large_actor(stack, self, NULL);
 }
 
-static const domus_behaviour spawning = {.name = "spawning",
-                                         .on = (const domus_on[]){{&spawn_it, spawn_large, 0}, {0}},
-                                         .on_mount = begin_spawning};
+static const domus_behaviour spawning = {
+    .name = "spawning",
+    .on = (const domus_on[]){{&spawn_it, spawn_and_stop_large_actor, 0}, {0}},
+    .on_mount = on_mount_begin_spawning};
 
 void domt_pressed_spawn_large(uint32_t thread)
 {
     atomic_store(&spawn_error, 0);
     atomic_store(&has_spawned, false);
     (void)domt_spawn(pressed, thread, &spawning, NULL);
-    /* where memory is already full, the actor could not mount */
+    /* wait for the first spawn, because the actor could not mount once memory is full */
     DOMT_WAIT_FOR(10, atomic_load(&has_spawned));
 }
 
@@ -133,7 +136,7 @@ static char lines[LINES_MAX][DOMUS_LOG_TEXT_MAX + 1];
 static _Atomic uint32_t lines_count;
 static pthread_mutex_t lines_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void log_line(void *context, domus_log_level level, uint32_t thread, const char *text)
+static void keep_log_line(void *context, domus_log_level level, uint32_t thread, const char *text)
 {
     pthread_mutex_lock(&lines_mutex);
     if (lines_count < LINES_MAX)
@@ -153,18 +156,18 @@ uint32_t domt_pressed_lines(const char *part)
 
 domus_system *domt_pressed_start_logged(bool enabled)
 {
-    const domus_hooks hooks = {.log = log_line};
+    const domus_hooks hooks = {.log = keep_log_line};
     return domt_pressed_start(enabled, &hooks);
 }
 
-static int echo_bytes(domus_stack *stack, void *self, const void *payload)
+static int on_read_echo_bytes(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
 static const domus_behaviour echo = {
-    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {echo_bytes, 0}};
+    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {on_read_echo_bytes, 0}};
 
 void domt_pressed_serve(void)
 {

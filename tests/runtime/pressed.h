@@ -1,41 +1,48 @@
-/* A system of two threads in a memory cgroup made of files: its limit is a gigabyte, and a test
- * says how much is used. There is one such system at a time. */
+/* A system of two threads in a memory cgroup that is made of plain files: its limit is a gigabyte,
+ * and the test sets how much of it is used. A test has one such system at a time. */
 #ifndef DOMT_PRESSED_H
 #define DOMT_PRESSED_H
 
 #include "tests/runtime/running.h"
 #include "tests/support/tree.h"
 
-/* The directory in place of the root in which the system finds `/proc` and `/sys`; its cgroup is
- * `a`, of v2. */
+/* The directory below which the system finds `/proc` and `/sys`; there its cgroup is `a`, of
+ * version 2. */
 extern domt_tree domt_pressed_tree;
 
-/* Start the system with a tenth of the memory used, a look every 5 ms, a pool `work`, and a
- * listener `echo` that no actor serves yet. Memory is measured if `enabled`. */
+/* Start the system: a tenth of the memory limit is used, the system looks at memory every 5 ms, and
+ * it has a pool `work` and a listener `echo` without actors. Memory is only measured if `enabled`
+ * is true. */
 domus_system *domt_pressed_start(bool enabled, const domus_hooks *hooks);
 void domt_pressed_end(void);
 
-/* Set how much of the limit is used. The library holds all of it, or all but `foreign_percent` of
- * the limit. */
+/* Set how many percent of the memory limit are used. The library itself holds all of that, or all
+ * but `foreign_percent` of the limit. */
 void domt_pressed_use(uint64_t percent);
 void domt_pressed_use_with(uint64_t percent, uint64_t foreign_percent);
 domus_memory domt_pressed_memory(void);
 
-/* Start the system and keep the lines that it logs. domt_pressed_lines() returns how many of them
- * contain `part`. */
+/* Start the system as domt_pressed_start() does, and keep the lines that it logs.
+ * domt_pressed_lines() returns how many kept lines contain `part`. */
 domus_system *domt_pressed_start_logged(bool enabled);
 uint32_t domt_pressed_lines(const char *part);
 
-/* From now on an actor on `thread` spawns, every 2 ms, another one with so much state that it takes
- * heap, and stops it. domt_pressed_spawn_error() returns the error of the last spawn; 0 also before
- * the first one. */
+/* Spawn an actor on `thread` that every 2 ms spawns another actor, whose state is large enough to
+ * need memory of the heap, and stops it. domt_pressed_spawn_error() returns the result of its last
+ * spawn; 0 before the first one. */
 void domt_pressed_spawn_large(uint32_t thread);
 int domt_pressed_spawn_error(void);
 
-/* Serve an echo; connect to it, send it a byte, and wait until the byte comes back. */
+/* Serve an echo at the listener `echo` of the system. */
 void domt_pressed_serve(void);
+
+/* Connect to the echo. Returns the socket. */
 int domt_pressed_connect(void);
+
+/* Send a byte to the echo. */
 void domt_pressed_say(int fd);
+
+/* Returns whether a byte comes back from the echo within `ms` milliseconds. */
 bool domt_pressed_hears(int fd, int ms);
 
 #endif

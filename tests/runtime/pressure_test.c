@@ -1,7 +1,7 @@
 /* runtime/system/pressure.c: while memory is short a system refuses, pauses and reports it, and
- * goes on by itself afterwards. The cgroup is made of files of the test.
- * runtime/system/pressure_report.c: the begin and the end of resets are logged once each, and the
- * line of an end has the figures since the last one. runtime/loop/trim.c: a thread that is never
+ * afterwards goes on by itself; the cgroup is made of files of the test.
+ * runtime/system/pressure_report.c: the begin and the end of resets are each logged once, and the
+ * line of an end has the figures since the end before. runtime/loop/trim.c: a thread that is never
  * idle gives memory back all the same. */
 #include "runtime/system/budget.h"
 #include "runtime/system/logs.h"
@@ -42,19 +42,19 @@ DOMT_TEST(a_level_ends_below_where_it_begins)
 
 static domus_system *system_;
 
-static void begin_with(bool enabled, bool listens)
+static void begin_pressure_in_state(bool enabled, bool listens)
 {
     system_ = domt_pressed_start_logged(enabled);
     if (listens)
         domt_pressed_serve();
 }
 
-static void start_test(bool enabled)
+static void start_pressed_system(bool enabled)
 {
-    begin_with(enabled, true);
+    begin_pressure_in_state(enabled, true);
 }
 
-static void end_test(void)
+static void end_pressed_system(void)
 {
     domt_pressed_end();
 }
@@ -66,116 +66,121 @@ static const domus_type ask_it = {.name = "ask it"};
 static domus_address counter;
 static unsigned releases;
 
-static int count_one(domus_stack *stack, void *self, const void *payload)
+static int count_handled_notice(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&handled, 1);
     return 0;
 }
 
-static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_of_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&heard_error, answer->error);
     return 0;
 }
 
-/* Send an ask every 2 ms, from the handler of an event, because events pass at each level. */
-static int ask_counter(domus_stack *stack, void *self, const void *payload)
+/* Send an ask every 2 ms, from the handler of a timer's event, because events are handled at each
+ * level of memory. */
+static int ask_counter_at_each_tick(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_after(stack, 2 * DOMT_MS, &ask_it, NULL, NULL), 0);
-    return domus_ask(stack, counter, &note, NULL, record_error);
+    return domus_ask(stack, counter, &note, NULL, record_error_of_ask);
 }
 
-static int begin_asking(domus_stack *stack, void *self)
+static int begin_ticking_in_mount(domus_stack *stack, void *self)
 {
     return domus_after(stack, DOMT_MS, &ask_it, NULL, NULL);
 }
 
-static const domus_behaviour counting = {.name = "counting",
-                                         .on = (const domus_on[]){{&note, count_one, 0}, {0}}};
-static const domus_behaviour asking = {.name = "asking",
-                                       .on = (const domus_on[]){{&ask_it, ask_counter, 0}, {0}},
-                                       .on_mount = begin_asking};
+static const domus_behaviour counting = {
+    .name = "counting", .on = (const domus_on[]){{&note, count_handled_notice, 0}, {0}}};
+static const domus_behaviour asking = {
+    .name = "asking",
+    .on = (const domus_on[]){{&ask_it, ask_counter_at_each_tick, 0}, {0}},
+    .on_mount = begin_ticking_in_mount};
 
-/* The notices keep the thread awake: one that sleeps does not look at memory as long as it is not
- * short. */
-static void reach_level(uint64_t percent, domus_memory_level level)
+/* Set the used memory, and send notices until the system has this level: a thread that sleeps does
+ * not look at memory as long as it is not short. */
+static void use_memory_until_level(uint64_t percent, domus_memory_level level)
 {
     domt_pressed_use(percent);
     DOMT_WAIT_FOR(20, ((void)domus_outside_notice(system_, counter, &note, NULL),
                        domt_pressed_memory().level == level));
 }
 
-static void release(void *payload)
+static void count_released_message(void *payload)
 {
     releases++;
 }
 
-static const domus_type owned = {.name = "owned", .size = 8, .release = release};
+static const domus_type owned = {.name = "owned", .size = 8, .release = count_released_message};
 
 DOMT_TEST(outside_senders_are_refused_while_memory_is_short)
 {
     domus_group group;
 
-    start_test(true);
+    start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domus_address asker = domt_spawn(system_, 1, &asking, NULL);
     ck_assert_int_eq(domus_outside_group_open(system_, "all", &group), 0);
-    reach_level(85, DOMUS_MEMORY_HIGH);
+    use_memory_until_level(85, DOMUS_MEMORY_HIGH);
     domus_profile before, after;
     ck_assert_int_eq(domus_outside_profile(system_, &before), 0);
     ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), -EBUSY);
     ck_assert_int_eq(domus_outside_ask(system_, counter, &owned, "payload", 0, NULL), -EBUSY);
-    ck_assert_uint_eq(releases, 1); /* released, as with any other error */
+    /* the payload of a refused ask was released, as after any other error */
+    ck_assert_uint_eq(releases, 1);
     ck_assert_int_eq(domus_outside_publish(system_, group, &owned, "payload"), -EBUSY);
     ck_assert_uint_eq(releases, 2);
     ck_assert_int_eq(domus_outside_profile(system_, &after), 0);
     ck_assert_uint_eq(after.busy - before.busy, 3);
     ck_assert_uint_eq(after.refusals, 0);
-    /* Events are not refused, nor are messages between actors. */
+    /* Events and messages between actors are not refused. */
     uint64_t told = atomic_load(&handled);
     DOMT_WAIT_FOR(10, atomic_load(&handled) > told + 3);
     ck_assert_int_eq(domus_outside_stop(system_, asker), 0);
     ck_assert_int_eq(domus_outside_stop_after_mail(system_, counter), 0);
     counter = domt_spawn(system_, 0, &counting, NULL);
     ck_assert_uint_ge(domt_profile_all(system_).pressed, 1);
-    domt_pressed_use(70); /* each thread may be asleep */
+    domt_pressed_use(70); /* the threads may be asleep when the used memory falls */
     DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
     ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), 0);
     ck_assert_uint_eq(domt_pressed_memory().highs, 1);
     ck_assert_uint_eq(domt_pressed_memory().criticals, 0);
-    end_test();
+    end_pressed_system();
 }
 
-/* An acceptor that has paused looks every 10 ms; without an acceptor no thread has a timer. */
+/* Without an acceptor, which would look every 10 ms while it pauses, no thread has a timer that
+ * wakes it. */
 DOMT_TEST(thread_that_sleeps_while_memory_is_short_sees_its_end)
 {
-    begin_with(true, false);
+    begin_pressure_in_state(true, false);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    reach_level(85, DOMUS_MEMORY_HIGH);
+    use_memory_until_level(85, DOMUS_MEMORY_HIGH);
     DOMT_WAIT_FOR(10, domt_profile_all(system_).pressed == 2);
     uint64_t looks =
-        /* a look every 5 ms, not one each second by the cap of a sleep */
+        /* the sleeping threads look at memory every 5 ms, and not only each second by the cap of a
+         * sleep */
         domt_pressed_memory().looks;
     DOMT_WAIT_FOR(10, domt_pressed_memory().looks > looks + 40);
     domt_pressed_use(10);
     DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
-    end_test();
+    end_pressed_system();
 }
 
 DOMT_TEST(actors_are_refused_while_memory_is_critical)
 {
-    start_test(true);
+    start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     (void)domt_spawn(system_, 1, &asking, NULL);
-    reach_level(85, DOMUS_MEMORY_HIGH);
+    use_memory_until_level(85, DOMUS_MEMORY_HIGH);
     ck_assert_int_ne(atomic_load(&heard_error), -EBUSY);
     DOMT_WAIT_FOR(10, domt_pressed_lines("memory is short: nothing is let in from outside") == 1);
-    reach_level(92, DOMUS_MEMORY_CRITICAL);
+    use_memory_until_level(92, DOMUS_MEMORY_CRITICAL);
     DOMT_WAIT_FOR(10, atomic_load(&heard_error) == -EBUSY);
     ck_assert_uint_ge(domt_profile(system_, 1).busy, 1);
-    /* the line is logged at the next tick */
+    /* the line about critical memory is logged at the next tick */
     DOMT_WAIT_FOR(10, domt_pressed_lines("memory is critical") == 1);
-    reach_level(10, DOMUS_MEMORY_NORMAL);
+    use_memory_until_level(10, DOMUS_MEMORY_NORMAL);
     DOMT_WAIT_FOR(10, atomic_load(&heard_error) != -EBUSY);
     ck_assert_uint_eq(domt_pressed_memory().highs, 1);
     ck_assert_uint_eq(domt_pressed_memory().criticals, 1);
@@ -183,12 +188,12 @@ DOMT_TEST(actors_are_refused_while_memory_is_critical)
     DOMT_WAIT_FOR(10, domt_pressed_lines("no longer short") == 1);
     ck_assert_uint_eq(domt_pressed_lines("memory is short: nothing"), 1);
     ck_assert_uint_eq(domt_pressed_lines("memory is critical"), 1);
-    end_test();
+    end_pressed_system();
 }
 
 DOMT_TEST(verbs_that_take_memory_fail_when_there_is_hardly_any)
 {
-    start_test(true);
+    start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_pressed_spawn_large(1);
     DOMT_WAIT_FOR(10, domt_profile(system_, 1).stops > 3);
@@ -198,12 +203,12 @@ DOMT_TEST(verbs_that_take_memory_fail_when_there_is_hardly_any)
     ck_assert_uint_eq(domt_pressed_memory().fulls, 1);
     domt_pressed_use(10);
     DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == 0);
-    end_test();
+    end_pressed_system();
 }
 
-/* Report `by` more bytes in free slots of thread 1 than there are. (Spare bytes of messages are
- * compared with the slabs at each step of a trim, so those cannot be changed.) */
-static void pretend_free_slots(uint64_t by)
+/* Pretend that thread 1 has `by` more bytes in free slots than it has. (The spare bytes of messages
+ * could not be changed like this, because a trim compares them with the slabs.) */
+static void pretend_so_many_free_slots(uint64_t by)
 {
     domi_slots *slots = &system_->threads[1].manager.births.slots;
     domi_spinlock_lock(&slots->lock);
@@ -213,42 +218,43 @@ static void pretend_free_slots(uint64_t by)
 
 DOMT_TEST(free_bytes_of_slabs_do_not_count_as_used)
 {
-    start_test(true);
+    start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    pretend_free_slots(200 * MIB);
-    domt_pressed_use(95); /* of 1000 MiB; without the slots 75 % are used */
+    pretend_so_many_free_slots(200 * MIB);
+    domt_pressed_use(95); /* 95 % of the 1000 MiB are used, but only 75 % without the free slots */
     uint64_t looks = domt_pressed_memory().looks;
     DOMT_WAIT_FOR(10, ((void)domus_outside_notice(system_, counter, &note, NULL),
                        domt_pressed_memory().looks > looks + 3));
     ck_assert_int_eq(domt_pressed_memory().level, DOMUS_MEMORY_NORMAL);
-    ck_assert_uint_eq(domt_pressed_memory().fulls, 1); /* for `full` the free bytes count as used */
-    pretend_free_slots(0 - 200 * MIB);
-    reach_level(85, DOMUS_MEMORY_HIGH);
-    end_test();
+    /* the level `full` also counts free bytes as used */
+    ck_assert_uint_eq(domt_pressed_memory().fulls, 1);
+    pretend_so_many_free_slots(0 - 200 * MIB);
+    use_memory_until_level(85, DOMUS_MEMORY_HIGH);
+    end_pressed_system();
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
 DOMT_TEST(a_system_that_is_short_of_memory_drains)
 {
-    start_test(true);
+    start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     int fd = domt_pressed_connect();
     domt_pressed_say(fd);
     ck_assert(domt_pressed_hears(fd, 10000));
-    reach_level(85, DOMUS_MEMORY_HIGH);
+    use_memory_until_level(85, DOMUS_MEMORY_HIGH);
     DOMT_WAIT_FOR(10, (domt_pressed_say(fd), domt_profile_all(system_).pressed != 0));
     while (domt_pressed_hears(fd, 50))
         continue;
     domt_pressed_say(fd);
-    end_test(); /* the end answers first what had come */
+    end_pressed_system(); /* the end of the test answers first what had come before */
     ck_assert(domt_pressed_hears(fd, 0));
     close(fd);
 }
 
 DOMT_TEST(memory_is_not_measured_if_the_configuration_says_so)
 {
-    start_test(false);
+    start_pressed_system(false);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_pressed_use(99);
     for (int i = 0; i < 20; i++) {
@@ -258,57 +264,58 @@ DOMT_TEST(memory_is_not_measured_if_the_configuration_says_so)
     ck_assert_uint_eq(domt_pressed_memory().looks, 0);
     ck_assert_uint_eq(domt_pressed_memory().limit_bytes, 0);
     ck_assert_int_eq(domt_pressed_memory().level, DOMUS_MEMORY_NORMAL);
-    end_test();
+    end_pressed_system();
 }
 
 static _Atomic int detached_error;
 
-static int try_it(domus_stack *stack, void *self, const void *payload)
+static int notify_counter_at_each_tick(domus_stack *stack, void *self, const void *payload)
 {
     atomic_store(&detached_error, domus_notice(stack, counter, &note, NULL));
     return domus_after(stack, 2 * DOMT_MS, &ask_it, NULL, NULL);
 }
 
-static const domus_behaviour trying = {.name = "trying",
-                                       .on = (const domus_on[]){{&ask_it, try_it, 0}, {0}},
-                                       .on_mount = begin_asking};
+static const domus_behaviour trying = {
+    .name = "trying",
+    .on = (const domus_on[]){{&ask_it, notify_counter_at_each_tick, 0}, {0}},
+    .on_mount = begin_ticking_in_mount};
 
 DOMT_TEST(detached_actors_are_refused_while_memory_is_critical)
 {
     const domus_spawn_options options = {.detached = true};
     domus_address address;
 
-    start_test(true);
+    start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     ck_assert_int_eq(domus_outside_spawn_with(system_, &trying, NULL, &options, &address), 0);
     DOMT_WAIT_FOR(10, atomic_load(&handled) > 3);
-    reach_level(92, DOMUS_MEMORY_CRITICAL);
+    use_memory_until_level(92, DOMUS_MEMORY_CRITICAL);
     DOMT_WAIT_FOR(5, atomic_load(&detached_error) == -EBUSY);
-    reach_level(10, DOMUS_MEMORY_NORMAL);
+    use_memory_until_level(10, DOMUS_MEMORY_NORMAL);
     DOMT_WAIT_FOR(5, atomic_load(&detached_error) == 0);
-    end_test();
+    end_pressed_system();
 }
 
-/* The process was moved to a larger cgroup, and its old one is gone. */
-DOMT_TEST(a_cgroup_that_tells_no_more_keeps_nobody_shut)
+/* The process was moved to a larger cgroup, and the old one does not exist any more. */
+DOMT_TEST(vanished_cgroup_ends_short_memory)
 {
-    start_test(true);
+    start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    reach_level(97, DOMUS_MEMORY_CRITICAL);
+    use_memory_until_level(97, DOMUS_MEMORY_CRITICAL);
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.max", "");
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.current", "");
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.stat", "");
     DOMT_WAIT_FOR(5, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
     ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), 0);
-    end_test();
+    end_pressed_system();
 }
 
-DOMT_TEST(a_system_that_is_full_ends)
+DOMT_TEST(system_with_full_memory_stops)
 {
     const domus_spawn_options options = {.detached = true};
     domus_address address;
 
-    start_test(true);
+    start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_pressed_spawn_large(1);
     (void)domt_spawn(system_, 1, &asking, NULL);
@@ -316,11 +323,11 @@ DOMT_TEST(a_system_that_is_full_ends)
     int fd = domt_pressed_connect();
     domt_pressed_say(fd);
     ck_assert(domt_pressed_hears(fd, 10000));
-    DOMT_WAIT_FOR(10, atomic_load(&handled) > 3); /* the actors ask, and are mounted */
+    DOMT_WAIT_FOR(10, atomic_load(&handled) > 3); /* wait until the actors are mounted and ask */
     domt_pressed_use(99);
     DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == -ENOMEM);
     domt_pressed_say(fd);
-    end_test();
+    end_pressed_system();
     ck_assert(domt_pressed_hears(fd, 0));
     close(fd);
 }
@@ -332,45 +339,45 @@ DOMT_TEST(a_system_that_is_full_ends)
 static char lines[8][DOMUS_LOG_TEXT_MAX + 1];
 static uint32_t count;
 
-static void record_line(void *context, domus_log_level level, uint32_t thread, const char *text)
+static void record_log_line(void *context, domus_log_level level, uint32_t thread, const char *text)
 {
     ck_assert_uint_lt(count, 8);
     (void)snprintf(lines[count++], sizeof lines[0], "%s", text);
 }
 
-static void add_shed(uint64_t connections, uint64_t bytes)
+static void add_shed_connections(uint64_t connections, uint64_t bytes)
 {
     domi_counter_add(&system_->pressure.shared.shed, connections);
     domi_counter_add(&system_->pressure.shared.shed_bytes, bytes);
 }
 
-static void report_shed(uint64_t now_ns)
+static void report_shed_connections(uint64_t now_ns)
 {
     domi_pressure_record_shed(&system_->pressure, now_ns);
     domi_pressure_report(system_, 0);
 }
 
-DOMT_TEST(each_end_of_resets_has_its_own_figures)
+DOMT_TEST(reports_of_shed_connections_have_own_figures)
 {
-    const domus_hooks hooks = {.log = record_line};
+    const domus_hooks hooks = {.log = record_log_line};
     const domus_config config = domt_config(1);
     char error[256];
 
     ck_assert_int_eq(domus_system_new_with(&config, &hooks, error, sizeof error, &system_), 0);
     count = 0;
-    report_shed(0);
+    report_shed_connections(0);
     ck_assert_uint_eq(count, 0);
     for (uint64_t round = 0; round < 2; round++) {
         uint64_t at_ns = round * 10 * SECOND + SECOND;
-        add_shed(3 - round, UINT64_C(4096) << round);
-        report_shed(at_ns);
-        report_shed(at_ns + 1);
+        add_shed_connections(3 - round, UINT64_C(4096) << round);
+        report_shed_connections(at_ns);
+        report_shed_connections(at_ns + 1);
         ck_assert_uint_eq(count, round * 2 + 1);
         ck_assert(strstr(lines[round * 2], "connections are reset for want of memory") != NULL);
-        report_shed(at_ns + SECOND - 1);
+        report_shed_connections(at_ns + SECOND - 1);
         ck_assert_uint_eq(count, round * 2 + 1);
-        report_shed(at_ns + SECOND);
-        report_shed(at_ns + 2 * SECOND);
+        report_shed_connections(at_ns + SECOND);
+        report_shed_connections(at_ns + 2 * SECOND);
         ck_assert_uint_eq(count, round * 2 + 2);
     }
     ck_assert_str_eq(lines[1], "3 connections were reset for want of memory; they held 4 KiB");
@@ -382,26 +389,27 @@ DOMT_TEST(each_end_of_resets_has_its_own_figures)
 
 static const domus_type beat_it = {.name = "beat it"};
 
-#define FLOOD 600000u /* messages to ten actors: each has room for a tenth of them */
+/* number of messages to ten actors, each of whose mailboxes has room for a tenth of them */
+#define FLOOD 600000u
 
-static int notice_oneself(domus_stack *stack, void *self, const void *payload)
+static int notify_own_actor(domus_stack *stack, void *self, const void *payload)
 {
     return domus_notice(stack, domus_self(stack), &beat_it, NULL);
 }
 
 static domus_address counters[10];
 
-static int flood_once(domus_stack *stack, void *self)
+static int flood_counters_at_tick(domus_stack *stack, void *self)
 {
     for (uint32_t i = 0; i < FLOOD; i++)
         ck_assert_int_eq(domus_notice(stack, counters[i % 10], &note, NULL), 0);
     return domus_after(stack, DOMT_MS, &beat_it, NULL, NULL);
 }
 
-static const domus_behaviour beating = {.name = "beating",
-                                        .on =
-                                            (const domus_on[]){{&beat_it, notice_oneself, 0}, {0}},
-                                        .on_mount = flood_once};
+static const domus_behaviour beating = {
+    .name = "beating",
+    .on = (const domus_on[]){{&beat_it, notify_own_actor, 0}, {0}},
+    .on_mount = flood_counters_at_tick};
 
 DOMT_TEST(a_busy_thread_gives_back_the_memory_of_a_flood)
 {
@@ -432,7 +440,7 @@ static const domus_behaviour taking = {
     .on =
         (const domus_on[]){{&small_one, ignore_message, 0}, {&large_one, ignore_message, 0}, {0}}};
 
-static int go_on(domus_stack *stack, void *self, const void *payload)
+static int fill_mailbox_of_target(domus_stack *stack, void *self, const void *payload)
 {
     static const char bytes[200];
 
@@ -446,8 +454,8 @@ static int go_on(domus_stack *stack, void *self, const void *payload)
     return result == 0 ? 0 : domus_after(stack, DOMT_MS, &note, NULL, NULL);
 }
 
-static const domus_behaviour busy_one = {.name = "busy one",
-                                         .on = (const domus_on[]){{&note, go_on, 0}, {0}}};
+static const domus_behaviour busy_one = {
+    .name = "busy one", .on = (const domus_on[]){{&note, fill_mailbox_of_target, 0}, {0}}};
 
 /* All messages that filled the thread's memory are handled, but the thread is never idle. */
 DOMT_TEST(a_busy_thread_at_its_bound_gives_back_what_it_does_not_use)

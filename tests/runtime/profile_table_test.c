@@ -1,5 +1,5 @@
-/* runtime/control/profile_table.c: the table of the profile has its rows in groups, leaves out
- * zeros unless all rows are wanted, and is cut at its size. */
+/* runtime/control/profile_table.c: the table of a system's profile has its rows in groups, leaves
+ * out zeros unless all rows are wanted, and is cut at its size. */
 #include "tests/runtime/running.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static int ignore_message(domus_stack *stack, void *self, const void *payload)
 static const domus_on work_rows[] = {{&work_type, ignore_message, 0}, {0}};
 static const domus_behaviour worker = {.name = "worker", .on = work_rows};
 
-static uint32_t lines_of(const char *text)
+static uint32_t count_lines_of_text(const char *text)
 {
     uint32_t lines = 0;
     for (; *text != '\0'; text++)
@@ -23,7 +23,7 @@ static uint32_t lines_of(const char *text)
     return lines;
 }
 
-static size_t stall_rows(const domus_system *system)
+static size_t expected_rows_of_stalls(const domus_system *system)
 {
     domus_profile sums = domt_profile_all(system);
     size_t rows = 0;
@@ -35,8 +35,8 @@ static size_t stall_rows(const domus_system *system)
 #define MEMORY_ROWS 6
 #define GROUPS      6
 
-/* Returns the value of a row of the whole system, which has no other number. */
-static uint64_t only_value(const char *text, const char *name)
+/* Returns the value in a row that has only one number, which is that of the whole system. */
+static uint64_t only_value_in_row_of_table(const char *text, const char *name)
 {
     char start[64];
 
@@ -55,19 +55,22 @@ DOMT_TEST(table_tells_memory_once_for_the_system)
     domus_config config = domt_config(3);
     domus_memory memory;
 
-    config.memory.limit_bytes = UINT64_C(16) << 30; /* set so that each machine has a limit */
+    /* set, so that the system has a limit on each machine */
+    config.memory.limit_bytes = UINT64_C(16) << 30;
     domus_system *system = domt_start(&config);
     DOMT_WAIT_FOR(10, (domus_system_memory(system, &memory), memory.looks != 0));
-    ck_assert_int_eq(domus_system_stop(system), 0); /* no thread looks at memory any more */
+    /* after the stop no thread looks at memory, so the figures do not change */
+    ck_assert_int_eq(domus_system_stop(system), 0);
     domus_system_memory(system, &memory);
     ck_assert_uint_lt(domus_system_profile_table(system, text, sizeof text), sizeof text);
     ck_assert_uint_ne(memory.limit_bytes, 0);
-    ck_assert_uint_eq(only_value(text, "memory limit"), memory.limit_bytes);
-    ck_assert_uint_eq(only_value(text, "memory used"), memory.used_bytes);
-    ck_assert_uint_eq(only_value(text, "memory foreign"), memory.foreign_bytes);
-    ck_assert_uint_eq(only_value(text, "memory own"), memory.own_bytes);
-    ck_assert_uint_eq(only_value(text, "memory budget"), memory.budget_bytes);
-    ck_assert_uint_eq(only_value(text, "memory last budget"), memory.last_budget_bytes);
+    ck_assert_uint_eq(only_value_in_row_of_table(text, "memory limit"), memory.limit_bytes);
+    ck_assert_uint_eq(only_value_in_row_of_table(text, "memory used"), memory.used_bytes);
+    ck_assert_uint_eq(only_value_in_row_of_table(text, "memory foreign"), memory.foreign_bytes);
+    ck_assert_uint_eq(only_value_in_row_of_table(text, "memory own"), memory.own_bytes);
+    ck_assert_uint_eq(only_value_in_row_of_table(text, "memory budget"), memory.budget_bytes);
+    ck_assert_uint_eq(only_value_in_row_of_table(text, "memory last budget"),
+                      memory.last_budget_bytes);
     domt_end(system);
 
     config.memory.enabled = false;
@@ -89,27 +92,29 @@ DOMT_TEST(table_has_every_row_and_is_cut_at_its_size)
     for (int i = 0; i < 123; i++)
         domt_notice(system, address, &work_type, &(uint64_t){0});
     DOMT_WAIT_FOR(10, domt_profile(system, 0).notices == 123);
-    ck_assert_int_eq(domus_system_stop(system), 0); /* no counter changes any more */
+    ck_assert_int_eq(domus_system_stop(system), 0); /* after the stop no counter changes */
 
     size_t length = domus_system_profile_table(system, text, sizeof text);
     ck_assert_uint_lt(length, sizeof text);
     ck_assert_uint_eq(strlen(text), length);
     ck_assert_uint_eq(domus_system_profile_table(system, NULL, 0), length);
-    /* The table has a head, and a row for each field and for each group, so a forgotten field is
-     * found here. Lengths of stalls have a row only if there were such stalls. */
-    ck_assert_uint_eq(lines_of(text), 1 + sizeof(domus_profile) / sizeof(uint64_t) -
-                                          DOMUS_STALL_LENGTHS + stall_rows(system) + MEMORY_ROWS +
-                                          GROUPS);
+    /* The table has a head, a row for each group, and a row for each field of the profile, so this
+     * test finds a field that was forgotten. Lengths of stalls have a row only if there were such
+     * stalls. */
+    ck_assert_uint_eq(count_lines_of_text(text),
+                      1 + sizeof(domus_profile) / sizeof(uint64_t) - DOMUS_STALL_LENGTHS +
+                          expected_rows_of_stalls(system) + MEMORY_ROWS + GROUPS);
     for (int i = 0; i < DOMUS_PHASES; i++)
         ck_assert_ptr_nonnull(strstr(text, domus_phase_name((domus_phase)i)));
     const char *row = strstr(text, "\nnotices ");
     ck_assert_ptr_nonnull(row);
     char *at = strstr(row, "notices") + strlen("notices");
-    /* numbers of the first thread, of the second, and of all */
+    /* the numbers of the first thread, of the second thread, and of all threads */
     ck_assert_uint_eq(strtoul(at, &at, 10), 123);
     ck_assert_uint_eq(strtoul(at, &at, 10), 0);
     ck_assert_uint_eq(strtoul(at, &at, 10), 123);
-    ck_assert_double_gt(strtod(at, &at), 0); /* the rate: the number for a second */
+    /* behind them comes the rate, the sum for each second */
+    ck_assert_double_gt(strtod(at, &at), 0);
     ck_assert_int_eq(strncmp(at, "/s\n", 3), 0);
 
     for (size_t size = 1; size <= length + 1; size += size < 300 ? 1 : 97) {
@@ -121,7 +126,7 @@ DOMT_TEST(table_has_every_row_and_is_cut_at_its_size)
     domt_end(system);
 }
 
-/* A service moves some twenty of its eighty counters. */
+/* A running service has some twenty of its eighty counters above zero. */
 DOMT_TEST(table_leaves_out_zeros_and_empty_groups)
 {
     static char text[32768];
@@ -140,7 +145,7 @@ DOMT_TEST(table_leaves_out_zeros_and_empty_groups)
     ck_assert_msg(strstr(text, "\nasks ") == NULL, "%s", text);
     ck_assert_msg(strstr(text, "\n-- connections\n") == NULL, "%s", text);
     ck_assert_msg(strstr(text, "\n-- trouble\n") == NULL, "%s", text);
-    ck_assert_uint_lt(lines_of(text), 30);
+    ck_assert_uint_lt(count_lines_of_text(text), 30);
     domt_end(system);
 }
 

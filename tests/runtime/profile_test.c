@@ -1,4 +1,5 @@
-/* runtime/control/profile.c: the profile counts time to the nanosecond, and work to the message. */
+/* runtime/control/profile.c: the profile of a system counts time to the nanosecond, and work to the
+ * message. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>
@@ -9,30 +10,31 @@
 static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)};
 static _Atomic uint64_t worked;
 
-static uint64_t cpu_ns(void)
+static uint64_t cpu_time_of_thread_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Use so much CPU time, however often the thread is interrupted. */
-static int handle_work(domus_stack *stack, void *self, const void *payload)
+/* Handle a message by using as much CPU time as it says, however often the thread is
+ * interrupted. */
+static int use_cpu_as_message_says(domus_stack *stack, void *self, const void *payload)
 {
-    uint64_t until_ns = cpu_ns() + *(const uint64_t *)payload;
+    uint64_t until_ns = cpu_time_of_thread_ns() + *(const uint64_t *)payload;
     (void)self;
-    while (cpu_ns() < until_ns)
+    while (cpu_time_of_thread_ns() < until_ns)
         continue;
     atomic_fetch_add(&worked, 1);
     return 0;
 }
 
-static const domus_on work_rows[] = {{&work_type, handle_work, 0}, {0}};
+static const domus_on work_rows[] = {{&work_type, use_cpu_as_message_says, 0}, {0}};
 static const domus_behaviour workers[] = {
     [DOMUS_STATE] = {.name = "worker", .on = work_rows},
     [DOMUS_CHANNELS] = {.name = "worker", .kind = DOMUS_CHANNELS, .on = work_rows}};
 
-static uint64_t sum_of_phases(const domus_profile *profile)
+static uint64_t sum_of_phase_times(const domus_profile *profile)
 {
     uint64_t sum = 0;
     for (int i = 0; i < DOMUS_PHASES; i++)
@@ -40,21 +42,23 @@ static uint64_t sum_of_phases(const domus_profile *profile)
     return sum;
 }
 
-static void expect_within(uint64_t value, uint64_t wanted, double share)
+static void expect_within_share(uint64_t value, uint64_t wanted, double share)
 {
     ck_assert_msg((double)value >= (double)wanted * (1 - share) &&
                       (double)value <= (double)wanted * (1 + share),
                   "%lu is not within %g %% of %lu", value, share * 100, wanted);
 }
 
-/* The difference of two snapshots is what happened between, also in time: within 1 %. */
+/* The difference between two snapshots of the profile is what has happened in between, also in
+ * time, within 1 %. */
 DOMT_TEST(phases_sum_to_wall_time)
 {
     domus_system *system = domt_start_threads(2);
     domus_address busy = domt_spawn(system, 0, &workers[DOMUS_STATE], NULL);
     domus_profile before[2], after[2];
 
-    /* Snapshots contain only ended spans of time, so both are taken while the threads sleep. */
+    /* A snapshot contains only spans of time that have ended, so both are taken while the threads
+     * sleep. */
     for (uint32_t i = 0; i < 2; i++)
         DOMT_WAIT_FOR(10, domt_profile(system, i).parks != 0);
     domt_pause_ns(20 * DOMT_MS);
@@ -71,15 +75,15 @@ DOMT_TEST(phases_sum_to_wall_time)
         after[i] = domt_profile(system, i);
     uint64_t took_ns = domt_now_ns() - began_ns;
     for (uint32_t i = 0; i < 2; i++) {
-        ck_assert_uint_eq(sum_of_phases(&before[i]), before[i].wall_ns);
-        ck_assert_uint_eq(sum_of_phases(&after[i]), after[i].wall_ns);
-        expect_within(after[i].wall_ns - before[i].wall_ns, took_ns, 0.01);
+        ck_assert_uint_eq(sum_of_phase_times(&before[i]), before[i].wall_ns);
+        ck_assert_uint_eq(sum_of_phase_times(&after[i]), after[i].wall_ns);
+        expect_within_share(after[i].wall_ns - before[i].wall_ns, took_ns, 0.01);
     }
     ck_assert_int_eq(domus_system_stop(system), 0);
     for (uint32_t i = 0; i < 2; i++) {
-        /* the counts are still there when the thread is gone */
+        /* the counts of a thread can still be read after the thread has ended */
         domus_profile last = domt_profile(system, i);
-        ck_assert_uint_eq(sum_of_phases(&last), last.wall_ns);
+        ck_assert_uint_eq(sum_of_phase_times(&last), last.wall_ns);
         ck_assert_uint_ge(last.wall_ns, after[i].wall_ns);
     }
     domt_end(system);
@@ -128,7 +132,7 @@ DOMT_TEST(level_off_measures_no_time_and_counts_all_the_same)
     ck_assert_int_eq(domus_system_stop(system), 0);
     domus_profile profile = domt_profile(system, 0);
     ck_assert_uint_eq(profile.wall_ns, 0);
-    ck_assert_uint_eq(sum_of_phases(&profile), 0);
+    ck_assert_uint_eq(sum_of_phase_times(&profile), 0);
     ck_assert_uint_gt(profile.iterations, 0);
     domt_end(system);
 }
@@ -149,31 +153,32 @@ static int ignore_message(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int fail_handler(domus_stack *stack, void *self, const void *payload)
+static int fail_with_edom(domus_stack *stack, void *self, const void *payload)
 {
     return -EDOM;
 }
 
-/* Answer even numbers; fail at odd ones. */
-static int reply_if_even(domus_stack *stack, void *self, const void *payload)
+/* Answer asks with even numbers, and fail asks with odd ones. */
+static int reply_to_even_number(domus_stack *stack, void *self, const void *payload)
 {
     return *(const uint64_t *)payload % 2 == 0 ? domus_reply(stack, &answer_type, NULL) : -EDOM;
 }
 
-static int count_resumed(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_resumed_conversation(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_fetch_add(&resumed, 1);
     return 0;
 }
 
-static int ask_and_count(domus_stack *stack, void *self_, const void *payload)
+static int ask_with_next_tag(domus_stack *stack, void *self_, const void *payload)
 {
     uint64_t *number = self_;
     (*number)++;
-    return domus_ask(stack, *(const domus_address *)payload, &question_type, number, count_resumed);
+    return domus_ask(stack, *(const domus_address *)payload, &question_type, number,
+                     count_resumed_conversation);
 }
 
-static int set_timers(domus_stack *stack, void *self)
+static int set_five_timers(domus_stack *stack, void *self)
 {
     int result = 0;
     for (uint64_t ms = 1; ms <= 5 && result == 0; ms++)
@@ -181,15 +186,16 @@ static int set_timers(domus_stack *stack, void *self)
     return result;
 }
 
-static const domus_behaviour known = {.name = "known",
-                                      .state_size = sizeof(uint64_t),
-                                      .on = (const domus_on[]){{&plain_type, ignore_message, 0},
-                                                               {&failing_type, fail_handler, 0},
-                                                               {&tick_type, ignore_message, 0},
-                                                               {&begin_type, ask_and_count, 0},
-                                                               {&question_type, reply_if_even, 0},
-                                                               {0}},
-                                      .on_mount = set_timers};
+static const domus_behaviour known = {
+    .name = "known",
+    .state_size = sizeof(uint64_t),
+    .on = (const domus_on[]){{&plain_type, ignore_message, 0},
+                             {&failing_type, fail_with_edom, 0},
+                             {&tick_type, ignore_message, 0},
+                             {&begin_type, ask_with_next_tag, 0},
+                             {&question_type, reply_to_even_number, 0},
+                             {0}},
+    .on_mount = set_five_timers};
 
 static int refuse_to_mount(domus_stack *stack, void *self)
 {
@@ -203,7 +209,8 @@ DOMT_TEST(counters_add_up_for_a_known_workload)
     domus_config config = domt_config(2);
 
     config.scheduler.mailbox_max = 16;
-    config.scheduler.idle.stand_in_ns = 0; /* each thread runs its own actors */
+    /* no thread stands in for another one, so each runs its own actors */
+    config.scheduler.idle.stand_in_ns = 0;
     domus_system *system = domt_start(&config);
     domus_address one = domt_spawn(system, 0, &known, NULL);
     domus_address two = domt_spawn(system, 1, &known, NULL);
@@ -217,7 +224,7 @@ DOMT_TEST(counters_add_up_for_a_known_workload)
         domt_notice(system, one, &begin_type, &two);
         DOMT_WAIT_FOR(10, atomic_load(&resumed) == i);
     }
-    /* three mounted actors set five timers each */
+    /* three mounted actors have armed five timers each */
     DOMT_WAIT_FOR(10, domt_profile_all(system).events == 15);
     ck_assert_int_eq(domus_outside_stop(system, gone), 0);
     DOMT_WAIT_FOR(10, domt_profile_all(system).stops == 2);
@@ -237,7 +244,8 @@ DOMT_TEST(counters_add_up_for_a_known_workload)
     ck_assert_uint_eq(first.events, 10);
     ck_assert_uint_eq(second.asks, 100);
     ck_assert_uint_eq(second.notices + second.replies + second.exceptions, 0);
-    ck_assert_uint_eq(second.failures, 1); /* the failed mount; a failed ask counts for its asker */
+    /* the failed mount; a failed ask counts for the thread of its asker */
+    ck_assert_uint_eq(second.failures, 1);
     ck_assert_uint_eq(second.spawns, 2);
     ck_assert_uint_eq(second.stops, 1);
     ck_assert_uint_eq(second.timers_fired, 5);
@@ -250,7 +258,8 @@ DOMT_TEST(counters_add_up_for_a_known_workload)
 static domus_profile refusals_seen;
 static atomic_bool refused;
 
-/* Send 40 messages to a mailbox of 16 on the own thread, before its actor can run. */
+/* Send 40 messages to an actor on this thread, whose mailbox takes 16, before that actor can
+ * run. */
 static int overflow_mailbox(domus_stack *stack, void *self, const void *payload)
 {
     domus_address to = *(const domus_address *)payload;
@@ -266,7 +275,7 @@ static int overflow_mailbox(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour flooder = {
     .name = "flooder", .on = (const domus_on[]){{&begin_type, overflow_mailbox, 0}, {0}}};
 
-DOMT_TEST(refusals_are_counted)
+DOMT_TEST(refused_messages_are_counted)
 {
     domus_config config = domt_config(1);
 
@@ -284,9 +293,10 @@ DOMT_TEST(refusals_are_counted)
 
 /* --- snapshots -------------------------------------------------------------------------------- */
 
-/* Submit and sleep divide one span by the thread's CPU time, which is read later than the rest: a
- * thread that was interrupted elsewhere moves time from one to the other. Their sum is right. */
-static void fold_enter(domus_profile *profile)
+/* Add the phase `sleep` to the phase `submit`. They divide one span by the thread's CPU time, which
+ * is read a little later, so a thread that was interrupted moves time from one to the other; only
+ * the sum is exact. */
+static void add_sleep_phase_to_submit_phase(domus_profile *profile)
 {
     profile->phase_ns[DOMUS_PHASE_SUBMIT] += profile->phase_ns[DOMUS_PHASE_SLEEP];
     profile->phase_ns[DOMUS_PHASE_SLEEP] = 0;
@@ -308,8 +318,8 @@ DOMT_TEST(snapshots_of_threads_that_run_never_go_back)
             sent++;
         }
         domus_profile now = domt_profile(system, round % 2);
-        ck_assert_uint_eq(sum_of_phases(&now), now.wall_ns);
-        fold_enter(&now);
+        ck_assert_uint_eq(sum_of_phase_times(&now), now.wall_ns);
+        add_sleep_phase_to_submit_phase(&now);
         const uint64_t *new_field = (const uint64_t *)(const void *)&now;
         const uint64_t *old_field = (const uint64_t *)(const void *)&last[round % 2];
         for (size_t i = 0; i < sizeof now / sizeof *new_field; i++)

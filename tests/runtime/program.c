@@ -1,4 +1,5 @@
-/* The child process, its arguments, and its two outputs. */
+/* The child process that runs domus_main(), its arguments, and its two outputs
+ * (tests/runtime/program.h). */
 #include "tests/runtime/program.h"
 #include "tests/support/suite.h"
 
@@ -37,7 +38,7 @@ void domt_program_start(domt_program *own, const domus_program *program,
         close(out[1]);
         close(err[0]);
         close(err[1]);
-        alarm(60); /* the kernel ends a program that hangs */
+        alarm(60); /* the kernel ends a program that hangs for 60 s */
         if (prepare != NULL)
             prepare();
         exit(domus_main(argc, argv, program));
@@ -48,14 +49,14 @@ void domt_program_start(domt_program *own, const domus_program *program,
     own->err = err[0];
 }
 
-/* Returns the end of a text, because a message of Check has bounded length. */
-static const char *end_of(const char *text)
+/* Returns the last part of a text, because Check bounds the length of a message. */
+static const char *last_part_of_text(const char *text)
 {
     size_t length = strlen(text);
     return length > SHOWN_MAX ? text + length - SHOWN_MAX : text;
 }
 
-static bool take_text(int fd, char *text, size_t *length)
+static bool read_more_text(int fd, char *text, size_t *length)
 {
     ssize_t got = read(fd, text + *length, DOMT_PROGRAM_TEXT_MAX - 1 - *length);
     if (got > 0)
@@ -66,8 +67,8 @@ static bool take_text(int fd, char *text, size_t *length)
 void domt_program_says(domt_program *own, const char *text)
 {
     while (strstr(own->out_text, text) == NULL)
-        ck_assert_msg(take_text(own->out, own->out_text, &own->out_length), "'%s' is not in '%s'",
-                      text, end_of(own->out_text));
+        ck_assert_msg(read_more_text(own->out, own->out_text, &own->out_length),
+                      "'%s' is not in '%s'", text, last_part_of_text(own->out_text));
 }
 
 void domt_program_begin(domt_program *own, const domus_program *program,
@@ -89,8 +90,8 @@ void domt_program_complains(domt_program *own, const char *text, int times)
         }
         if (count >= times)
             return;
-        ck_assert_msg(take_text(own->err, own->err_text, &own->err_length), "'%s' is not in '%s'",
-                      text, end_of(own->err_text));
+        ck_assert_msg(read_more_text(own->err, own->err_text, &own->err_length),
+                      "'%s' is not in '%s'", text, last_part_of_text(own->err_text));
     }
 }
 
@@ -103,15 +104,15 @@ int domt_program_wait(domt_program *own)
 
 int domt_program_end(domt_program *own)
 {
-    while (take_text(own->out, own->out_text, &own->out_length))
+    while (read_more_text(own->out, own->out_text, &own->out_length))
         continue;
-    while (take_text(own->err, own->err_text, &own->err_length))
+    while (read_more_text(own->err, own->err_text, &own->err_length))
         continue;
     close(own->out);
     close(own->err);
     int status = domt_program_wait(own);
     ck_assert_msg(status < 128 || strstr(own->err_text, "second signal") != NULL,
-                  "ended by signal %d: %s", status - 128, end_of(own->err_text));
+                  "ended by signal %d: %s", status - 128, last_part_of_text(own->err_text));
     return status;
 }
 
@@ -142,5 +143,5 @@ void domt_program_exits(domt_program *own, const domus_program *program, int sta
 
 void domt_has(const char *text, const char *part)
 {
-    ck_assert_msg(strstr(text, part) != NULL, "'%s' is not in '%s'", part, end_of(text));
+    ck_assert_msg(strstr(text, part) != NULL, "'%s' is not in '%s'", part, last_part_of_text(text));
 }

@@ -1,4 +1,4 @@
-/* A program that calls domus_main() in a child process, whose output the test reads. */
+/* Runs a program that calls domus_main() in a child process, and reads its output. */
 #ifndef DOMT_PROGRAM_H
 #define DOMT_PROGRAM_H
 
@@ -10,9 +10,10 @@
 
 typedef struct domt_program {
     pid_t pid;
-    int out; /* the reading ends of its pipes; -1: closed by the test */
+    int out; /* ends of the pipes from which the test reads the program's stdout and stderr */
     int err;
-    char out_text[DOMT_PROGRAM_TEXT_MAX]; /* text that was read so far */
+    /* text of the program's stdout and stderr that was read so far */
+    char out_text[DOMT_PROGRAM_TEXT_MAX];
     char err_text[DOMT_PROGRAM_TEXT_MAX];
     size_t out_length;
     size_t err_length;
@@ -20,39 +21,41 @@ typedef struct domt_program {
 
 extern const char *const domt_no_arguments[];
 
-/* Run domus_main() with these arguments, after `prepare` (may be NULL), in a process of its own. */
+/* Start a child process that calls `prepare` (may be NULL) and then domus_main() with these
+ * arguments. */
 void domt_program_start(domt_program *own, const domus_program *program,
                         const char *const *arguments, void (*prepare)(void));
 
-/* Read until stdout contains `text`. */
+/* Read the program's stdout until it contains `text`; the test fails if stdout ends without it. */
 void domt_program_says(domt_program *own, const char *text);
 
-/* Start a program, and read until its stdout contains `text`. */
+/* Start a program as domt_program_start() does, and read its stdout until it contains `text`. */
 void domt_program_begin(domt_program *own, const domus_program *program,
                         const char *const *arguments, void (*prepare)(void), const char *text);
 
-/* Read until stderr contains `text` so many times. */
+/* Read the program's stderr until it contains `text` at least `times` times. */
 void domt_program_complains(domt_program *own, const char *text, int times);
 
-/* Wait until the program has ended, without reading. Returns its exit status, or 128 plus the
- * signal that ended it. */
+/* Wait until the program has ended, without reading its output. Returns its exit status, or 128
+ * plus the number of the signal that ended it. */
 int domt_program_wait(domt_program *own);
 
-/* Read the whole output until the program has ended by itself. Returns its exit status. */
+/* Read all output of the program until it has ended by itself. Returns its exit status. */
 int domt_program_end(domt_program *own);
 
-/* Send a signal, and read until the program has ended; it must end with this status. */
+/* Send the program a signal, and read its output until it has ended. The test fails unless its exit
+ * status is `status`. */
 void domt_program_ends_by(domt_program *own, int signal, int status);
 
-/* Start a program, and read until it has ended. Returns its exit status. */
+/* Start a program, and read its output until it has ended. Returns its exit status. */
 int domt_program_run(domt_program *own, const domus_program *program, const char *const *arguments);
 
-/* Start a program, and read until it has ended; it must end with this status. Its arguments follow,
- * up to NULL. */
+/* Start a program with the arguments that follow, up to NULL, and read its output until it has
+ * ended. The test fails unless its exit status is `status`. */
 void domt_program_exits(domt_program *own, const domus_program *program, int status, ...)
     __attribute__((sentinel));
 
-/* Check that `part` is in `text`. */
+/* Check that the string `text` contains `part`. */
 void domt_has(const char *text, const char *part);
 
 #endif

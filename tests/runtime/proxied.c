@@ -1,4 +1,5 @@
-/* The proxy of proxied.h. The test kit has one thread, and one proxy at a time. */
+/* The proxy of tests/runtime/proxied.h. Its kit has three threads, and a test has one proxy at a
+ * time. */
 #include "tests/runtime/proxied.h"
 #include "tests/support/suite.h"
 
@@ -7,7 +8,7 @@
 
 domt_proxied domt_edge;
 
-static int pass_request(domus_stack *stack, void *self, const void *payload)
+static int on_request_proxy(domus_stack *stack, void *self, const void *payload)
 {
     return domus_http_pass(stack, payload, &domt_edge.proxy);
 }
@@ -18,13 +19,13 @@ static const domus_pipeline streaming = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &streams}, {NULL, NULL}}};
 static const domus_pipeline gathering = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &whole}, {NULL, NULL}}};
-static const domus_on_peer rows[] = {
-    {&domus_http_request_type, pass_request, DOMUS_HTTP_PROXY_FRAME, DOMUS_HTTP_PROXY_MARKS, NULL},
-    {.type = NULL}};
+static const domus_on_peer rows[] = {{&domus_http_request_type, on_request_proxy,
+                                      DOMUS_HTTP_PROXY_FRAME, DOMUS_HTTP_PROXY_MARKS, NULL},
+                                     {.type = NULL}};
 static const domus_on_peer markless[] = {
-    {&domus_http_request_type, pass_request, DOMUS_HTTP_PROXY_FRAME, 0, NULL}, {.type = NULL}};
+    {&domus_http_request_type, on_request_proxy, DOMUS_HTTP_PROXY_FRAME, 0, NULL}, {.type = NULL}};
 static const domus_on_peer frameless[] = {
-    {.type = &domus_http_request_type, .handle = pass_request}, {.type = NULL}};
+    {.type = &domus_http_request_type, .handle = on_request_proxy}, {.type = NULL}};
 const domus_behaviour domt_proxied_edge = {
     .name = "edge", .kind = DOMUS_CHANNELS, .pipeline = &streaming, .on_peer = rows};
 const domus_behaviour domt_proxied_gathering_edge = {

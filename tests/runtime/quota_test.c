@@ -1,18 +1,18 @@
-/* runtime/os/quota.c: the CPU quota is read in all forms in which machines and containers show it,
- * from files of the test. */
+/* runtime/os/quota.c: the CPU quota is read in all forms in which machines and containers show it;
+ * the files are made by the test. */
 #include "runtime/os/quota.h"
 
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
 
 struct file {
-    const char *path; /* path below sys/fs/cgroup; NULL ends the list */
+    const char *path; /* path of the file below sys/fs/cgroup; NULL ends the list */
     const char *text;
 };
 
-/* Returns the quota that is found when /proc/self/cgroup contains `cgroup` (NULL: the file is
- * missing). */
-static uint32_t quota_of(const char *cgroup, const struct file *files)
+/* Returns the quota that is found with these files, when /proc/self/cgroup contains `cgroup` (NULL:
+ * that file is missing). */
+static uint32_t quota_from_cgroup_files(const char *cgroup, const struct file *files)
 {
     domt_tree tree;
     char path[256];
@@ -41,7 +41,7 @@ static uint32_t quota_of(const char *cgroup, const struct file *files)
         }                                                                                          \
     }
 
-/* Rows of the files of v2 and of v1. */
+/* The files of a cgroup with a CPU quota, in version 2 and in version 1. */
 #define V2(at, text)                                                                               \
     {                                                                                              \
         at "cpu.max", text "\n"                                                                    \
@@ -52,10 +52,10 @@ static uint32_t quota_of(const char *cgroup, const struct file *files)
         at "cpu.cfs_period_us", period "\n"                                                        \
     }
 
-/* The files of a row end with one that has no path. */
+/* The cases: for each, a list of files that ends with an empty one. */
 static const struct {
     const char *name, *cgroup;
-    uint32_t cpus; /* CPUs of the quota that must be found */
+    uint32_t cpus; /* number of CPUs in the quota that must be found */
     struct file files[5];
 } cases[] = {
     {"v2", "0::/a\n", 2, {V2("a/", "200000 100000")}},
@@ -86,11 +86,12 @@ static const struct {
     {"hybrid, in v2", HYBRID, 3, {V2("unified/two/", "300000 100000")}},
     {"hybrid, the smaller of both", .cgroup = HYBRID, .cpus = 3,
      .files = {V1("cpu/one/", "400000", "100000"), V2("unified/two/", "300000 100000")}},
-    /* The path is that of the host, or lies outside of the namespace. */
+    /* The path in /proc/self/cgroup is that of the host, or lies outside of the container's
+     * namespace. */
     {"a container at the mount point", "0::/docker/0af8\n", 2, {V2("", "200000 100000")}},
     {"a path outside", .cgroup = "0::/../other\n", .cpus = 2,
      .files = {V2("", "200000 100000"), V2("../other/", "100000 100000")}},
-    /* A container may have /sys and no /proc. */
+    /* A container may have /sys without /proc. */
     {"v2 without /proc", NULL, 2, {V2("", "200000 100000")}},
     {"v1 without /proc", NULL, 3, {V1("cpu/", "300000", "100000")}},
     {"below the mount point, without /proc", NULL, 0, {V2("a/", "200000 100000")}},
@@ -103,7 +104,7 @@ static const struct {
 DOMT_TEST(quota_is_found_in_each_form)
 {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        uint32_t cpus = quota_of(cases[i].cgroup, cases[i].files);
+        uint32_t cpus = quota_from_cgroup_files(cases[i].cgroup, cases[i].files);
         ck_assert_msg(cpus == cases[i].cpus, "%s: %u", cases[i].name, cpus);
     }
     ck_assert_uint_eq(domi_quota_cpus("/nowhere"), 0);
@@ -130,10 +131,11 @@ DOMT_TEST(quota_that_makes_no_sense_is_ignored)
         "0000000000000000000000000000000000000000000000000000000000000000000000001 1\n",
     };
 
-    /* A quota of an outer cgroup still counts if it is right. */
+    /* If the quota of the inner cgroup is wrong, a right one of an outer cgroup still counts. */
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        ck_assert_uint_eq(
-            quota_of("0::/a\n", FILES({"a/cpu.max", texts[i]}, {"cpu.max", "500000 100000\n"})), 5);
+        ck_assert_uint_eq(quota_from_cgroup_files("0::/a\n", FILES({"a/cpu.max", texts[i]},
+                                                                   {"cpu.max", "500000 100000\n"})),
+                          5);
 }
 
 DOMT_TEST(quota_survives_a_malformed_list_of_cgroups)
@@ -142,16 +144,16 @@ DOMT_TEST(quota_survives_a_malformed_list_of_cgroups)
     char text[20000];
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        quota_of(texts[i], FILES({"cpu.max", "max 100000\n"}));
+        quota_from_cgroup_files(texts[i], FILES({"cpu.max", "max 100000\n"}));
 
-    /* A text longer than any path, and longer than what is read. */
+    /* A text that is longer than any path, and longer than the part of the file that is read. */
     memset(text, 'a', sizeof text - 1);
     memcpy(text, "0::/", 4);
     text[sizeof text - 1] = '\0';
-    ck_assert_uint_eq(quota_of(text, FILES({"cpu.max", "100000 100000\n"})), 1);
+    ck_assert_uint_eq(quota_from_cgroup_files(text, FILES({"cpu.max", "100000 100000\n"})), 1);
     memset(text + 4, '/', 5000);
     text[5000] = '\0';
-    ck_assert_uint_eq(quota_of(text, FILES({"cpu.max", "100000 100000\n"})), 1);
+    ck_assert_uint_eq(quota_from_cgroup_files(text, FILES({"cpu.max", "100000 100000\n"})), 1);
 }
 
 DOMT_SUITE(20)

@@ -1,5 +1,6 @@
-/* A recorder alone: the ring and its bounds, records that have only begun, the table of recorders,
- * and readers that copy while the owner writes, and must never see half a record. */
+/* A recorder by itself (runtime/trace/recorder.h): the ring and its bounds, records that have only
+ * begun, the table of recorders, and readers that copy while the owner writes and must never see
+ * half a record. */
 #include "base/memory.h"
 #include "runtime/trace/recorder.h"
 #include "tests/support/sanitizer.h"
@@ -17,22 +18,22 @@ static int stranger;
 static domi_record copy[PLACES];
 static domi_record open_copy[DOMI_RECORD_DEPTHS];
 
-static domi_recorder *make_recorder(void)
+static domi_recorder *make_recorder_of_thread_7(void)
 {
     domi_recorder *recorder = NULL;
     ck_assert_int_eq(domi_recorder_new(&owner, "thread 7", PLACES, &recorder), 0);
     return recorder;
 }
 
-/* Write a record each word of which shows the number. */
-static void record_number(domi_recorder *recorder, uint64_t number)
+/* Write a record in which each word shows `number`. */
+static void write_record_of_number(domi_recorder *recorder, uint64_t number)
 {
     domi_record_kind kind = DOMI_RECORD_ITERATION + (number % (DOMI_RECORD_KINDS - 1));
     domi_recorder_note(recorder, kind, number, 2 * number, (const void *)(uintptr_t)number,
                        ~number);
 }
 
-static void check_number(const domi_record *record, uint64_t number)
+static void check_record_of_number(const domi_record *record, uint64_t number)
 {
     ck_assert_uint_eq(record->begin_ns, number);
     ck_assert_uint_eq(domi_record_end_ns(record), 2 * number);
@@ -46,26 +47,26 @@ static void check_number(const domi_record *record, uint64_t number)
 
 DOMT_TEST(a_ring_keeps_the_newest_records)
 {
-    domi_recorder *recorder = make_recorder();
+    domi_recorder *recorder = make_recorder_of_thread_7();
 
     for (uint64_t written = 0; written <= 4 * PLACES; written++) {
         uint64_t kept = written < PLACES ? written : PLACES - 1;
         ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), kept);
         for (uint64_t i = 0; i < kept; i++)
-            check_number(&copy[i], written - kept + i);
-        record_number(recorder, written);
+            check_record_of_number(&copy[i], written - kept + i);
+        write_record_of_number(recorder, written);
     }
     domi_recorder_free(recorder);
 }
 
 DOMT_TEST(a_copy_begins_with_what_ended_at_a_time)
 {
-    domi_recorder *recorder = make_recorder();
+    domi_recorder *recorder = make_recorder_of_thread_7();
 
     for (uint64_t i = 0; i < 10; i++)
-        record_number(recorder, i); /* ends at 2 * i ns */
+        write_record_of_number(recorder, i); /* the record ends at 2 * i ns */
     ck_assert_uint_eq(domi_recorder_copy(recorder, 9, copy), 5);
-    check_number(&copy[0], 5);
+    check_record_of_number(&copy[0], 5);
     ck_assert_uint_eq(domi_recorder_copy(recorder, 10, copy), 5);
     ck_assert_uint_eq(domi_recorder_copy(recorder, 19, copy), 0);
     domi_recorder_free(recorder);
@@ -73,7 +74,7 @@ DOMT_TEST(a_copy_begins_with_what_ended_at_a_time)
 
 DOMT_TEST(a_length_is_bounded_on_both_sides)
 {
-    domi_recorder *recorder = make_recorder();
+    domi_recorder *recorder = make_recorder_of_thread_7();
 
     domi_recorder_note(recorder, DOMI_RECORD_RUN, 10, 9, NULL, 0);
     domi_recorder_note(recorder, DOMI_RECORD_RUN, 10, UINT64_MAX, NULL, 0);
@@ -86,21 +87,21 @@ DOMT_TEST(a_length_is_bounded_on_both_sides)
 
 DOMT_TEST(a_spoilt_record_is_left_out)
 {
-    domi_recorder *recorder = make_recorder();
+    domi_recorder *recorder = make_recorder_of_thread_7();
 
-    record_number(recorder, 1);
-    record_number(recorder, 2);
-    record_number(recorder, 3);
+    write_record_of_number(recorder, 1);
+    write_record_of_number(recorder, 2);
+    write_record_of_number(recorder, 3);
     atomic_store(&recorder->places[1].kind_length, UINT64_MAX);
     ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 2);
-    check_number(&copy[0], 1);
-    check_number(&copy[1], 3);
+    check_record_of_number(&copy[0], 1);
+    check_record_of_number(&copy[1], 3);
     domi_recorder_free(recorder);
 }
 
 DOMT_TEST(a_thing_that_has_begun_is_seen_until_it_ends)
 {
-    domi_recorder *recorder = make_recorder();
+    domi_recorder *recorder = make_recorder_of_thread_7();
 
     domi_recorder_begin(recorder, DOMI_RECORD_PHASE, 10, "state", 0);
     domi_recorder_begin(recorder, DOMI_RECORD_RUN, 20, &owner, 5);
@@ -129,11 +130,12 @@ DOMT_TEST(a_thing_that_has_begun_is_seen_until_it_ends)
 
 DOMT_TEST(a_thing_that_has_not_begun_does_not_end)
 {
-    domi_recorder *recorder = make_recorder();
+    domi_recorder *recorder = make_recorder_of_thread_7();
 
     domi_recorder_end(recorder, DOMI_RECORD_RUN, 0, 30);
     domi_recorder_begin(recorder, DOMI_RECORD_STEAL, 20, NULL, 0);
-    domi_recorder_end(recorder, DOMI_RECORD_STAND_IN, 0, 30); /* a record of the same depth */
+    /* a later record at the same depth of nesting */
+    domi_recorder_end(recorder, DOMI_RECORD_STAND_IN, 0, 30);
     ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 0);
     domi_recorder_end(recorder, DOMI_RECORD_STEAL, 0, 30);
     domi_recorder_end(recorder, DOMI_RECORD_STEAL, 0, 40);
@@ -145,12 +147,12 @@ DOMT_TEST(a_thing_that_has_not_begun_does_not_end)
 
 DOMT_TEST(recorders_are_found_by_their_owner)
 {
-    domi_recorder *first = make_recorder();
+    domi_recorder *first = make_recorder_of_thread_7();
     domi_recorder *other = NULL;
     uint32_t index = 0;
 
     ck_assert_int_eq(domi_recorder_new(&stranger, "x", PLACES, &other), 0);
-    domi_recorder *second = make_recorder();
+    domi_recorder *second = make_recorder_of_thread_7();
     ck_assert_ptr_eq(domi_recorder_next(&owner, &index), first);
     ck_assert_ptr_eq(domi_recorder_next(&owner, &index), second);
     ck_assert_ptr_null(domi_recorder_next(&owner, &index));
@@ -198,7 +200,7 @@ DOMT_TEST(a_recorder_is_refused_at_each_limit)
 
 DOMT_TEST(the_thread_that_writes_is_known)
 {
-    domi_recorder *recorder = make_recorder();
+    domi_recorder *recorder = make_recorder_of_thread_7();
     ck_assert_int_eq(atomic_load(&recorder->tid), 0);
     domi_recorder_enter(recorder);
     ck_assert_int_gt(atomic_load(&recorder->tid), 0);
@@ -207,25 +209,26 @@ DOMT_TEST(the_thread_that_writes_is_known)
 
 DOMT_TEST(a_crash_keeps_the_memory_of_recorders)
 {
-    domi_recorder *recorder = make_recorder();
+    domi_recorder *recorder = make_recorder_of_thread_7();
 
-    record_number(recorder, 1);
+    write_record_of_number(recorder, 1);
     ck_assert(domi_recorders_begin_crash());
     ck_assert(!domi_recorders_begin_crash());
     domi_recorder_free(recorder);
     ck_assert_uint_eq(domi_recorder_copy(recorder, 0, recorder->scratch), 1);
-    check_number(&recorder->scratch[0], 1);
+    check_record_of_number(&recorder->scratch[0], 1);
 }
 
 /* ---- Readers beside the owner ---------------------------------------------------------------- */
 
 struct race {
     domi_recorder *recorder;
-    atomic_bool ended; /* the owner writes no more */
+    atomic_bool ended; /* true: the owner of the recorder writes no more */
 };
 
-/* Write records while a run is under way all the time; each of its words also shows the number. */
-static void *write_records(void *race_)
+/* Write records again and again, while a run is under way all the time whose words also show the
+ * number. */
+static void *write_records_of_race(void *race_)
 {
     struct race *race = race_;
     uint64_t count = domt_more_if_long(DOMT_SCALE(3000000, 200000));
@@ -233,19 +236,20 @@ static void *write_records(void *race_)
     domi_recorder_enter(race->recorder);
     for (uint64_t i = 1; i <= count; i++) {
         domi_recorder_begin(race->recorder, DOMI_RECORD_RUN, i, (const void *)(uintptr_t)i, ~i);
-        record_number(race->recorder, i);
+        write_record_of_number(race->recorder, i);
     }
     atomic_store(&race->ended, true);
     return NULL;
 }
 
-/* Copy and check the records. Returns how many were copied. */
-static uint64_t read_once(const domi_recorder *recorder)
+/* Copy the records once, and check that each word of a record shows the same number. Returns how
+ * many were copied. */
+static uint64_t copy_and_check_records_once(const domi_recorder *recorder)
 {
     uint32_t count = domi_recorder_copy(recorder, 0, copy);
 
     for (uint32_t i = 0; i < count; i++)
-        check_number(&copy[i], copy[0].begin_ns + i);
+        check_record_of_number(&copy[i], copy[0].begin_ns + i);
     domi_recorder_copy_open(recorder, open_copy);
     if (domi_record_kind_of(&open_copy[3]) != DOMI_RECORD_NONE) {
         ck_assert_uint_eq((uintptr_t)open_copy[3].name, open_copy[3].begin_ns);
@@ -256,16 +260,16 @@ static uint64_t read_once(const domi_recorder *recorder)
 
 DOMT_TEST(a_reader_never_sees_half_a_record)
 {
-    struct race race = {.recorder = make_recorder()};
+    struct race race = {.recorder = make_recorder_of_thread_7()};
     pthread_t writer;
     uint64_t copied = 0;
     uint64_t rounds = 0;
 
-    ck_assert_int_eq(pthread_create(&writer, NULL, write_records, &race), 0);
+    ck_assert_int_eq(pthread_create(&writer, NULL, write_records_of_race, &race), 0);
     for (; !atomic_load(&race.ended); rounds++)
-        copied += read_once(race.recorder);
+        copied += copy_and_check_records_once(race.recorder);
     ck_assert_int_eq(pthread_join(writer, NULL), 0);
-    ck_assert_uint_eq(read_once(race.recorder), PLACES - 1);
+    ck_assert_uint_eq(copy_and_check_records_once(race.recorder), PLACES - 1);
     printf("%lu records in %lu copies\n", (unsigned long)copied, (unsigned long)rounds);
     domi_recorder_free(race.recorder);
 }

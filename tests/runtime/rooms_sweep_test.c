@@ -1,6 +1,6 @@
 /* examples/rooms over many seeds of a network that fails: each line that comes was sent by a guest,
  * comes complete and once, and lines of one guest come in order; a guest that was neither reset nor
- * slow has got each line of its own. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as
+ * slow has got each line of its own. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 20 times as
  * many. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/sanitizer.h"
@@ -13,26 +13,26 @@
 #include <string.h>
 
 #define SEEDS  DOMT_SCALE(1000, 60)
-#define DEEDS  40u /* actions of the guests of a seed */
+#define DEEDS  40u /* most actions of all guests in one seed */
 #define GUESTS 5u
 
 typedef struct teller {
     domus_peer *peer;
-    uint32_t said; /* complete lines given to the peer */
-    /* for each guest: the number behind that of its last line that came here */
+    uint32_t said; /* number of whole lines that the guest has given to its peer */
+    /* for each other guest, the number after that of its last line that this guest has received */
     uint32_t heard[GUESTS];
-    uint32_t own;  /* lines of this guest's own that have come back */
-    char line[32]; /* the line that is being given to the peer */
-    size_t given;  /* bytes of `line` that were given to the peer */
-    /* the guest has gone to another room, and may miss lines that are on their way */
+    uint32_t own;  /* number of this guest's own lines that have come back to it */
+    char line[32]; /* the line that the guest is giving to its peer in pieces */
+    size_t given;  /* number of bytes of `line` that the guest has given to its peer */
+    /* the guest has gone to another room, so it may miss lines that were on their way */
     bool has_moved;
     bool is_gone; /* the guest has reset the connection */
 } teller;
 
 static teller guests[GUESTS];
-static bool drops_lines; /* the marks are so low that slow readers miss lines */
+static bool drops_lines; /* true: the channels' marks are so low that slow readers miss lines */
 
-static void make_kit(domt_sweep *sweep)
+static void make_kit_of_rooms(domt_sweep *sweep)
 {
     domus_listener_config listener = {.name = "rooms", .address = "127.0.0.1:80", .backlog = 4};
     domus_config config;
@@ -46,8 +46,8 @@ static void make_kit(domt_sweep *sweep)
         domus_serve(domus_testkit_system(sweep->kit), "rooms", &rooms_behaviour, NULL, NULL), 0);
 }
 
-/* Give the peer another piece of its line, or of its next one. */
-static void send_some_lines(domt_sweep *sweep, uint32_t index)
+/* Give the guest's peer another piece of its line, or of the next line. */
+static void send_next_piece_of_line(domt_sweep *sweep, uint32_t index)
 {
     teller *one = &guests[index];
     size_t length;
@@ -65,7 +65,7 @@ static void send_some_lines(domt_sweep *sweep, uint32_t index)
     }
 }
 
-static void act_at_random(domt_sweep *sweep, uint32_t index)
+static void do_random_action_of_guest(domt_sweep *sweep, uint32_t index)
 {
     static const char join[] = "/join garden\n";
     teller *one = &guests[index];
@@ -94,14 +94,14 @@ static void act_at_random(domt_sweep *sweep, uint32_t index)
         domus_peer_release(one->peer);
         break;
     default:
-        send_some_lines(sweep, index);
+        send_next_piece_of_line(sweep, index);
         break;
     }
 }
 
-/* Read all complete lines that have come to a guest, and check the claims in the head of this
- * file. */
-static void check_lines(domt_sweep *sweep, uint32_t index)
+/* Read all whole lines that a guest has received, and check what the head of this file claims of
+ * them. */
+static void check_lines_of_guest(domt_sweep *sweep, uint32_t index)
 {
     teller *one = &guests[index];
     size_t size;
@@ -119,7 +119,7 @@ static void check_lines(domt_sweep *sweep, uint32_t index)
                                    memcmp(expected, data + at, length) == 0 && from < GUESTS);
         if (sweep->has_failed)
             return;
-        /* the line comes neither again nor out of order */
+        /* a line must not come a second time, or after a later one */
         DOMT_SWEEP_HOLD(sweep, number >= one->heard[from]);
         DOMT_SWEEP_HOLD(sweep, number < guests[from].said);
         one->heard[from] = number + 1;
@@ -129,14 +129,15 @@ static void check_lines(domt_sweep *sweep, uint32_t index)
     domus_peer_take(one->peer, at);
 }
 
-static void check_all(domt_sweep *sweep)
+static void check_lines_of_all_guests(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < GUESTS && !sweep->has_failed; i++)
-        check_lines(sweep, i);
+        check_lines_of_guest(sweep, i);
 }
 
-/* Let everything arrive. A guest whose connection lives must then have got all lines of its own. */
-static void let_all_arrive(domt_sweep *sweep)
+/* Let time pass until everything has arrived, and check that each guest whose connection lives has
+ * got all its own lines. */
+static void let_all_lines_arrive(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < GUESTS; i++) {
         domus_peer_release(guests[i].peer);
@@ -144,7 +145,7 @@ static void let_all_arrive(domt_sweep *sweep)
     }
     for (int i = 0; i < 60; i++) {
         DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, DOMT_SWEEP_SECOND) == 0);
-        check_all(sweep);
+        check_lines_of_all_guests(sweep);
     }
     for (uint32_t i = 0; i < GUESTS; i++) {
         domus_peer_counts counts = domus_peer_count(guests[i].peer);
@@ -159,36 +160,36 @@ static void let_all_arrive(domt_sweep *sweep)
         domus_peer_finish(guests[i].peer);
     }
     DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 10 * DOMT_SWEEP_SECOND) == 0);
-    check_all(sweep);
+    check_lines_of_all_guests(sweep);
 }
 
-static int run_seed(uint64_t seed, void *context)
+static int run_sweep_of_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed};
 
     domi_random_init(&sweep.random, seed);
-    make_kit(&sweep);
+    make_kit_of_rooms(&sweep);
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
     memset(guests, 0, sizeof guests);
     for (uint32_t i = 0; i < GUESTS; i++)
         ck_assert_int_eq(domus_peer_connect(sweep.kit, "127.0.0.1:80", NULL, &guests[i].peer), 0);
     for (uint64_t deeds = 1 + domt_sweep_below(&sweep, DEEDS); deeds != 0; deeds--) {
-        act_at_random(&sweep, (uint32_t)domt_sweep_below(&sweep, GUESTS));
+        do_random_action_of_guest(&sweep, (uint32_t)domt_sweep_below(&sweep, GUESTS));
         for (uint64_t steps = domt_sweep_below(&sweep, 20); steps != 0; steps--)
             (void)domus_testkit_step(sweep.kit);
         if (domt_sweep_below(&sweep, 8) == 0)
             (void)domus_testkit_advance(sweep.kit, domt_sweep_below(&sweep, 3 * DOMT_SWEEP_MS));
-        check_all(&sweep);
+        check_lines_of_all_guests(&sweep);
     }
     if (domt_sweep_below(&sweep, 4) != 0)
-        let_all_arrive(&sweep);
+        let_all_lines_arrive(&sweep);
     return domt_sweep_end(&sweep);
 }
 
 DOMT_TEST(every_line_of_the_rooms_is_accounted_for)
 {
-    domt_sweep_seeds(SEEDS, run_seed);
+    domt_sweep_seeds(SEEDS, run_sweep_of_seed);
 }
 
 DOMT_SUITE(3000)

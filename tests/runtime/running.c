@@ -1,4 +1,5 @@
-/* The configuration, start, end and profile of a real system in a test. */
+/* The configuration, the start, the end and the profile of a real system in a test
+ * (tests/runtime/running.h). */
 #include "tests/runtime/running.h"
 
 #include <dirent.h>
@@ -40,7 +41,8 @@ domus_config domt_config(uint32_t threads)
     domus_config_init(&config);
     config.system.threads = threads;
     config.system.cpus = "none";
-    config.io.buffers.count = 16; /* few buffers, because most of these tests have no connections */
+    /* the system has few buffers, because most of these tests have no connections */
+    config.io.buffers.count = 16;
     return config;
 }
 
@@ -104,7 +106,7 @@ uint16_t domt_serve_front(domus_system *system, const domus_behaviour *behaviour
 static domus_endpoint served;
 static _Atomic bool is_serving;
 
-static int listen_at_any_port(domus_stack *stack, void *self)
+static int on_mount_listen_at_any_port(domus_stack *stack, void *self)
 {
     domus_endpoint at;
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
@@ -119,7 +121,7 @@ domus_endpoint domt_serve(domus_system *system, const domus_behaviour *channel)
 
     listener = (domus_behaviour){.name = "listener",
                                  .kind = DOMUS_CHANNELS,
-                                 .on_mount = listen_at_any_port,
+                                 .on_mount = on_mount_listen_at_any_port,
                                  .channel = channel};
     atomic_store(&is_serving, false);
     (void)domt_spawn(system, 0, &listener, NULL);

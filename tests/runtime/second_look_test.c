@@ -1,7 +1,6 @@
-/* A thread that goes to sleep looks for work a second time after it has announced its sleep. The
- * tests put something between the two looks without fail: by the ring, when a thread arms its wake
- * poll; by a handler that lasts; by a payload's release, which runs on the thread that is about to
- * sleep. */
+/* A thread that is about to sleep looks for work a second time after it has announced its sleep.
+ * The tests put something exactly between the two looks: in the ring, when the thread arms its wake
+ * poll; in a handler that lasts; or in the release of a payload, which runs on that thread. */
 #include "house/dispatch/phases.h"
 #include "runtime/outside/detached.h"
 #include "runtime/system/monitor.h"
@@ -15,28 +14,28 @@
 
 static domt_stepped world;
 
-static void want_more(domt_stepped *stepped, uint32_t index)
+static void raise_order_of_stop(domt_stepped *stepped, uint32_t index)
 {
     atomic_store(&stepped->system->orders, domi_orders_of(DOMI_STOP_DRAIN));
 }
 
-static void call_thief(domt_stepped *stepped, uint32_t index)
+static void name_thread_to_wake(domt_stepped *stepped, uint32_t index)
 {
     atomic_store(&stepped->system->waking, index + 1);
 }
 
-static void let_time_pass(domt_stepped *stepped, uint32_t index)
+static void let_long_time_pass(domt_stepped *stepped, uint32_t index)
 {
-    domt_stepped_advance(stepped, 2000 * DOMT_MS); /* past the end of any sleep */
+    domt_stepped_advance(stepped, 2000 * DOMT_MS); /* more time than any sleep lasts */
 }
 
-/* Check that thread 0 wants to sleep, but does not when `between` happens before the second
- * look. */
-static void expect_awake(void (*between)(domt_stepped *stepped, uint32_t index))
+/* Check that thread 0, which is about to sleep, stays awake when `between` is called before its
+ * second look. */
+static void expect_thread_stays_awake(void (*between)(domt_stepped *stepped, uint32_t index))
 {
     domt_stepped_begin(&world, 2);
     world.on_poll = between;
-    /* the state after the wake poll has fired */
+    /* as after the wake poll has fired, so the thread arms it anew */
     domt_stepped_thread(&world, 0)->io.wake_armed = false;
     uint32_t polls = world.rings[0].polls;
     domt_stepped_iterate(&world, 0, true);
@@ -54,23 +53,23 @@ static void expect_awake(void (*between)(domt_stepped *stepped, uint32_t index))
 
 DOMT_TEST(thread_does_not_sleep_when_the_system_wants_something_new)
 {
-    expect_awake(want_more);
+    expect_thread_stays_awake(raise_order_of_stop);
 }
 
 DOMT_TEST(thread_does_not_sleep_when_a_victim_calls_it)
 {
-    expect_awake(call_thief);
+    expect_thread_stays_awake(name_thread_to_wake);
 }
 
 DOMT_TEST(thread_does_not_sleep_when_its_time_is_over_already)
 {
-    expect_awake(let_time_pass);
+    expect_thread_stays_awake(let_long_time_pass);
 }
 
 static int outcome;
 static uint64_t heard_ns;
 
-static int record_outcome(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_outcome_of_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     outcome = answer->error;
     heard_ns = domus_now_ns(stack);
@@ -80,18 +79,19 @@ static int record_outcome(domus_stack *stack, void *self, const domus_answer *an
 static const domus_type question = {.name = "question"};
 static domus_address mute;
 
-static int ask_mute(domus_stack *stack, void *self)
+static int ask_mute_actor(domus_stack *stack, void *self)
 {
-    return domus_ask_within(stack, mute, &question, NULL, 300 * DOMT_MS, record_outcome);
+    return domus_ask_within(stack, mute, &question, NULL, 300 * DOMT_MS, record_outcome_of_ask);
 }
 
-/* Time-outs of asks stand on another wheel than timers. */
+/* A time-out of an ask is on another timer wheel than timers are, and must limit a sleep, too. */
 DOMT_TEST(thread_sleeps_no_longer_than_an_ask_may_last)
 {
     static const domus_behaviour silent = {.name = "silent"};
-    static const domus_behaviour asking = {.name = "asking", .on_mount = ask_mute};
+    static const domus_behaviour asking = {.name = "asking", .on_mount = ask_mute_actor};
     domt_stepped_begin(&world, 2);
-    mute = domt_spawn(world.system, 1, &silent, NULL); /* thread 1 does not run */
+    /* thread 1 never runs, so the ask is not answered */
+    mute = domt_spawn(world.system, 1, &silent, NULL);
     (void)domt_spawn(world.system, 0, &asking, NULL);
     uint64_t began_ns = domt_stepped_now_ns(&world);
     for (int i = 0; i < 8 && outcome == 0; i++)
@@ -105,7 +105,7 @@ DOMT_TEST(thread_sleeps_no_longer_than_an_ask_may_last)
 
 /* --- the monitor ------------------------------------------------------------------------------ */
 
-static void *wake_monitor(void *monitor_)
+static void *wake_monitor_when_asleep(void *monitor_)
 {
     domi_monitor *monitor = monitor_;
     while (atomic_load(&monitor->word) != DOMI_MONITOR_ASLEEP)
@@ -122,7 +122,8 @@ DOMT_TEST(monitor_does_not_sleep_when_a_thread_has_woken_since_it_looked)
     domi_monitor *monitor = &world.system->monitor;
     _Atomic uint32_t *parks[2] = {&domt_stepped_thread(&world, 0)->manager.park,
                                   &domt_stepped_thread(&world, 1)->manager.park};
-    /* neither thread may sleep: no other thread would wake it */
+    /* the monitor must stay awake as long as either thread is awake, because nobody would wake
+     * it */
     for (int awake = 0; awake < 2; awake++) {
         atomic_store(parks[awake], DOMI_PARK_RUNNING);
         atomic_store(parks[1 - awake], DOMI_PARK_SLEEPING);
@@ -132,8 +133,9 @@ DOMT_TEST(monitor_does_not_sleep_when_a_thread_has_woken_since_it_looked)
     }
     atomic_store(parks[0], DOMI_PARK_SLEEPING);
     atomic_store(parks[1], DOMI_PARK_SLEEPING);
-    ck_assert_int_eq(pthread_create(&waker, NULL, wake_monitor, monitor), 0);
-    domi_monitor_rest(world.system); /* no thread is awake: the monitor sleeps until it is woken */
+    ck_assert_int_eq(pthread_create(&waker, NULL, wake_monitor_when_asleep, monitor), 0);
+    /* no thread is awake, so the monitor sleeps until this test wakes it */
+    domi_monitor_rest(world.system);
     ck_assert_int_eq(pthread_join(waker, NULL), 0);
     ck_assert_uint_eq(atomic_load(&monitor->word), DOMI_MONITOR_AWAKE);
     domt_stepped_fini(&world);
@@ -161,25 +163,25 @@ static domus_system *system_;
 static _Atomic bool busy;
 static const domus_type go = {.name = "go"};
 
-static uint32_t wanted_step(void)
+static uint32_t orders_of_system(void)
 {
     return atomic_load(&system_->orders);
 }
 
-/* Last until the thread is told to stop; the thread has looked for that before this handler. */
-static int last_until_stop(domus_stack *stack, void *self, const void *nothing)
+/* A handler that lasts until the thread is told to stop, for which the thread has looked before. */
+static int stay_in_handler_until_stop(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_store(&busy, true);
-    for (int i = 0; i < 20000 && wanted_step() < DOMI_STOP_ACTORS; i++)
+    for (int i = 0; i < 20000 && orders_of_system() < DOMI_STOP_ACTORS; i++)
         domt_pause_ns(DOMT_MS / 2);
     return 0;
 }
 
-static const domus_behaviour lasting = {.name = "lasting",
-                                        .on = (const domus_on[]){{&go, last_until_stop, 0}, {0}}};
+static const domus_behaviour lasting = {
+    .name = "lasting", .on = (const domus_on[]){{&go, stay_in_handler_until_stop, 0}, {0}}};
 
-/* The best of some rounds counts: without the second look each lasts a second, the cap of a
- * sleep. */
+/* The best of some rounds counts. Without the second look each round would last a second, the cap
+ * of a sleep. */
 DOMT_TEST(detached_thread_does_not_sleep_when_it_is_to_stop)
 {
     const domus_spawn_options options = {.detached = true};
@@ -207,9 +209,9 @@ DOMT_TEST(detached_thread_does_not_sleep_when_it_is_to_stop)
 static _Atomic bool let_answer, let_late, asked;
 static _Atomic uint32_t releases;
 
-/* Put the leader's own answer in a release, which runs on the thread that leads the waiting
- * ones. */
-static void release_and_let_answer(void *payload)
+/* A release that puts the answer for which the leader waits. It runs on the thread that leads the
+ * waiting askers. */
+static void release_and_put_answer(void *payload)
 {
     const domi_manager *outside = &system_->outside;
     atomic_fetch_add(&releases, 1);
@@ -221,9 +223,9 @@ static void release_and_let_answer(void *payload)
 static const domus_type slow = {.name = "slow"};
 static const domus_type late = {.name = "late"};
 static const domus_type done = {.name = "done"};
-static const domus_type large = {.name = "large", .size = 64, .release = release_and_let_answer};
+static const domus_type large = {.name = "large", .size = 64, .release = release_and_put_answer};
 
-static int answer_slowly(domus_stack *stack, void *self, const void *nothing)
+static int reply_when_allowed(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_store(&asked, true);
     for (int i = 0; i < 20000 && !atomic_load(&let_answer); i++)
@@ -231,7 +233,7 @@ static int answer_slowly(domus_stack *stack, void *self, const void *nothing)
     return domus_reply(stack, &done, NULL);
 }
 
-static int answer_late(domus_stack *stack, void *self, const void *nothing)
+static int reply_large_when_allowed(domus_stack *stack, void *self, const void *nothing)
 {
     static const char bytes[64] = "large";
     for (int i = 0; i < 20000 && !atomic_load(&let_late); i++)
@@ -241,12 +243,13 @@ static int answer_late(domus_stack *stack, void *self, const void *nothing)
 
 static const domus_behaviour answering = {
     .name = "answering",
-    .on = (const domus_on[]){{&slow, answer_slowly, 0}, {&late, answer_late, 0}, {0}}};
+    .on = (const domus_on[]){
+        {&slow, reply_when_allowed, 0}, {&late, reply_large_when_allowed, 0}, {0}}};
 
 static domus_address slow_one;
 static uint64_t leader_took_ns;
 
-static void *lead_outside(void *unused)
+static void *ask_as_leader_of_outside(void *unused)
 {
     uint64_t began_ns = domt_now_ns();
     ck_assert_int_eq(domus_outside_ask(system_, slow_one, &slow, NULL, 30000 * DOMT_MS, NULL), 0);
@@ -254,13 +257,13 @@ static void *lead_outside(void *unused)
     return NULL;
 }
 
-static bool leader_sleeps(void)
+static bool is_leader_asleep(void)
 {
     return atomic_load(&asked) && atomic_load(&system_->outside.park) == DOMI_PARK_SLEEPING;
 }
 
-/* The leader is alone, and its turn takes an answer that came too late for another asker. Then it
- * wants to sleep, although its own answer has been put meanwhile. */
+/* The leader is the only asker that waits. In its turn it takes an answer that came too late for
+ * another asker, and meanwhile its own answer is put; it must not sleep then. */
 DOMT_TEST(leader_of_those_that_wait_does_not_sleep_on_its_own_answer)
 {
     domus_config config = domt_config(2);
@@ -269,11 +272,11 @@ DOMT_TEST(leader_of_those_that_wait_does_not_sleep_on_its_own_answer)
     system_ = domt_start(&config);
     slow_one = domt_spawn(system_, 0, &answering, NULL);
     domus_address other = domt_spawn(system_, 1, &answering, NULL);
-    ck_assert_int_eq(pthread_create(&leader, NULL, lead_outside, NULL), 0);
-    DOMT_WAIT_FOR(20, leader_sleeps());
+    ck_assert_int_eq(pthread_create(&leader, NULL, ask_as_leader_of_outside, NULL), 0);
+    DOMT_WAIT_FOR(20, is_leader_asleep());
     ck_assert_int_eq(domus_outside_ask(system_, other, &late, NULL, 10 * DOMT_MS, NULL),
                      -ETIMEDOUT);
-    DOMT_WAIT_FOR(20, leader_sleeps());
+    DOMT_WAIT_FOR(20, is_leader_asleep());
     atomic_store(&let_late, true);
     ck_assert_int_eq(pthread_join(leader, NULL), 0);
     ck_assert_uint_eq(atomic_load(&releases), 1);

@@ -1,6 +1,6 @@
 /* Settings of listeners and of single channels in a test kit, where time-outs are exact: options
- * hold for the channels for which they are given, and for no others; and they can change while a
- * channel lives. settings_test.c has further tests. */
+ * hold for the channels for which they are given, and for no others, and they can change while a
+ * channel lives. (settings_test.c tests the calls themselves.) */
 #include "tests/runtime/network.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -14,14 +14,14 @@
 /* --- options of listeners and channels -------------------------------------------------------- */
 
 #define MS   UINT64_C(1000000)
-#define IDLE (1000 * MS) /* the idle time of channels with options */
+#define IDLE (1000 * MS) /* idle time of the channels that have options */
 
 static domus_testkit *kit;
 static domus_address brief_listener;
 static uint32_t closed;
 
-/* Send the bytes back; the byte 'o' gives the channel settings of its own. */
-static int echo(domus_stack *stack, void *self, const void *payload)
+/* Send the received bytes back; the byte 'o' also gives the channel settings of its own. */
+static int echo_and_set_options_for_o(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_options wrong = {.linger_ns = 1}, own = {.idle_timeout_ns = IDLE};
     const domus_channel_event *event = payload;
@@ -31,19 +31,19 @@ static int echo(domus_stack *stack, void *self, const void *payload)
         ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &own), 0);
         const char *name = "";
         ck_assert_int_eq(domus_channel_listener(event->channel, NULL, &name), 0);
-        ck_assert_str_eq(name, "front"); /* the channel stays that of the same listener */
+        ck_assert_str_eq(name, "front"); /* the channel still belongs to the same listener */
     }
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-static int on_close(domus_stack *stack, void *self, const void *payload)
+static int count_closed_channel(domus_stack *stack, void *self, const void *payload)
 {
     closed++;
     return 0;
 }
 
-/* Listen at two endpoints, of which the second one has options. */
-static int listen_twice(domus_stack *stack, void *self)
+/* On mount, listen at two endpoints; the second listener has options. */
+static int listen_twice_in_mount(domus_stack *stack, void *self)
 {
     const domus_channel_options options = {.idle_timeout_ns = IDLE};
     const domus_listen_options usual = {.name = "front"}, brief = {.channel = &options};
@@ -55,44 +55,47 @@ static int listen_twice(domus_stack *stack, void *self)
     return domus_listen(stack, &at, &brief, &brief_listener, NULL);
 }
 
-static const domus_behaviour echoing = {
-    .name = "echoing", .kind = DOMUS_CHANNELS, .on_read = {echo, 0}, .on_close = {on_close, 0}};
+static const domus_behaviour echoing = {.name = "echoing",
+                                        .kind = DOMUS_CHANNELS,
+                                        .on_read = {echo_and_set_options_for_o, 0},
+                                        .on_close = {count_closed_channel, 0}};
 static const domus_behaviour listening = {.name = "listening",
                                           .kind = DOMUS_CHANNELS,
-                                          .on_mount = listen_twice,
-                                          .on_read = {echo, 0},
-                                          .on_close = {on_close, 0}};
+                                          .on_mount = listen_twice_in_mount,
+                                          .on_read = {echo_and_set_options_for_o, 0},
+                                          .on_close = {count_closed_channel, 0}};
 
-static void begin_kit(const domus_config *config)
+static void make_kit_of_config(const domus_config *config)
 {
     closed = 0;
     kit = domt_kit_new(config, 7);
 }
 
-static void begin_with_actor(void)
+static void begin_kit_with_listening_actor(void)
 {
     domus_address actor;
-    begin_kit(NULL);
+    make_kit_of_config(NULL);
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 1, &listening, NULL, &actor),
                      0);
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
-static void check_echo(domus_peer *peer, const char *byte)
+static void check_byte_is_echoed(domus_peer *peer, const char *byte)
 {
     domt_net_ok(kit, domus_peer_send(peer, byte, 1));
     domt_net_ok(kit, domus_peer_expect(peer, byte, 1, MS));
 }
 
-static domus_peer *connect_to(const char *to)
+static domus_peer *connect_peer_to(const char *to)
 {
     domus_peer *peer = domt_net_client(kit, to);
-    check_echo(peer, "x");
+    check_byte_is_echoed(peer, "x");
     return peer;
 }
 
-/* Check that no peer sees an end before the idle time is over, and that each of them does then. */
-static void check_ends(domus_peer *const *peers, uint32_t count)
+/* Check that no peer gets the end of its connection before the idle time is over, and that each of
+ * them gets it then. */
+static void check_ends_come_after_idle_time(domus_peer *const *peers, uint32_t count)
 {
     domt_net_ok(kit, domus_testkit_advance(kit, IDLE - 10 * MS));
     for (uint32_t i = 0; i < count; i++)
@@ -103,23 +106,24 @@ static void check_ends(domus_peer *const *peers, uint32_t count)
     ck_assert_uint_eq(closed, count);
 }
 
-/* The listener is stopped while its channels live, so the channels are the last users of the
+/* The listener is stopped while its channels live, so that only the channels still use its
  * options. */
 DOMT_TEST(options_of_a_listener_hold_for_its_channels_alone)
 {
     domus_peer *brief[2];
 
-    begin_with_actor();
-    domus_peer *usual = connect_to("127.0.0.1:1");
+    begin_kit_with_listening_actor();
+    domus_peer *usual = connect_peer_to("127.0.0.1:1");
     for (int i = 0; i < 2; i++)
-        brief[i] = connect_to("127.0.0.1:2");
+        brief[i] = connect_peer_to("127.0.0.1:2");
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), brief_listener), 0);
-    check_ends(brief, 2);
-    check_echo(usual, "x");
+    check_ends_come_after_idle_time(brief, 2);
+    check_byte_is_echoed(usual, "x");
     domus_testkit_free(kit);
 }
 
-/* The configuration has two listeners, whose connections are on all threads: one has options. */
+/* The configuration has two listeners, one of them with options; their connections are spread over
+ * all threads. */
 DOMT_TEST(options_in_the_configuration_hold_on_all_threads)
 {
     const domus_listener_config listeners[] = {
@@ -136,30 +140,30 @@ DOMT_TEST(options_in_the_configuration_hold_on_all_threads)
     config.system.threads = 3;
     config.listeners = listeners;
     config.listener_count = 2;
-    begin_kit(&config);
+    make_kit_of_config(&config);
     domus_system *system = domus_testkit_system(kit);
     ck_assert_int_eq(domus_serve(system, "usual", &echoing, NULL, NULL), 0);
     ck_assert_int_eq(domus_serve(system, "brief", &echoing, NULL, NULL), 0);
-    domus_peer *usual = connect_to("127.0.0.1:1");
+    domus_peer *usual = connect_peer_to("127.0.0.1:1");
     for (int i = 0; i < 6; i++)
-        brief[i] = connect_to("127.0.0.1:2");
+        brief[i] = connect_peer_to("127.0.0.1:2");
     for (uint32_t i = 0; i < 3; i++) {
         domus_profile profile;
         ck_assert_int_eq(domus_system_profile(system, i, &profile), 0);
         ck_assert_uint_ge(profile.channels_opened, 2);
     }
-    check_ends(brief, 6);
-    check_echo(usual, "x");
+    check_ends_come_after_idle_time(brief, 6);
+    check_byte_is_echoed(usual, "x");
     domus_testkit_free(kit);
 }
 
 DOMT_TEST(a_channel_gets_settings_of_its_own)
 {
-    begin_with_actor();
-    domus_peer *usual = connect_to("127.0.0.1:1"), *own = connect_to("127.0.0.1:1");
-    check_echo(own, "o");
-    check_ends(&own, 1);
-    check_echo(usual, "x");
+    begin_kit_with_listening_actor();
+    domus_peer *usual = connect_peer_to("127.0.0.1:1"), *own = connect_peer_to("127.0.0.1:1");
+    check_byte_is_echoed(own, "o");
+    check_ends_come_after_idle_time(&own, 1);
+    check_byte_is_echoed(usual, "x");
     domus_testkit_free(kit);
 }
 
@@ -169,11 +173,11 @@ DOMT_TEST(a_channel_gets_settings_of_its_own)
 
 static const domus_type change_type = {.name = "change", .size = sizeof(domus_channel_options)};
 static uint32_t opened, reads, closed_lines;
-static domus_address channel; /* the channel that was opened last */
+static domus_address channel; /* the service's channel that was opened last */
 
 /* --- channels --------------------------------------------------------------------------------- */
 
-static int on_open(domus_stack *stack, void *self, const void *payload)
+static int on_open_record_channel(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     opened++;
@@ -181,13 +185,14 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int ignore_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int ignore_result_of_connect(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return 0;
 }
 
-/* Handle each piece as a request without an answer: "x" takes 5 s, and another one no time. */
-static int on_read(domus_stack *stack, void *self, const void *payload)
+/* Handle each piece of bytes as a request that is not answered: "x" takes 5 s, and any other piece
+ * no time. */
+static int read_request_slow_or_quick(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -196,36 +201,36 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     (void)self;
     reads++;
     domus_buffer_free(event->bytes);
-    return is_slow ? domus_sleep(stack, 5 * SECOND, ignore_answer)
+    return is_slow ? domus_sleep(stack, 5 * SECOND, ignore_result_of_connect)
                    : domus_channel_message_done(stack, event->channel);
 }
 
-static int count_close(domus_stack *stack, void *self, const void *payload)
+static int count_closed_line(domus_stack *stack, void *self, const void *payload)
 {
     closed_lines++;
     return 0;
 }
 
-static int on_change(domus_stack *stack, void *self, const void *payload)
+static int set_options_of_own_channel(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_channel_set_options(stack, domus_channel_running(stack), payload), 0);
     return 0;
 }
 
-static const domus_on line_rows[] = {{&change_type, on_change, 0}, {0}};
+static const domus_on line_rows[] = {{&change_type, set_options_of_own_channel, 0}, {0}};
 static const domus_behaviour line = {.name = "line",
                                      .kind = DOMUS_CHANNELS,
                                      .state_size = 8,
                                      .on = line_rows,
-                                     .on_open = {on_open, 0},
-                                     .on_read = {on_read, 0},
-                                     .on_close = {count_close, 0}};
+                                     .on_open = {on_open_record_channel, 0},
+                                     .on_read = {read_request_slow_or_quick, 0},
+                                     .on_close = {count_closed_line, 0}};
 
 /* --- the actors that they belong to ----------------------------------------------------------- */
 
 static domus_channel_options usual;
 
-static int listen_here(domus_stack *stack, void *self)
+static int listen_in_mount(domus_stack *stack, void *self)
 {
     const domus_listen_options options = {.channel = &usual};
     domus_endpoint at;
@@ -233,16 +238,16 @@ static int listen_here(domus_stack *stack, void *self)
     return domus_listen(stack, &at, &options, NULL, NULL);
 }
 
-static int connect_now(domus_stack *stack, void *self, const void *payload)
+static int connect_in_mount(domus_stack *stack, void *self, const void *payload)
 {
     const domus_connect_options options = {.behaviour = &line, .channel = &usual};
-    return domus_connect(stack, "10.0.0.1:80", &options, ignore_answer);
+    return domus_connect(stack, "10.0.0.1:80", &options, ignore_result_of_connect);
 }
 
 static const domus_type connect_type = {.name = "connect"};
-static const domus_on rows[] = {{&connect_type, connect_now, 0}, {0}};
+static const domus_on rows[] = {{&connect_type, connect_in_mount, 0}, {0}};
 static const domus_behaviour serving = {
-    .name = "serving", .kind = DOMUS_CHANNELS, .on_mount = listen_here, .channel = &line};
+    .name = "serving", .kind = DOMUS_CHANNELS, .on_mount = listen_in_mount, .channel = &line};
 static const domus_behaviour calling = {.name = "calling", .kind = DOMUS_CHANNELS, .on = rows};
 static domus_address actor;
 
@@ -254,25 +259,25 @@ static void open_kit_with_actor(const domus_behaviour *behaviour)
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
-static void change_settings(const domus_channel_options *options)
+static void let_channel_change_its_options(const domus_channel_options *options)
 {
     ck_assert_int_eq(
         domus_outside_notice(domus_testkit_system(kit), channel, &change_type, options), 0);
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
-static void pass_time(uint64_t ns)
+static void advance_kit(uint64_t ns)
 {
     domt_net_ok(kit, domus_testkit_advance(kit, ns));
 }
 
-static void send_request(domus_peer *peer, const char *byte)
+static void send_request_of_one_byte(domus_peer *peer, const char *byte)
 {
     ck_assert_int_eq(domus_peer_send(peer, byte, 1), 0);
-    pass_time(MS);
+    advance_kit(MS);
 }
 
-/* A server may wait for the first byte of its client. */
+/* A peer that is a server may wait for the first byte of its client. */
 DOMT_TEST(silent_server_is_waited_for_when_the_settings_change)
 {
     const domus_channel_options other = {.linger_ns = 2 * SECOND};
@@ -284,13 +289,13 @@ DOMT_TEST(silent_server_is_waited_for_when_the_settings_change)
     domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), actor, &connect_type, NULL),
                      0);
-    pass_time(10 * MS);
+    advance_kit(10 * MS);
     ck_assert_uint_eq(opened, 1);
-    change_settings(&other);
-    pass_time(30 * SECOND);
+    let_channel_change_its_options(&other);
+    advance_kit(30 * SECOND);
     ck_assert_uint_eq(closed_lines, 0);
-    change_settings(&asked);
-    pass_time(2 * SECOND);
+    let_channel_change_its_options(&asked);
+    advance_kit(2 * SECOND);
     ck_assert_uint_eq(closed_lines, 1);
     domus_testkit_free(kit);
 }
@@ -302,16 +307,16 @@ DOMT_TEST(more_requests_are_read_as_soon_as_they_may_be)
     usual = one;
     open_kit_with_actor(&serving);
     domus_peer *peer = domt_net_client(kit, "10.0.0.9:80");
-    send_request(peer, "x");
-    send_request(peer, "x");
+    send_request_of_one_byte(peer, "x");
+    send_request_of_one_byte(peer, "x");
     ck_assert_uint_eq(reads, 1);
-    change_settings(&two);
+    let_channel_change_its_options(&two);
     ck_assert_uint_eq(reads, 2);
-    change_settings(&one);
-    send_request(peer, "x");
-    pass_time(4 * SECOND);
+    let_channel_change_its_options(&one);
+    send_request_of_one_byte(peer, "x");
+    advance_kit(4 * SECOND);
     ck_assert_uint_eq(reads, 2);
-    pass_time(2 * SECOND);
+    advance_kit(2 * SECOND);
     ck_assert_uint_eq(reads, 3);
     domus_testkit_free(kit);
 }
@@ -324,14 +329,15 @@ DOMT_TEST(channel_that_is_too_old_no_more_stays)
     usual = (domus_channel_options){.age_max_ns = SECOND, .age_jitter_percent = DOMUS_NONE};
     open_kit_with_actor(&serving);
     domus_peer *peer = domt_net_client(kit, "10.0.0.9:80");
-    send_request(peer, "x");
-    pass_time(2 * SECOND); /* the connection is too old now, and waits for the end of the request */
-    change_settings(&longer);
-    pass_time(10 * SECOND);
-    send_request(peer, "q");
+    send_request_of_one_byte(peer, "x");
+    /* after this time the connection is too old, and stays only until the request ends */
+    advance_kit(2 * SECOND);
+    let_channel_change_its_options(&longer);
+    advance_kit(10 * SECOND);
+    send_request_of_one_byte(peer, "q");
     ck_assert_uint_eq(reads, 2);
     ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
-    pass_time(10 * SECOND);
+    advance_kit(10 * SECOND);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domus_testkit_free(kit);
 }

@@ -1,5 +1,6 @@
-/* Settings of listeners: wrong options, what a channel can read of its listener, and Unix sockets
- * by name. settings_kit_test.c tests what the options do. */
+/* Settings of listeners: wrong options are refused, a channel can read the settings of its
+ * listener, and Unix sockets have a name or a path. (settings_kit_test.c tests the effect of the
+ * options.) */
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
 
@@ -14,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* An order to an actor to listen with options. */
+/* The order by which a test lets an actor listen with options. */
 typedef struct order {
     domus_channel_options options;
     bool has_options;
@@ -25,15 +26,16 @@ static const domus_type order_type = {.name = "order", .size = sizeof(order)};
 static _Atomic int result;
 static _Atomic uint32_t done;
 static char complaint[160];
-static domus_address listener; /* address of the last listener; read once `done` is set */
+/* address of the last listener; the test reads it once `done` is set */
+static domus_address listener;
 static domus_endpoint found;
-static pthread_mutex_t told = PTHREAD_MUTEX_INITIALIZER; /* guards the next three */
-/* listener of the channel that has read last */
+static pthread_mutex_t told = PTHREAD_MUTEX_INITIALIZER; /* guards the three variables below it */
+/* address of the listener of the channel that has read last */
 static domus_address its_listener;
 static char its_listener_name[64];
 static uint32_t its_thread;
 
-static int on_order(domus_stack *stack, void *self, const void *payload)
+static int listen_as_ordered(domus_stack *stack, void *self, const void *payload)
 {
     order now;
     domus_endpoint at;
@@ -51,7 +53,7 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int echo(domus_stack *stack, void *self, const void *payload)
+static int echo_and_record_listener(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     const char *name = "";
@@ -66,20 +68,23 @@ static int echo(domus_stack *stack, void *self, const void *payload)
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-static const domus_on rows[] = {{&order_type, on_order, 0}, {0}};
-static const domus_behaviour echoing = {
-    .name = "echoing", .kind = DOMUS_CHANNELS, .on = rows, .on_read = {echo, 0}};
+static const domus_on rows[] = {{&order_type, listen_as_ordered, 0}, {0}};
+static const domus_behaviour echoing = {.name = "echoing",
+                                        .kind = DOMUS_CHANNELS,
+                                        .on = rows,
+                                        .on_read = {echo_and_record_listener, 0}};
 
 static domus_system *system_;
 
-static void send_order(domus_address to, const domus_type *type, const void *what)
+static void send_order_and_wait_until_done(domus_address to, const domus_type *type,
+                                           const void *what)
 {
     uint32_t before = atomic_load(&done);
     domt_notice(system_, to, type, what);
     DOMT_WAIT_FOR(10, atomic_load(&done) == before + 1);
 }
 
-static void check_echo(int fd)
+static void check_byte_is_echoed(int fd)
 {
     char byte = 'x';
     ck_assert_int_eq(send(fd, &byte, 1, 0), 1);
@@ -89,7 +94,7 @@ static void check_echo(int fd)
     ck_assert_int_eq(byte, 'x');
 }
 
-DOMT_TEST(a_wrong_option_is_refused_and_named)
+DOMT_TEST(wrong_listen_option_is_refused_and_named)
 {
     static const struct {
         domus_channel_options options;
@@ -104,7 +109,8 @@ DOMT_TEST(a_wrong_option_is_refused_and_named)
     system_ = domt_start_threads(1);
     domus_address actor = domt_spawn(system_, 0, &echoing, NULL);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        send_order(actor, &order_type, &(order){.has_options = true, .options = cases[i].options});
+        send_order_and_wait_until_done(actor, &order_type,
+                                       &(order){.has_options = true, .options = cases[i].options});
         ck_assert_int_eq(atomic_load(&result), -EINVAL);
         ck_assert_str_eq(complaint, cases[i].complaint);
     }
@@ -115,11 +121,11 @@ DOMT_TEST(a_channel_tells_its_listener_and_its_thread)
 {
     system_ = domt_start_threads(2);
     domus_address actor = domt_spawn(system_, 1, &echoing, NULL);
-    send_order(actor, &order_type, &(order){.has_options = false});
+    send_order_and_wait_until_done(actor, &order_type, &(order){.has_options = false});
     domus_address other = listener;
-    send_order(actor, &order_type, &(order){.has_options = false});
+    send_order_and_wait_until_done(actor, &order_type, &(order){.has_options = false});
     int fd = domt_connect(found.port);
-    check_echo(fd);
+    check_byte_is_echoed(fd);
     pthread_mutex_lock(&told);
     ck_assert_ptr_eq(its_listener.house, listener.house);
     ck_assert_uint_eq(its_listener.lease, listener.lease);
@@ -131,8 +137,8 @@ DOMT_TEST(a_channel_tells_its_listener_and_its_thread)
     domt_end(system_);
 }
 
-/* Serve at a Unix socket, and check an echo. Returns the result of domus_serve(). */
-static int serve_at(const char *at)
+/* Serve an echo at a Unix socket, and check it. Returns the result of domus_serve(). */
+static int result_of_serving_at(const char *at)
 {
     const domus_listener_config one = {.name = "local", .address = at, .backlog = 16};
     domus_config config = domt_config(1);
@@ -151,7 +157,7 @@ static int serve_at(const char *at)
         socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + endpoint.size);
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         ck_assert_int_eq(connect(fd, (struct sockaddr *)&name, size), 0);
-        check_echo(fd);
+        check_byte_is_echoed(fd);
         pthread_mutex_lock(&told);
         ck_assert_str_eq(its_listener_name, "local");
         pthread_mutex_unlock(&told);
@@ -161,8 +167,8 @@ static int serve_at(const char *at)
     return served;
 }
 
-/* The path stays when a service ends, and the next service takes it over, but not from one that
- * still lives. */
+/* The path of a Unix socket stays when a service ends. The next service takes the path over, but
+ * not from a service that still lives. */
 DOMT_TEST(configuration_names_unix_sockets)
 {
     char at[2][64];
@@ -170,23 +176,24 @@ DOMT_TEST(configuration_names_unix_sockets)
     (void)snprintf(at[0], sizeof at[0], "unix:@domus-settings-%d", (int)getpid());
     (void)snprintf(at[1], sizeof at[1], "unix:/tmp/domus-settings-%d", (int)getpid());
     const char *path = at[1] + strlen("unix:");
-    ck_assert_int_eq(serve_at(at[0]), 0);
-    ck_assert_int_eq(serve_at(at[1]), 0);
+    ck_assert_int_eq(result_of_serving_at(at[0]), 0);
+    ck_assert_int_eq(result_of_serving_at(at[1]), 0);
     ck_assert_int_eq(access(path, F_OK), 0);
-    ck_assert_int_eq(serve_at(at[1]), 0);
+    ck_assert_int_eq(result_of_serving_at(at[1]), 0);
     ck_assert_int_eq(unlink(path), 0);
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     memcpy(name.sun_path, path, strlen(path));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&name, sizeof name), 0);
     ck_assert_int_eq(listen(fd, 1), 0);
-    ck_assert_int_eq(serve_at(at[1]), -EADDRINUSE);
+    ck_assert_int_eq(result_of_serving_at(at[1]), -EADDRINUSE);
     close(fd);
     ck_assert_int_eq(unlink(path), 0);
 
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* a file that is no socket */
+    /* at this path there is a file that is no socket */
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(serve_at(at[1]), -EADDRINUSE);
+    ck_assert_int_eq(result_of_serving_at(at[1]), -EADDRINUSE);
     ck_assert_int_eq(access(path, F_OK), 0);
     close(fd);
     (void)unlink(path);

@@ -1,5 +1,5 @@
-/* One value for many slow readers: its memory is counted once on each thread, so under a memory
- * limit all of them get it, and others are served meanwhile. */
+/* One value is sent to many slow readers. Its memory counts only once on each thread, so even under
+ * a memory limit all readers get it, and other clients are served meanwhile. */
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
 
@@ -18,7 +18,7 @@
 
 static domus_slice value;
 
-static int reply_value(domus_stack *stack, void *self, const void *payload)
+static int reply_shared_value_or_pong(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice line = ((const domus_packet *)payload)->bytes;
     domus_packet answer;
@@ -27,17 +27,17 @@ static int reply_value(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answer);
 }
 
-/* The answers of this service are lines, so the value has no line end. */
+/* Answers of this service are lines, so the value that it sends contains no line end. */
 static const domus_behaviour service = {
     .name = "value",
     .kind = DOMUS_CHANNELS,
     .pipeline =
         &(const domus_pipeline){
             .stages = (const domus_pipeline_stage[]){{&domus_line_stage, NULL}, {NULL, NULL}}},
-    .on_peer =
-        (const domus_on_peer[]){{&domus_packet_type, reply_value, 0, 0, NULL}, {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){{&domus_packet_type, reply_shared_value_or_pong, 0, 0, NULL},
+                                       {.type = NULL}}};
 
-static char byte_at(uint64_t place)
+static char byte_of_value_at(uint64_t place)
 {
     return (char)('a' + (place * 7919u >> 7) % 26);
 }
@@ -61,8 +61,8 @@ static int connect_with_window(uint16_t port, int window)
     return fd;
 }
 
-/* Read up to `most` bytes of one reader, and check that they are those of the value. */
-static void read_some(reader *one, size_t most)
+/* Read at most `most` bytes of the value by one reader, and check them. */
+static void read_part_of_value(reader *one, size_t most)
 {
     static char bytes[262144];
 
@@ -72,15 +72,16 @@ static void read_some(reader *one, size_t most)
             return;
         ck_assert_msg(got > 0, "reader %d has %llu bytes: recv is %d, %s", (int)(one - readers),
                       (unsigned long long)one->got, (int)got, strerror(errno));
-        for (ssize_t i = 0; i < got; i += 997) /* only some of the many bytes are compared */
-            ck_assert_int_eq(
-                bytes[i], one->got + (uint64_t)i == VALUE ? '\n' : byte_at(one->got + (uint64_t)i));
+        for (ssize_t i = 0; i < got; i += 997) /* of so many bytes, only some are compared */
+            ck_assert_int_eq(bytes[i], one->got + (uint64_t)i == VALUE
+                                           ? '\n'
+                                           : byte_of_value_at(one->got + (uint64_t)i));
         one->got += (uint64_t)got;
         most -= (size_t)got;
     }
 }
 
-static void ping_service(int fd)
+static void ping_and_expect_pong(int fd)
 {
     char got[5];
     ck_assert_int_eq(send(fd, "ping\n", 5, MSG_NOSIGNAL), 5);
@@ -88,9 +89,9 @@ static void ping_service(int fd)
     ck_assert_mem_eq(got, "pong\n", 5);
 }
 
-/* Let all readers read `most` bytes, again and again, until each has `enough`. Meanwhile another
+/* Let each reader read `most` bytes, again and again, until each has read `enough`, while another
  * client is served. */
-static void read_all(int other, uint64_t enough, size_t most)
+static void let_all_readers_read(int other, uint64_t enough, size_t most)
 {
     uint64_t until_ns = domt_now_ns() + 100000 * DOMT_MS;
     bool over = false;
@@ -99,42 +100,42 @@ static void read_all(int other, uint64_t enough, size_t most)
         ck_assert_uint_lt(domt_now_ns(), until_ns);
         over = true;
         for (uint32_t i = 0; i < READERS; i++) {
-            read_some(&readers[i], most);
+            read_part_of_value(&readers[i], most);
             over = over && readers[i].got >= enough;
         }
-        ping_service(other);
+        ping_and_expect_pong(other);
     }
 }
 
-static void make_value(void)
+static void make_shared_value(void)
 {
     char *bytes = malloc(VALUE);
     ck_assert_ptr_nonnull(bytes);
     for (uint64_t i = 0; i < VALUE; i++)
-        bytes[i] = byte_at(i);
+        bytes[i] = byte_of_value_at(i);
     ck_assert_int_eq(domus_slice_copy(bytes, VALUE, &value), 0);
     free(bytes);
 }
 
-static void check_readers(uint32_t threads)
+static void check_readers_get_value(uint32_t threads)
 {
     domus_config config = domt_config(threads);
 
     domt_listen(&config);
     config.memory.limit_bytes = LIMIT;
     domus_system *system = domt_start(&config);
-    make_value();
+    make_shared_value();
     uint16_t port = domt_serve_front(system, &service, NULL);
     int other = domt_connect(port);
     for (uint32_t i = 0; i < READERS; i++) {
         readers[i] = (reader){.fd = connect_with_window(port, 65536)};
         ck_assert_int_eq(send(readers[i].fd, "value\n", 6, MSG_NOSIGNAL), 6);
     }
-    /* The value waits for all readers at the same time, and counts once on each thread. */
+    /* The value waits for all readers at the same time, but counts only once on each thread. */
     DOMT_WAIT_FOR(30, domt_profile_all(system).queued_bytes >= threads * VALUE);
-    read_all(other, 100000, 1000);
+    let_all_readers_read(other, 100000, 1000);
     ck_assert_uint_lt(domt_profile_all(system).queued_bytes, threads * VALUE + 8 * MIB);
-    read_all(other, VALUE + 1, SIZE_MAX);
+    let_all_readers_read(other, VALUE + 1, SIZE_MAX);
     for (uint32_t i = 0; i < READERS; i++) {
         ck_assert_uint_eq(readers[i].got, VALUE + 1);
         close(readers[i].fd);
@@ -147,8 +148,8 @@ static void check_readers(uint32_t threads)
 
 DOMT_TEST(one_value_for_many_slow_readers_counts_once)
 {
-    check_readers(1);
-    check_readers(2);
+    check_readers_get_value(1);
+    check_readers_get_value(2);
 }
 
 DOMT_SUITE(240)

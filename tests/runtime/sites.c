@@ -1,4 +1,5 @@
-/* The site, and replacements of calls of the C library that may refuse. */
+/* The site of tests/runtime/sites.h, and functions that replace those of the C library and may
+ * refuse. */
 #include "tests/runtime/sites.h"
 
 #include "runtime/files/handle.h"
@@ -27,7 +28,8 @@ const char *domt_site_path(const char *name)
     return path;
 }
 
-/* Not static, because the C library may declare the functions below as inline ones. */
+/* This function is not static, because the C library may declare the functions below, which call
+ * it, as inline ones. */
 void domt_site_shrink(void);
 void domt_site_shrink(void)
 {
@@ -67,22 +69,22 @@ int statx(int fd, const char *path, int flags, unsigned mask, struct statx *stat
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-static int serve_files(domus_stack *stack, void *self, const void *payload)
+static int on_request_serve_files(domus_stack *stack, void *self, const void *payload)
 {
     return domus_http_serve(stack, &domt_site.files, domus_http_path(payload));
 }
 
-static int serve_later(domus_stack *stack, void *self, const domus_answer *slept)
+static int serve_files_after_sleep(domus_stack *stack, void *self, const domus_answer *slept)
 {
     ck_assert_int_eq(slept->error, 0);
     return domus_http_serve(stack, &domt_site.files,
                             domus_http_path(domus_asked(stack, &domus_http_request_type)));
 }
 
-static int sleep_first(domus_stack *stack, void *self, const void *payload)
+static int on_request_sleep_then_serve(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_ptr_null(domus_asked(stack, &domus_http_response_type));
-    return domus_sleep(stack, 1, serve_later);
+    return domus_sleep(stack, 1, serve_files_after_sleep);
 }
 
 static const domus_pipeline pipeline = {
@@ -92,17 +94,17 @@ const domus_behaviour domt_site_service = {
     .name = "site",
     .kind = DOMUS_CHANNELS,
     .pipeline = &pipeline,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = serve_files},
-                                       {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){
+        {.type = &domus_http_request_type, .handle = on_request_serve_files}, {.type = NULL}}};
 
 const domus_behaviour domt_site_late_service = {
     .name = "late site",
     .kind = DOMUS_CHANNELS,
     .pipeline = &pipeline,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = sleep_first},
-                                       {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){
+        {.type = &domus_http_request_type, .handle = on_request_sleep_then_serve}, {.type = NULL}}};
 
-static int send_on(domus_stack *stack, void *self, const void *payload)
+static int on_request_forward(domus_stack *stack, void *self, const void *payload)
 {
     return domus_forward(stack, domt_site.far);
 }
@@ -111,12 +113,12 @@ const domus_behaviour domt_site_far_service = {
     .name = "far site",
     .kind = DOMUS_CHANNELS,
     .pipeline = &pipeline,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = send_on},
-                                       {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){
+        {.type = &domus_http_request_type, .handle = on_request_forward}, {.type = NULL}}};
 
 static const domus_behaviour far_actor = {
     .name = "server of files",
-    .on = (const domus_on[]){{&domus_http_request_type, serve_files, 0}, {0}}};
+    .on = (const domus_on[]){{&domus_http_request_type, on_request_serve_files, 0}, {0}}};
 
 void domt_site_write(const char *name, const char *text)
 {
@@ -125,7 +127,7 @@ void domt_site_write(const char *name, const char *text)
     ck_assert_int_eq(utimensat(AT_FDCWD, domt_site_path(name), times, 0), 0);
 }
 
-static void write_large(void)
+static void write_large_file(void)
 {
     static char text[DOMT_SITE_LARGE + 1];
     for (uint32_t i = 0; i < DOMT_SITE_LARGE; i++)
@@ -133,7 +135,7 @@ static void write_large(void)
     domt_site_write("large.bin", text);
 }
 
-static void make_socket(void)
+static void make_socket_file(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -155,10 +157,10 @@ void domt_site_make(void)
     domt_site_write(".secret", "secret");
     domt_site_write(".git/config", "secret");
     domt_site_write("odd/index.html/file", "x");
-    write_large();
+    write_large_file();
     ck_assert_int_eq(mkdir(domt_site_path("bare"), 0700), 0);
     ck_assert_int_eq(mkfifo(domt_site_path("fifo"), 0600), 0);
-    make_socket();
+    make_socket_file();
     ck_assert_int_eq(symlink("/etc/passwd", domt_site_path("out")), 0);
     ck_assert_int_eq(symlink("../../../../../../etc/passwd", domt_site_path("up")), 0);
     ck_assert_int_eq(symlink("/dev/zero", domt_site_path("zero")), 0);
@@ -199,8 +201,8 @@ void domt_site_end(void)
     domt_tree_remove(&domt_site.tree);
 }
 
-/* Ask on a connection of its own, and write the whole answer to domt_site.answer. Returns the
- * status; 0: no answer came. */
+/* Send a request on a connection of its own, and read the whole answer into domt_site.answer.
+ * Returns the status of the answer; 0: none came. */
 unsigned domt_site_ask(const char *method, const char *target, const char *fields)
 {
     static char text[8192];

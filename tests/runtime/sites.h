@@ -1,6 +1,6 @@
-/* A site in a test kit: a directory with files of all kinds, and a service that serves it. In
- * programs with this helper, the library's reads of files call functions of the helper, which may
- * refuse them. */
+/* A site in a test kit: a directory with files of all kinds, and an HTTP service that serves these
+ * files. A test with this helper replaces the functions of the C library by which domus reads
+ * files, and can let them refuse. */
 #ifndef DOMT_SITES_H
 #define DOMT_SITES_H
 
@@ -9,50 +9,66 @@
 
 #include <domus/http_files.h>
 
-#define DOMT_SITE_LARGE 300000u /* bytes of "large.bin"; each is that of domt_file_byte() */
+/* size of the file "large.bin" in bytes, each of which is that of domt_file_byte() */
+#define DOMT_SITE_LARGE 300000u
 
 typedef struct domt_site_type {
     domt_tree tree;
     domus_http_files files;
     domus_testkit *kit;
-    bool reads_wait;     /* the kernel has no bytes of files in memory */
-    uint32_t waits;      /* number of reads that were refused for that */
-    uint32_t looks_wait; /* number of times that the kernel does not know at once what a file is */
-    bool shrinks;        /* the file "a.txt" becomes shorter before each read */
-    domus_address far;   /* the actor that serves for domt_site_far_service */
+    /* true: reads that must not wait are refused, as if no file were in the kernel's memory */
+    bool reads_wait;
+    uint32_t waits; /* number of reads that were refused because of `reads_wait` */
+    /* number of next looks at a file that are refused, as if the kernel had to wait for them */
+    uint32_t looks_wait;
+    bool shrinks;      /* true: the file "a.txt" becomes shorter before each read */
+    domus_address far; /* the actor to which domt_site_far_service hands requests */
     char answer[2 * DOMT_SITE_LARGE];
     size_t answer_size;
 } domt_site_type;
 
 extern domt_site_type domt_site;
 
-/* The second sleeps before it serves, and the third lets another actor serve. */
+/* Behaviours that serve the site: at once, after a sleep, or by another actor to which the request
+ * is handed. */
 extern const domus_behaviour domt_site_service, domt_site_late_service, domt_site_far_service;
 
-/* Make the directory; serve it; or do both. */
+/* Make the directory of the site, with its files. */
 void domt_site_make(void);
+
+/* Make a kit that serves the site. */
 void domt_site_open(const domus_config *config, const domus_behaviour *behaviour);
+
+/* Make the directory of the site, and a kit that serves it. */
 void domt_site_begin(const domus_config *config, const domus_behaviour *behaviour);
+
+/* End the kit that serves the site; the directory of the site stays. */
 void domt_site_close(void);
+
+/* End the kit that serves the site, and remove the directory of the site. */
 void domt_site_end(void);
 
-/* Returns the whole path of a name, valid until the next call. */
+/* Returns the whole path of a file of the site, valid until the next call. */
 const char *domt_site_path(const char *name);
 
-/* Write a file, and set its time of change, which is always the same. */
+/* Write a file of the site, and set its time of change, which is the same for all files. */
 void domt_site_write(const char *name, const char *text);
 
-/* Ask on a connection of its own, with the header lines of `fields`. Returns the status; 0: no
- * answer came. The whole answer is in domt_site.answer. */
+/* Send a request on a connection of its own, with the header lines in `fields`. Returns the status
+ * of the answer; 0: none came. The whole answer is then in domt_site.answer. */
 unsigned domt_site_ask(const char *method, const char *target, const char *fields);
 unsigned domt_site_get(const char *target, const char *fields);
 
-/* Return parts of domt_site.answer: its body; whether its head has a line; the value of its tag. */
+/* Returns the body of the answer in domt_site.answer. */
 const char *domt_site_body(void);
 
-/* Check the answer to a GET. */
+/* Send a GET, and check the status and the body of its answer. */
 void domt_site_gives(const char *target, const char *fields, unsigned status, const char *body);
+
+/* Returns whether the last answer's head has this header line. */
 bool domt_site_says(const char *line);
+
+/* Returns the value of the ETag of the last answer, valid until the next call. */
 const char *domt_site_tag(void);
 
 #endif

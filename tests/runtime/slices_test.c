@@ -1,7 +1,7 @@
-/* One slice for many channels, over real sockets. It is encoded once and published to a group of
- * connections, and every peer gets exactly its bytes, while they lie in memory once. A reader that
- * reads nothing is skipped, and one that reads gets everything: the slow one has a full mailbox, on
- * every thread, until it reads; then a conversation waits until bytes have left. */
+/* One slice for many channels, over real sockets. A message is encoded once and published to a
+ * group of connections; each peer gets exactly its bytes, which lie in memory only once. Messages
+ * to a peer that does not read are refused, on every thread, because its mailbox is full, and all
+ * others get theirs; when it reads, a conversation that waits for room goes on. */
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
 
@@ -20,7 +20,7 @@
 #define PEERS 100u
 #define BYTES 150000u
 
-static domus_group news; /* written before the system serves */
+static domus_group news; /* group of the connections; set before the system serves */
 static _Atomic unsigned joined;
 static _Atomic unsigned refused;
 static domus_address stranger;
@@ -32,7 +32,7 @@ static int join_group(domus_stack *stack, void *self, const void *payload)
     return error;
 }
 
-static int publish_line(domus_stack *stack, void *self, const void *payload)
+static int write_published_slice(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice slice;
     int error = domus_slice_keep(*(const domus_slice *)payload, &slice);
@@ -44,13 +44,13 @@ static int publish_line(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour peer = {
     .name = "peer",
     .kind = DOMUS_CHANNELS,
-    .on = (const domus_on[]){{&domus_slice_type, publish_line, 0}, {0}},
+    .on = (const domus_on[]){{&domus_slice_type, write_published_slice, 0}, {0}},
     .on_open = {join_group, 0}};
 
-/* An actor that is neither the channel nor its owner. */
+/* An actor that tries calls on a channel of which it is neither the actor nor the owner. */
 static const domus_type try_type = {.name = "try", .size = sizeof(domus_channel *)};
 
-static int try_it(domus_stack *stack, void *self, const void *payload)
+static int try_to_write_to_channel_of_other(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice slice;
     ck_assert_int_eq(domus_slice_copy("x", 1, &slice), 0);
@@ -59,18 +59,19 @@ static int try_it(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour strange = {.name = "strange",
-                                        .kind = DOMUS_CHANNELS,
-                                        .on = (const domus_on[]){{&try_type, try_it, 0}, {0}}};
+static const domus_behaviour strange = {
+    .name = "strange",
+    .kind = DOMUS_CHANNELS,
+    .on = (const domus_on[]){{&try_type, try_to_write_to_channel_of_other, 0}, {0}}};
 
-static int come_and_tell(domus_stack *stack, void *self, const void *payload)
+static int on_open_tell_channel_to_stranger(domus_stack *stack, void *self, const void *payload)
 {
     domus_channel *channel = ((const domus_channel_event *)payload)->channel;
     return domus_notice(stack, stranger, &try_type, &channel);
 }
 
 static const domus_behaviour open_peer = {
-    .name = "open peer", .kind = DOMUS_CHANNELS, .on_open = {come_and_tell, 0}};
+    .name = "open peer", .kind = DOMUS_CHANNELS, .on_open = {on_open_tell_channel_to_stranger, 0}};
 
 static const domus_listener_config listeners[] = {
     {.name = "slices", .address = "127.0.0.1:0", .backlog = 256}};
@@ -83,19 +84,19 @@ static domus_system *start_system(uint32_t threads)
     return domt_start(&config);
 }
 
-static uint16_t serve_slices(domus_system *system, const domus_behaviour *behaviour)
+static uint16_t serve_at_any_port(domus_system *system, const domus_behaviour *behaviour)
 {
     uint16_t port = 0;
     ck_assert_int_eq(domus_serve(system, "slices", behaviour, NULL, &port), 0);
     return port;
 }
 
-static char byte_at(uint32_t place)
+static char byte_of_slice_at(uint32_t place)
 {
     return (char)(place * 7919u >> 5);
 }
 
-static void read_all(int fd, uint32_t times)
+static void read_and_check_copies(int fd, uint32_t times)
 {
     static char bytes[65536];
     uint32_t wrong = 0;
@@ -106,7 +107,7 @@ static void read_all(int fd, uint32_t times)
             continue;
         ck_assert_int_gt(got, 0);
         for (ssize_t i = 0; i < got; i++, at++)
-            wrong += bytes[i] != byte_at(at % BYTES);
+            wrong += bytes[i] != byte_of_slice_at(at % BYTES);
     }
     ck_assert_uint_eq(wrong, 0);
 }
@@ -119,28 +120,29 @@ DOMT_TEST(a_publication_of_one_slice_reaches_all_connections_whole)
     domus_slice slice;
 
     ck_assert_int_eq(domus_outside_group_open(system, "news", &news), 0);
-    uint16_t port = serve_slices(system, &peer);
+    uint16_t port = serve_at_any_port(system, &peer);
     for (uint32_t i = 0; i < PEERS; i++)
         fds[i] = domt_connect(port);
     DOMT_WAIT_FOR(10, atomic_load(&joined) == PEERS);
     for (uint32_t i = 0; i < BYTES; i++) {
-        char byte = byte_at(i);
-        (void)domus_append(&appender, &byte, 1); /* domus_append_end() returns the error */
+        char byte = byte_of_slice_at(i);
+        /* the error of this call is returned by domus_append_end() */
+        (void)domus_append(&appender, &byte, 1);
     }
     ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
     ck_assert_int_eq(domus_outside_publish(system, news, &domus_slice_type, &slice), 0);
     for (uint32_t i = 0; i < PEERS; i++) {
-        read_all(fds[i], 1);
+        read_and_check_copies(fds[i], 1);
         (void)close(fds[i]);
     }
-    domt_end(system); /* AddressSanitizer checks that the page is freed */
+    domt_end(system); /* the sanitizer would report here that the page of the slice was not freed */
 }
 
 DOMT_TEST(a_stranger_may_not_write_and_the_slice_is_freed)
 {
     domus_system *system = start_system(1);
     stranger = domt_spawn(system, 0, &strange, NULL);
-    int fd = domt_connect(serve_slices(system, &open_peer));
+    int fd = domt_connect(serve_at_any_port(system, &open_peer));
     DOMT_WAIT_FOR(10, atomic_load(&refused) == 1);
     (void)close(fd);
     domt_end(system);
@@ -152,12 +154,15 @@ DOMT_TEST(a_stranger_may_not_write_and_the_slice_is_freed)
 #define ROUNDS 400u
 #define KIB    1024u
 
-static domus_address slow, good; /* addresses of the two channels; written before `known` grows */
+/* addresses of the slow and the good client's channel; set before `known` grows */
+static domus_address slow, good;
 static _Atomic unsigned known;
-static _Atomic uint64_t lines; /* lines that the two channels have handled */
+static _Atomic uint64_t lines; /* number of lines that the two channels have handled */
 static _Atomic unsigned rooms;
-static _Atomic int refused_with; /* result of the notice from the other thread */
-static _Atomic int flushed;      /* 1 + the error with which the flush ended */
+/* result of the notice that an actor on another thread has sent to the slow channel */
+static _Atomic int refused_with;
+/* 1 + the error with which the flush of the slow channel has ended; 0: it has not */
+static _Atomic int flushed;
 
 static const domus_type line_type = {.name = "line"};
 static const domus_type publish_type = {.name = "publish"};
@@ -166,15 +171,15 @@ static const domus_type flush_type = {.name = "flush"};
 
 /* --- the connections -------------------------------------------------------------------------- */
 
-static int on_open(domus_stack *stack, void *self, const void *payload)
+static int on_open_join_readers(domus_stack *stack, void *self, const void *payload)
 {
     domus_group group;
     int error = domus_group_open(stack, "readers", &group);
     return error != 0 ? error : domus_group_join(stack, group);
 }
 
-/* Read the first byte of a client, which says which of the two it is. */
-static int on_read(domus_stack *stack, void *self, const void *payload)
+/* Handle the first byte of a client, which says whether it is the slow one or the good one. */
+static int record_kind_of_client(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     bool is_slow = *(const char *)domus_buffer_data(event->bytes) == 's';
@@ -184,7 +189,7 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_line(domus_stack *stack, void *self, const void *payload)
+static int append_line_to_channel(domus_stack *stack, void *self, const void *payload)
 {
     static const char bytes[PIECE];
     atomic_fetch_add(&lines, 1);
@@ -202,42 +207,45 @@ DOMUS_SEQUENCE(wait_sent, char)
 static const domus_behaviour reader = {
     .name = "reader",
     .kind = DOMUS_CHANNELS,
-    .on_open = {on_open, 0},
-    .on_read = {on_read, 0},
-    .on = (const domus_on[]){{&line_type, on_line, 0}, DOMUS_ON(&flush_type, wait_sent), {0}}};
+    .on_open = {on_open_join_readers, 0},
+    .on_read = {record_kind_of_client, 0},
+    .on = (const domus_on[]){
+        {&line_type, append_line_to_channel, 0}, DOMUS_ON(&flush_type, wait_sent), {0}}};
 
 /* --- an actor on the other thread ------------------------------------------------------------- */
 
-static int on_publish(domus_stack *stack, void *self, const void *payload)
+static int publish_line_to_readers(domus_stack *stack, void *self, const void *payload)
 {
     domus_group group;
     int error = domus_group_open(stack, "readers", &group);
     return error != 0 ? error : domus_publish(stack, group, &line_type, NULL);
 }
 
-static int on_try(domus_stack *stack, void *self, const void *payload)
+static int notify_slow_channel_and_watch(domus_stack *stack, void *self, const void *payload)
 {
     atomic_store(&refused_with, domus_notice(stack, slow, &line_type, NULL));
     return domus_watch_room(stack, slow, NULL);
 }
 
-static int on_room(domus_stack *stack, void *self, const void *payload)
+static int count_room_in_mailbox(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(((const domus_down *)payload)->reason, 0);
     atomic_fetch_add(&rooms, 1);
     return 0;
 }
 
-static const domus_behaviour publisher = {.name = "publisher",
-                                          .on = (const domus_on[]){{&publish_type, on_publish, 0},
-                                                                   {&try_slow_type, on_try, 0},
-                                                                   {&domus_room_type, on_room, 0},
-                                                                   {0}}};
+static const domus_behaviour publisher = {
+    .name = "publisher",
+    .on = (const domus_on[]){{&publish_type, publish_line_to_readers, 0},
+                             {&try_slow_type, notify_slow_channel_and_watch, 0},
+                             {&domus_room_type, count_room_in_mailbox, 0},
+                             {0}}};
 
 /* --- the clients ------------------------------------------------------------------------------ */
 
-/* Connect with a small window, so that the kernel keeps little for a client that does not read. */
-static int connect_as(char name, uint16_t port)
+/* Connect with a small receive buffer, so that the kernel keeps few bytes for a client that does
+ * not read. */
+static int connect_with_small_window(char name, uint16_t port)
 {
     const struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -253,7 +261,7 @@ static int connect_as(char name, uint16_t port)
     return fd;
 }
 
-static void read_some(int fd, size_t size)
+static void read_so_many_bytes(int fd, size_t size)
 {
     static char bytes[PIECE];
 
@@ -281,14 +289,16 @@ DOMT_TEST(slow_reader_is_skipped_and_holds_up_nobody)
     domus_system *system = domt_start(&config);
     domus_address other = domt_spawn(system, 1, &publisher, NULL);
     uint16_t port = domt_serve_front(system, &reader, NULL);
-    int slow_fd = connect_as('s', port);
-    int good_fd = connect_as('g', port);
+    int slow_fd = connect_with_small_window('s', port);
+    int good_fd = connect_with_small_window('g', port);
 
     for (uint32_t i = 0; i < ROUNDS; i++) {
         domt_notice(system, other, &publish_type, NULL);
-        read_some(good_fd, PIECE);
+        read_so_many_bytes(good_fd, PIECE);
     }
-    uint64_t skipped; /* The slow channel may be on the other thread, and a bit late. */
+    /* number of messages to the slow channel that were refused; wait for the last, because that
+     * channel may be on another thread */
+    uint64_t skipped;
     DOMT_WAIT_FOR(30, (skipped = domt_profile_all(system).refusals) + atomic_load(&lines) ==
                           2 * (uint64_t)ROUNDS);
     ck_assert_uint_gt(skipped, ROUNDS / 2);
@@ -296,8 +306,8 @@ DOMT_TEST(slow_reader_is_skipped_and_holds_up_nobody)
     DOMT_WAIT_FOR(30, atomic_load(&refused_with) == -ENOBUFS);
     ck_assert_uint_eq(atomic_load(&rooms), 0);
 
-    /* reads every line that was not refused */
-    read_some(slow_fd, (ROUNDS - (size_t)skipped) * PIECE);
+    /* the slow client now reads every line that was not refused */
+    read_so_many_bytes(slow_fd, (ROUNDS - (size_t)skipped) * PIECE);
     DOMT_WAIT_FOR(30, atomic_load(&rooms) == 1);
     ck_assert_int_eq(recv(slow_fd, &byte, 1, MSG_DONTWAIT), -1);
 

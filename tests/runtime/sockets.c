@@ -1,4 +1,4 @@
-/* An echo of WebSocket, for tests whose services need no more. */
+/* An echo of WebSocket, for tests whose services need no other handler. */
 #include "tests/runtime/sockets.h"
 
 #include <domus/websocket.h>

@@ -1,6 +1,6 @@
-/* profile.level: spans beyond phases and runs: sleeps, houses that run for other threads, stalls,
- * and the way of an ask to its answer; which thread has run which house for whom, and the trace
- * that a stall leaves. */
+/* The level `spans` of the profile: records beyond phases and runs, such as sleeps, houses that run
+ * for other threads, stalls, and the way of an ask to its answer; which thread has run which house
+ * for which other one; and the trace that a stall leaves. */
 #include "protocols/observe/writers.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stalls.h"
@@ -19,7 +19,7 @@ static uint8_t bytes[16 << 20];
 static size_t length;
 static domt_traced traced;
 
-static int append_trace(void *context, const void *more, size_t count)
+static int append_bytes_of_trace(void *context, const void *more, size_t count)
 {
     if (count > sizeof bytes - length)
         return -ENOBUFS;
@@ -28,14 +28,14 @@ static int append_trace(void *context, const void *more, size_t count)
     return 0;
 }
 
-static void read_trace(const domus_system *system, uint64_t since_ns)
+static void write_and_decode_trace(const domus_system *system, uint64_t since_ns)
 {
     length = 0;
-    ck_assert_int_eq(domus_trace_write(system, since_ns, append_trace, NULL), 0);
+    ck_assert_int_eq(domus_trace_write(system, since_ns, append_bytes_of_trace, NULL), 0);
     domt_traced_decode(bytes, length, &traced);
 }
 
-static domus_config config_of(uint32_t threads)
+static domus_config config_with_spans(uint32_t threads)
 {
     domus_config config = domt_config(threads);
     config.profile.level = DOMUS_PROFILE_SPANS;
@@ -43,10 +43,10 @@ static domus_config config_of(uint32_t threads)
     return config;
 }
 
-static bool is_open_now(const domus_system *system, const char *thread, const char *text)
+static bool is_span_open_now(const domus_system *system, const char *thread, const char *text)
 {
     length = 0;
-    if (domus_trace_write(system, 0, append_trace, NULL) != 0)
+    if (domus_trace_write(system, 0, append_bytes_of_trace, NULL) != 0)
         return false;
     domt_traced_decode(bytes, length, &traced);
     return domt_traced_is_open(&traced, thread, text);
@@ -54,7 +54,7 @@ static bool is_open_now(const domus_system *system, const char *thread, const ch
 
 /* --- actors ----------------------------------------------------------------------------------- */
 
-/* payload: a time in nanoseconds */
+/* the payload of `work` and of `begin` is a time in nanoseconds */
 static const domus_type work = {.name = "work", .size = sizeof(uint64_t)};
 static const domus_type begin = {.name = "begin", .size = sizeof(uint64_t)};
 static const domus_type stay = {.name = "stay", .size = 0};
@@ -66,68 +66,69 @@ static const domus_type nudge = {.name = "nudge", .size = 0};
 #define WORKERS 200u
 
 static _Atomic uint64_t done;
-static _Atomic bool is_late; /* answers come some time after their asks */
+static _Atomic bool is_late; /* true: asks are answered only after some time */
 static domus_address workers[WORKERS], answerer_at;
 
-static int on_work(domus_stack *stack, void *self, const void *ns)
+static int burn_cpu_as_message_says(domus_stack *stack, void *self, const void *ns)
 {
     domt_burn(*(const uint64_t *)ns, NULL);
     atomic_fetch_add(&done, 1);
     return 0;
 }
 
-static int on_begin(domus_stack *stack, void *self, const void *ns)
+static int send_work_to_workers(domus_stack *stack, void *self, const void *ns)
 {
     for (uint32_t i = 0; i < WORKERS; i++)
         ck_assert_int_eq(domus_notice(stack, workers[i], &work, ns), 0);
     return 0;
 }
 
-static int on_stay(domus_stack *stack, void *self, const void *payload)
+static int doze_in_handler(domus_stack *stack, void *self, const void *payload)
 {
     domt_doze(150 * DOMT_MS, "is stuck for");
     return 0;
 }
 
-static int reply_late(domus_stack *stack, void *self, const domus_answer *slept)
+static int reply_after_sleep(domus_stack *stack, void *self, const domus_answer *slept)
 {
     domt_burn(20000, NULL);
     return domus_reply(stack, &answer, NULL);
 }
 
-static int on_question(domus_stack *stack, void *self, const void *payload)
+static int reply_now_or_after_sleep(domus_stack *stack, void *self, const void *payload)
 {
     domt_burn(20000, NULL);
-    return atomic_load(&is_late) ? domus_sleep(stack, 5 * DOMT_MS, reply_late)
+    return atomic_load(&is_late) ? domus_sleep(stack, 5 * DOMT_MS, reply_after_sleep)
                                  : domus_reply(stack, &answer, NULL);
 }
 
-static int on_answer(domus_stack *stack, void *self, const domus_answer *got)
+static int count_good_answer(domus_stack *stack, void *self, const domus_answer *got)
 {
     domt_burn(20000, NULL);
     atomic_fetch_add(&done, got->error == 0);
     return 0;
 }
 
-/* Do a short run on each side, so that a stand-in is worthwhile. */
-static int on_nudge(domus_stack *stack, void *self, const void *payload)
+/* Send a short run to an actor on the other thread, so that it is worthwhile to stand in for that
+ * thread. */
+static int send_short_run_to_answerer(domus_stack *stack, void *self, const void *payload)
 {
     const uint64_t ns = 0;
     return domus_notice(stack, answerer_at, &work, &ns);
 }
 
-static int on_wander(domus_stack *stack, void *self, const void *payload)
+static int ask_answerer(domus_stack *stack, void *self, const void *payload)
 {
     domt_burn(20000, NULL);
-    return domus_ask(stack, answerer_at, &question, NULL, on_answer);
+    return domus_ask(stack, answerer_at, &question, NULL, count_good_answer);
 }
 
-static const domus_on rows[] = {{&work, on_work, 0},
-                                {&begin, on_begin, 0},
-                                {&stay, on_stay, 0},
-                                {&question, on_question, 0},
-                                {&wander, on_wander, 0},
-                                {&nudge, on_nudge, 0},
+static const domus_on rows[] = {{&work, burn_cpu_as_message_says, 0},
+                                {&begin, send_work_to_workers, 0},
+                                {&stay, doze_in_handler, 0},
+                                {&question, reply_now_or_after_sleep, 0},
+                                {&wander, ask_answerer, 0},
+                                {&nudge, send_short_run_to_answerer, 0},
                                 {0}};
 static const domus_behaviour starter = {.name = "starter", .on = rows};
 static const domus_behaviour worker = {.name = "worker", .on = rows};
@@ -139,7 +140,7 @@ static const domus_behaviour answerer = {.name = "answerer", .on = rows};
 
 DOMT_TEST(a_sleep_is_a_span_within_its_phase)
 {
-    domus_config config = config_of(1);
+    domus_config config = config_with_spans(1);
     domus_system *system = domt_start(&config);
     const uint64_t ns = 20000;
 
@@ -148,7 +149,7 @@ DOMT_TEST(a_sleep_is_a_span_within_its_phase)
         domt_notice(system, workers[0], &work, &ns);
         domt_pause_ns(5 * DOMT_MS);
     }
-    DOMT_WAIT_FOR(20, is_open_now(system, "thread 0", "park"));
+    DOMT_WAIT_FOR(20, is_span_open_now(system, "thread 0", "park"));
     const domt_traced_event *end = domt_traced_find_on(&traced, "thread 0", 'E', "park");
     const domt_traced_event *phase = domt_traced_find_on(&traced, "thread 0", 'E', "enter");
     ck_assert_ptr_nonnull(end);
@@ -159,7 +160,7 @@ DOMT_TEST(a_sleep_is_a_span_within_its_phase)
 
 /* --- loans ------------------------------------------------------------------------------------ */
 
-static uint64_t sum_of_pairs(const domus_system *system, bool stand_ins)
+static uint64_t sum_of_loans_of_pairs(const domus_system *system, bool stand_ins)
 {
     domus_pair pairs[4];
     size_t count = domus_system_pairs(system, pairs, 4);
@@ -173,8 +174,9 @@ static uint64_t sum_of_pairs(const domus_system *system, bool stand_ins)
     return sum;
 }
 
-/* The observation port shows the same texts (protocols/observe/pairs.c). */
-static void check_texts(const domus_system *system, const domus_pair *pairs, size_t count)
+/* Check that the observation port shows the same texts for these pairs
+ * (protocols/observe/pairs.c). */
+static void check_texts_of_pairs(const domus_system *system, const domus_pair *pairs, size_t count)
 {
     domus_appender json = {0};
     domi_metrics metrics = {.is_open = true};
@@ -203,14 +205,14 @@ static void check_texts(const domus_system *system, const domus_pair *pairs, siz
     domus_slice_free(text);
 }
 
-static void check_pairs(const domus_system *system)
+static void check_pairs_of_steals(const domus_system *system)
 {
     domus_pair pairs[2];
 
-    ck_assert_uint_eq(sum_of_pairs(system, false) + sum_of_pairs(system, true),
+    ck_assert_uint_eq(sum_of_loans_of_pairs(system, false) + sum_of_loans_of_pairs(system, true),
                       domt_profile_all(system).steals);
     size_t count = domus_system_pairs(system, pairs, 2);
-    check_texts(system, pairs, count);
+    check_texts_of_pairs(system, pairs, count);
     for (size_t i = 0; i < count; i++)
         ck_assert_uint_eq(pairs[i].steals + pairs[i].stand_ins,
                           domt_profile(system, pairs[i].thief).steals);
@@ -219,7 +221,7 @@ static void check_pairs(const domus_system *system)
 
 DOMT_TEST(a_steal_names_whose_house_it_runs_and_home_that_it_was_lent)
 {
-    domus_config config = config_of(2);
+    domus_config config = config_with_spans(2);
     domus_system *system = domt_start(&config);
     domus_address first = domt_spawn(system, 0, &starter, NULL);
     const uint64_t ns = 200000;
@@ -227,12 +229,13 @@ DOMT_TEST(a_steal_names_whose_house_it_runs_and_home_that_it_was_lent)
     ck_assert_uint_eq(domus_system_pairs(system, NULL, 0), 0);
     for (uint32_t i = 0; i < WORKERS; i++)
         workers[i] = domt_spawn(system, 0, &worker, NULL);
-    bool seen = false; /* both threads follow the level only when they run */
+    /* false at first, because both threads follow the level only when they run */
+    bool seen = false;
     for (uint64_t round = 1; !seen; round++) {
         ck_assert_uint_lt(round, 100);
         domt_notice(system, first, &begin, &ns);
         DOMT_WAIT_FOR(30, atomic_load(&done) == round * WORKERS);
-        read_trace(system, 0);
+        write_and_decode_trace(system, 0);
         seen = domt_traced_find_on(&traced, "thread 0", 'I', "lend worker") != NULL &&
                domt_traced_find_around(&traced, "thread 1", "steal worker", "run worker (work)") !=
                    NULL;
@@ -251,13 +254,13 @@ DOMT_TEST(a_steal_names_whose_house_it_runs_and_home_that_it_was_lent)
         ck_assert_ptr_nonnull(
             strstr(text, "debug_annotations { uint_value: 1 name: \"to thread\" }"));
     }
-    check_pairs(system);
+    check_pairs_of_steals(system);
     domt_end(system);
 }
 
 DOMT_TEST(a_stand_in_names_whose_house_it_runs)
 {
-    domus_config config = config_of(2);
+    domus_config config = config_with_spans(2);
     config.scheduler.idle.stand_in_ns = 1000000;
     domus_system *system = domt_start(&config);
     domus_address first = domt_spawn(system, 0, &asker, NULL);
@@ -268,30 +271,31 @@ DOMT_TEST(a_stand_in_names_whose_house_it_runs)
         ck_assert_uint_lt(round, 20000);
         domt_notice(system, first, &nudge, NULL);
         DOMT_WAIT_FOR(20, atomic_load(&done) == round);
-        if (sum_of_pairs(system, true) == 0)
+        if (sum_of_loans_of_pairs(system, true) == 0)
             continue;
         length = 0;
-        if (domus_trace_write(system, 0, append_trace, NULL) == 0)
+        if (domus_trace_write(system, 0, append_bytes_of_trace, NULL) == 0)
             domt_traced_decode(bytes, length, &traced);
         seen = domt_traced_find_on(&traced, "thread 0", 'E', "stand in for worker") != NULL;
     }
-    check_pairs(system);
+    check_pairs_of_steals(system);
     domt_end(system);
 }
 
 /* --- stalls ----------------------------------------------------------------------------------- */
 
-static domus_system *start_to_stall(domus_profile_level level, const char *file,
-                                    domus_address *ret_stuck)
+static domus_system *start_system_that_stalls(domus_profile_level level, const char *file,
+                                              domus_address *ret_stuck)
 {
-    domus_config config = config_of(2);
+    domus_config config = config_with_spans(2);
 
     config.profile.level = level;
-    config.stall.threshold_ns = 100 * DOMT_MS; /* so long that the machine alone causes no stall */
+    /* a threshold so long that a busy machine alone causes no stall */
+    config.stall.threshold_ns = 100 * DOMT_MS;
     config.profile.stall_file = file;
     domus_system *system = domt_start_logging(&config);
     *ret_stuck = domt_spawn(system, 1, &stuck, NULL);
-    /* A thread follows the level when it works. */
+    /* A thread follows the new level only when it works. */
     const uint64_t ns = 2 * DOMT_MS;
     for (int i = 0; i < 5; i++)
         domt_notice(system, *ret_stuck, &work, &ns);
@@ -299,7 +303,7 @@ static domus_system *start_to_stall(domus_profile_level level, const char *file,
     return system;
 }
 
-static void stall_once(domus_system *system, domus_address address)
+static void let_actor_stall_once(domus_system *system, domus_address address)
 {
     uint64_t before = domt_stalls_over(system);
     domt_notice(system, address, &stay, NULL);
@@ -309,13 +313,13 @@ static void stall_once(domus_system *system, domus_address address)
 DOMT_TEST(a_stall_is_seen_while_it_lasts_and_has_its_length_afterwards)
 {
     domus_address address;
-    domus_system *system = start_to_stall(DOMUS_PROFILE_SPANS, NULL, &address);
+    domus_system *system = start_system_that_stalls(DOMUS_PROFILE_SPANS, NULL, &address);
 
     domt_notice(system, address, &stay, NULL);
-    DOMT_WAIT_FOR(20, is_open_now(system, "thread 1", "stall in stuck (stay)"));
+    DOMT_WAIT_FOR(20, is_span_open_now(system, "thread 1", "stall in stuck (stay)"));
     ck_assert(domt_traced_is_open(&traced, "thread 1", "run stuck (stay)"));
     DOMT_WAIT_FOR(30, domt_stalls_over(system) == 1);
-    DOMT_WAIT_FOR(20, !is_open_now(system, "thread 1", "stall in stuck (stay)"));
+    DOMT_WAIT_FOR(20, !is_span_open_now(system, "thread 1", "stall in stuck (stay)"));
     const domt_traced_event *run =
         domt_traced_find_on(&traced, "thread 1", 'B', "run stuck (stay)");
     const domt_traced_event *stall =
@@ -340,9 +344,9 @@ DOMT_TEST(a_stall_leaves_its_file_once_in_a_while)
 
     domt_tree_make(&tree);
     snprintf(path, sizeof path, "%s/stall.pftrace", tree.root);
-    domus_system *system = start_to_stall(DOMUS_PROFILE_SPANS, path, &address);
-    stall_once(system, address);
-    DOMT_WAIT_FOR(20, domt_lines("profile.stallFile has the trace", NULL) == 1);
+    domus_system *system = start_system_that_stalls(DOMUS_PROFILE_SPANS, path, &address);
+    let_actor_stall_once(system, address);
+    DOMT_WAIT_FOR(20, domt_count_log_lines("profile.stallFile has the trace", NULL) == 1);
     FILE *file = fopen(path, "rb");
     ck_assert_ptr_nonnull(file);
     ck_assert_int_eq(fstat(fileno(file), &about), 0);
@@ -355,9 +359,9 @@ DOMT_TEST(a_stall_leaves_its_file_once_in_a_while)
     ck_assert(domt_traced_is_open(&traced, "thread 1", "run stuck (stay)"));
 
     ck_assert_int_eq(unlink(path), 0);
-    stall_once(system, address);
+    let_actor_stall_once(system, address);
     ck_assert_int_eq(access(path, F_OK), -1);
-    ck_assert_uint_eq(domt_lines("profile.stallFile has the trace", NULL), 1);
+    ck_assert_uint_eq(domt_count_log_lines("profile.stallFile has the trace", NULL), 1);
     domt_end(system);
     domt_tree_remove(&tree);
 }
@@ -365,9 +369,10 @@ DOMT_TEST(a_stall_leaves_its_file_once_in_a_while)
 DOMT_TEST(a_stall_whose_file_cannot_be_written_says_so)
 {
     domus_address address;
-    domus_system *system = start_to_stall(DOMUS_PROFILE_SPANS, "/nonexistent/stall", &address);
-    stall_once(system, address);
-    DOMT_WAIT_FOR(20, domt_lines("no trace of this stall: No such file", NULL) == 1);
+    domus_system *system =
+        start_system_that_stalls(DOMUS_PROFILE_SPANS, "/nonexistent/stall", &address);
+    let_actor_stall_once(system, address);
+    DOMT_WAIT_FOR(20, domt_count_log_lines("no trace of this stall: No such file", NULL) == 1);
     domt_end(system);
 }
 
@@ -379,8 +384,8 @@ DOMT_TEST(a_stall_without_spans_leaves_no_file)
 
     domt_tree_make(&tree);
     snprintf(path, sizeof path, "%s/stall.pftrace", tree.root);
-    domus_system *system = start_to_stall(DOMUS_PROFILE_HISTOGRAMS, path, &address);
-    stall_once(system, address);
+    domus_system *system = start_system_that_stalls(DOMUS_PROFILE_HISTOGRAMS, path, &address);
+    let_actor_stall_once(system, address);
     ck_assert_int_eq(access(path, F_OK), -1);
     domt_end(system);
     domt_tree_remove(&tree);
@@ -388,9 +393,9 @@ DOMT_TEST(a_stall_without_spans_leaves_no_file)
 
 /* --- flows ------------------------------------------------------------------------------------ */
 
-/* Find the first flow that has ended: its four events, in order. Returns false if there is none
- * yet. */
-static bool find_flow(const domt_traced_event *ret_steps[4])
+/* Find in the trace the first flow that has ended, and its four events in order. Returns false if
+ * there is none yet. */
+static bool find_ended_flow(const domt_traced_event *ret_steps[4])
 {
     static const char *const texts[] = {"ask question", "take ask question", "answer question",
                                         "take answer question"};
@@ -411,7 +416,7 @@ static bool find_flow(const domt_traced_event *ret_steps[4])
     return false;
 }
 
-static bool has_run_at(const char *thread, const char *text, uint64_t at_ns)
+static bool is_within_run_at(const char *thread, const char *text, uint64_t at_ns)
 {
     for (uint32_t i = 0; i < traced.events && i < DOMT_TRACED_EVENTS; i++) {
         const domt_traced_event *event = &traced.event[i];
@@ -422,11 +427,11 @@ static bool has_run_at(const char *thread, const char *text, uint64_t at_ns)
     return false;
 }
 
-/* Let asks go from thread 0 to thread 1 until the way of one is in a trace. */
-static void follow_an_ask(bool late, const domt_traced_event *steps[4])
+/* Let an actor on thread 0 ask one on thread 1 until the trace has the whole way of one ask. */
+static void follow_an_ask_in_trace(bool late, const domt_traced_event *steps[4])
 {
-    domus_config config = config_of(2);
-    config.scheduler.steal.enabled = false; /* each house runs at home */
+    domus_config config = config_with_spans(2);
+    config.scheduler.steal.enabled = false; /* without stealing each house runs on its own home */
     domus_system *system = domt_start(&config);
     domus_address first = domt_spawn(system, 0, &asker, NULL);
     uint64_t asked = 0;
@@ -438,10 +443,10 @@ static void follow_an_ask(bool late, const domt_traced_event *steps[4])
         domt_notice(system, first, &wander, NULL);
         asked++;
         DOMT_WAIT_FOR(20, atomic_load(&done) == asked);
-        if (domus_trace_write(system, 0, append_trace, NULL) != 0)
+        if (domus_trace_write(system, 0, append_bytes_of_trace, NULL) != 0)
             continue;
-        read_trace(system, 0);
-    } while (!find_flow(steps));
+        write_and_decode_trace(system, 0);
+    } while (!find_ended_flow(steps));
     domt_end(system);
 }
 
@@ -449,23 +454,24 @@ DOMT_TEST(a_flow_leads_from_an_ask_to_its_answer)
 {
     const domt_traced_event *steps[4];
 
-    follow_an_ask(false, steps);
+    follow_an_ask_in_trace(false, steps);
     for (int i = 0; i < 4; i++) {
         ck_assert_str_eq(steps[i]->thread, i == 0 || i == 3 ? "thread 0" : "thread 1");
         ck_assert_str_eq(steps[i]->category, "flow");
         ck_assert(i == 0 || steps[i]->at_ns >= steps[i - 1]->at_ns);
         ck_assert(steps[i]->is_last == (i == 3));
     }
-    ck_assert_uint_eq(steps[1]->at_ns, steps[2]->at_ns); /* both events belong to one run */
-    ck_assert(has_run_at("thread 0", "run asker (wander)", steps[0]->at_ns));
-    ck_assert(has_run_at("thread 1", "run answerer (question)", steps[1]->at_ns));
-    ck_assert(has_run_at("thread 0", "run asker (answer)", steps[3]->at_ns));
+    /* the ask was taken and answered within the same run */
+    ck_assert_uint_eq(steps[1]->at_ns, steps[2]->at_ns);
+    ck_assert(is_within_run_at("thread 0", "run asker (wander)", steps[0]->at_ns));
+    ck_assert(is_within_run_at("thread 1", "run answerer (question)", steps[1]->at_ns));
+    ck_assert(is_within_run_at("thread 0", "run asker (answer)", steps[3]->at_ns));
 }
 
 DOMT_TEST(a_flow_waits_for_an_answer_that_comes_later)
 {
     const domt_traced_event *steps[4];
-    follow_an_ask(true, steps);
+    follow_an_ask_in_trace(true, steps);
     ck_assert_uint_ge(steps[2]->at_ns, steps[1]->at_ns + 4 * DOMT_MS);
     ck_assert_uint_ge(steps[3]->at_ns, steps[2]->at_ns);
 }

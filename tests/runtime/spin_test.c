@@ -1,5 +1,5 @@
 /* runtime/loop/spin.c: a thread spins before it parks as long as that pays, and no longer. The
- * threads are real, and the bounds hold on a busy machine, too. */
+ * threads are real, and the bounds are such that they hold on a busy machine, too. */
 #include "tests/runtime/running.h"
 
 #include "runtime/system/system.h"
@@ -11,19 +11,19 @@
 static const domus_type poke_type = {.name = "poke"};
 static _Atomic uint64_t poked;
 
-static int count_poke(domus_stack *stack, void *self, const void *payload)
+static int count_handled_poke(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&poked, 1);
     return 0;
 }
 
-static const domus_behaviour target = {.name = "target",
-                                       .on = (const domus_on[]){{&poke_type, count_poke, 0}, {0}}};
+static const domus_behaviour target = {
+    .name = "target", .on = (const domus_on[]){{&poke_type, count_handled_poke, 0}, {0}}};
 
 static domus_system *system_;
 static domus_address address;
 
-static void start_test(uint64_t spin_ns)
+static void start_system_that_spins(uint64_t spin_ns)
 {
     domus_config config = domt_config(1);
     config.scheduler.idle.spin_ns = spin_ns;
@@ -31,8 +31,9 @@ static void start_test(uint64_t spin_ns)
     address = domt_spawn(system_, 0, &target, NULL);
 }
 
-/* Send one poke after each `pause_ns`. Returns how long the thread searched for work meanwhile. */
-static uint64_t poke_every(uint64_t pause_ns, int times)
+/* Send `times` pokes to an actor, one after each `pause_ns`. Returns how long its thread has
+ * searched for work meanwhile. */
+static uint64_t searched_time_with_poke_every(uint64_t pause_ns, int times)
 {
     uint64_t before = domt_profile(system_, 0).phase_ns[DOMUS_PHASE_OTHER];
 
@@ -46,54 +47,55 @@ static uint64_t poke_every(uint64_t pause_ns, int times)
     return domt_profile(system_, 0).phase_ns[DOMUS_PHASE_OTHER] - before;
 }
 
-static void fall_asleep(void)
+static void wait_until_thread_is_asleep(void)
 {
     DOMT_WAIT_FOR(10, atomic_load(&system_->threads[0].manager.park) == DOMI_PARK_SLEEPING);
 }
 
 DOMT_TEST(message_that_comes_soon_is_caught_and_the_spin_ends_in_time)
 {
-    start_test(SPIN_NS);
+    start_system_that_spins(SPIN_NS);
     domus_profile before = domt_profile(system_, 0);
-    (void)poke_every(0, 200);
+    (void)searched_time_with_poke_every(0, 200);
     domus_profile after = domt_profile(system_, 0);
-    /* a spinning thread has seen nearly all messages */
+    /* the spinning thread has noticed nearly all messages without parking */
     ck_assert_uint_le(after.parks - before.parks, 100);
     ck_assert_uint_le(after.wakeups_received - before.wakeups_received,
                       after.parks - before.parks + 1);
-    fall_asleep();
+    wait_until_thread_is_asleep();
     domt_end(system_);
 }
 
 DOMT_TEST(a_quiet_thread_soon_spins_no_more)
 {
-    start_test(SPIN_NS);
-    fall_asleep();
-    uint64_t spun_ns = poke_every(2 * SPIN_NS, 8);
-    /* half of the time for each spin in vain: 1/2 + 1/4 + ..., not 8 */
+    start_system_that_spins(SPIN_NS);
+    wait_until_thread_is_asleep();
+    uint64_t spun_ns = searched_time_with_poke_every(2 * SPIN_NS, 8);
+    /* each spin that finds nothing halves the next one, so the sum is at most 1 + 1/2 + 1/4 + ...,
+     * and not 8 times the full spin */
     ck_assert_uint_le(spun_ns, 2 * SPIN_NS);
-    fall_asleep();
+    wait_until_thread_is_asleep();
     domt_end(system_);
 }
 
 DOMT_TEST(a_thread_that_is_woken_soon_spins_anew)
 {
-    start_test(SPIN_NS);
-    fall_asleep();
-    system_->threads[0].spin_ns = 0; /* the spin time after a long quiet time */
-    uint64_t spun_ns = poke_every(DOMT_MS, 100);
+    start_system_that_spins(SPIN_NS);
+    wait_until_thread_is_asleep();
+    system_->threads[0].spin_ns = 0; /* the time of a spin after the thread was quiet for long */
+    uint64_t spun_ns = searched_time_with_poke_every(DOMT_MS, 100);
     ck_assert_uint_ge(spun_ns, 10 * DOMT_MS);
     ck_assert_uint_eq(system_->threads[0].config->scheduler.idle.spin_ns, SPIN_NS);
-    fall_asleep();
+    wait_until_thread_is_asleep();
     domt_end(system_);
 }
 
 DOMT_TEST(without_spin_a_thread_parks_at_once)
 {
-    start_test(0);
-    fall_asleep();
+    start_system_that_spins(0);
+    wait_until_thread_is_asleep();
     domus_profile before = domt_profile(system_, 0);
-    (void)poke_every(DOMT_MS, 50);
+    (void)searched_time_with_poke_every(DOMT_MS, 50);
     ck_assert_uint_ge(domt_profile(system_, 0).parks - before.parks, 40);
     domt_end(system_);
 }

@@ -1,5 +1,5 @@
-/* The stall watch reports an actor's code in each kind of callback, says when the code is not an
- * actor's, and says why a report has no backtrace. */
+/* The stall watch reports code of an actor in each kind of callback, says when the code that is
+ * stuck is not an actor's, and says why a report has no backtrace. */
 #include "tests/runtime/stalls.h"
 #include "tests/support/crowd.h"
 
@@ -18,7 +18,7 @@ static const domus_type question_type = {.name = "question"};
 static const domus_type answer_type = {.name = "answered"};
 static const domus_type ring_type = {.name = "ring"};
 
-static domus_config config_of(void)
+static domus_config config_with_stall_signal(void)
 {
     domus_config config = domt_config(1);
     config.stall.threshold_ns = 25 * DOMT_MS;
@@ -26,80 +26,83 @@ static domus_config config_of(void)
     return config;
 }
 
-static domus_system *start_logging(const domus_config *config)
+static domus_system *start_logging_stalls(const domus_config *config)
 {
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
     return domt_start_logging(config);
 }
 
-/* Wait until a stall with `part` was logged, and end the system. A loaded machine may have other
- * stalls, outside of handlers. */
+/* Wait until a stall whose line contains `part` was logged, and end the system. On a busy machine
+ * there may be other stalls, outside of handlers. */
 static void end_when_logged(domus_system *system, const char *part)
 {
     uint64_t until_ns = domt_now_ns() + 30000 * DOMT_MS;
-    for (; domt_lines(part, NULL) != 1 || !domt_trace_shows_it(); domt_pause_ns(DOMT_MS))
+    for (; domt_count_log_lines(part, NULL) != 1 || !domt_trace_shows_it(); domt_pause_ns(DOMT_MS))
         ck_assert_msg(domt_now_ns() < until_ns, "waited in vain for: %s", part);
     DOMT_WAIT_FOR(30, domt_profile(system, 0).stalls == domt_stalls_over(system));
-    ck_assert_uint_eq(domt_lines(part, NULL), 1);
+    ck_assert_uint_eq(domt_count_log_lines(part, NULL), 1);
     domt_end(system);
 }
 
 /* --- what code is called for ------------------------------------------------------------------ */
 
-static int mount_long(domus_stack *stack, void *self)
+static int doze_in_mount(domus_stack *stack, void *self)
 {
     domt_doze(60 * DOMT_MS, "in mounter, handling on_mount");
     return 0;
 }
 
-static void stop_long(domus_stack *stack, void *self)
+static void doze_in_stop(domus_stack *stack, void *self)
 {
     domt_doze(60 * DOMT_MS, "in stopper, handling on_stop");
 }
 
-static const domus_behaviour mounter = {.name = "mounter", .on_mount = mount_long};
-static const domus_behaviour stopper = {.name = "stopper", .on_stop = stop_long};
+static const domus_behaviour mounter = {.name = "mounter", .on_mount = doze_in_mount};
+static const domus_behaviour stopper = {.name = "stopper", .on_stop = doze_in_stop};
 
-static int ring_long(domus_stack *stack, void *self, const void *payload)
+static int doze_in_handler_of_timer(domus_stack *stack, void *self, const void *payload)
 {
     domt_doze(60 * DOMT_MS, "in sleeper, handling ring");
     return 0;
 }
 
-static int arm_timer(domus_stack *stack, void *self, const void *payload)
+static int arm_timer_in_mount(domus_stack *stack, void *self, const void *payload)
 {
     return domus_after(stack, 10 * DOMT_MS, &ring_type, NULL, NULL);
 }
 
 static const domus_behaviour sleeper = {
     .name = "sleeper",
-    .on = (const domus_on[]){{&begin_type, arm_timer, 0}, {&ring_type, ring_long, 0}, {0}}};
+    .on = (const domus_on[]){
+        {&begin_type, arm_timer_in_mount, 0}, {&ring_type, doze_in_handler_of_timer, 0}, {0}}};
 
 static int reply_to_ask(domus_stack *stack, void *self, const void *payload)
 {
     return domus_reply(stack, &answer_type, NULL);
 }
 
-static int resumed_long(domus_stack *stack, void *self, const domus_answer *answer)
+static int doze_in_resumed_handler(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     domt_doze(60 * DOMT_MS, "in asker, handling answered");
     return 0;
 }
 
-static int ask_other(domus_stack *stack, void *self, const void *payload)
+static int ask_other_actor(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_ask(stack, *(const domus_address *)self, &question_type, NULL, resumed_long);
+    return domus_ask(stack, *(const domus_address *)self, &question_type, NULL,
+                     doze_in_resumed_handler);
 }
 
 static const domus_behaviour answerer = {
     .name = "answerer", .on = (const domus_on[]){{&question_type, reply_to_ask, 0}, {0}}};
 
-static const domus_behaviour asker = {.name = "asker",
-                                      .state_size = sizeof(domus_address),
-                                      .on = (const domus_on[]){{&begin_type, ask_other, 0}, {0}}};
+static const domus_behaviour asker = {
+    .name = "asker",
+    .state_size = sizeof(domus_address),
+    .on = (const domus_on[]){{&begin_type, ask_other_actor, 0}, {0}}};
 
-static int woken_long(domus_stack *stack, void *self, const domus_answer *answer)
+static int doze_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_doze(60 * DOMT_MS, "in waker, which was resumed without a message");
     return 0;
@@ -107,7 +110,7 @@ static int woken_long(domus_stack *stack, void *self, const domus_answer *answer
 
 static int sleep_before_stall(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_sleep(stack, 5 * DOMT_MS, woken_long);
+    return domus_sleep(stack, 5 * DOMT_MS, doze_after_sleep);
 }
 
 static const domus_behaviour waker = {
@@ -116,7 +119,8 @@ static const domus_behaviour waker = {
 static const struct {
     const domus_behaviour *behaviour;
     const char *told;
-    bool is_begun, is_stopped; /* set by the test */
+    /* set by the test: what this case begins with, and whether its actor is stopped */
+    bool is_begun, is_stopped;
 } cases[] = {
     {&mounter, "in mounter, handling on_mount", false, false},
     {&stopper, "in stopper, handling on_stop", false, true},
@@ -127,9 +131,9 @@ static const struct {
 
 DOMT_TEST(stall_is_reported_in_each_kind_of_callback)
 {
-    domus_config config = config_of();
+    domus_config config = config_with_stall_signal();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        domus_system *system = start_logging(&config);
+        domus_system *system = start_logging_stalls(&config);
         domus_address whom = domt_spawn(system, 0, &answerer, NULL);
         domus_address address = domt_spawn(system, 0, cases[i].behaviour, &whom);
         if (cases[i].is_begun)
@@ -141,7 +145,7 @@ DOMT_TEST(stall_is_reported_in_each_kind_of_callback)
     }
 }
 
-static int read_long(domus_stack *stack, void *self, const void *payload)
+static int doze_in_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     domt_doze(60 * DOMT_MS, "in reader, handling on_read");
@@ -149,13 +153,13 @@ static int read_long(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour reader = {
-    .name = "reader", .kind = DOMUS_CHANNELS, .on_read = {read_long, 0}};
+    .name = "reader", .kind = DOMUS_CHANNELS, .on_read = {doze_in_read, 0}};
 
-DOMT_TEST(a_channels_actor_is_told)
+DOMT_TEST(stall_in_on_read_of_channel_is_reported)
 {
-    domus_config config = config_of();
+    domus_config config = config_with_stall_signal();
     domt_listen(&config);
-    domus_system *system = start_logging(&config);
+    domus_system *system = start_logging_stalls(&config);
 
     uint16_t port = domt_serve_front(system, &reader, NULL);
     int fd = domt_connect(port);
@@ -166,15 +170,15 @@ DOMT_TEST(a_channels_actor_is_told)
 
 /* --- nobody's --------------------------------------------------------------------------------- */
 
-static int break_down(domus_stack *stack, void *self, const void *payload)
+static int fail_with_eproto(domus_stack *stack, void *self, const void *payload)
 {
     return -EPROTO;
 }
 
 static const domus_behaviour failing = {
-    .name = "failing", .on = (const domus_on[]){{&begin_type, break_down, 0}, {0}}};
+    .name = "failing", .on = (const domus_on[]){{&begin_type, fail_with_eproto, 0}, {0}}};
 
-static int begin_child(domus_stack *stack, void *self, const void *payload)
+static int spawn_failing_child(domus_stack *stack, void *self, const void *payload)
 {
     domus_address child;
     ck_assert_int_eq(domus_spawn(stack, &failing, NULL, &child), 0);
@@ -183,19 +187,20 @@ static int begin_child(domus_stack *stack, void *self, const void *payload)
 
 static const domus_supervision once = {.intensity = 1, .otherwise = DOMUS_RESTART};
 
-static const domus_behaviour parent = {.name = "parent",
-                                       .on = (const domus_on[]){{&begin_type, begin_child, 0}, {0}},
-                                       .supervision = &once};
+static const domus_behaviour parent = {
+    .name = "parent",
+    .on = (const domus_on[]){{&begin_type, spawn_failing_child, 0}, {0}},
+    .supervision = &once};
 
-/* The log hook is stuck, which is called between two runs. */
+/* The log hook, which the thread calls between two runs, does not return. */
 DOMT_TEST(a_thread_that_is_stuck_outside_of_handlers_is_said_to_be)
 {
-    domus_config config = config_of();
-    domus_system *system = start_logging(&config);
+    domus_config config = config_with_stall_signal();
+    domus_system *system = start_logging_stalls(&config);
 
     domt_log_stays_at("is restarted");
     domt_notice(system, domt_spawn(system, 0, &parent, NULL), &begin_type, NULL);
-    DOMT_WAIT_FOR(20, domt_lines(" ms in no handler; ", NULL) == 1);
+    DOMT_WAIT_FOR(20, domt_count_log_lines(" ms in no handler; ", NULL) == 1);
     domt_go_on();
     domt_end(system);
 }
@@ -204,68 +209,70 @@ DOMT_TEST(a_thread_that_is_stuck_outside_of_handlers_is_said_to_be)
 
 static const domus_type stay_type = {.name = "stay"};
 
-static int on_stay(domus_stack *stack, void *self, const void *payload)
+static int burn_cpu_in_handler(domus_stack *stack, void *self, const void *payload)
 {
     domt_burn(60 * DOMT_MS, "in stuck, handling stay");
     return 0;
 }
 
-static const domus_behaviour stuck = {.name = "stuck",
-                                      .on = (const domus_on[]){{&stay_type, on_stay, 0}, {0}}};
+static const domus_behaviour stuck = {
+    .name = "stuck", .on = (const domus_on[]){{&stay_type, burn_cpu_in_handler, 0}, {0}}};
 
-static void expect_told_without(domus_system *system, const char *why)
+static void expect_report_without_backtrace(domus_system *system, const char *why)
 {
     domt_notice(system, domt_spawn(system, 0, &stuck, NULL), &stay_type, NULL);
-    DOMT_WAIT_FOR(30, domt_lines("in stuck, handling stay", why) == 1);
-    ck_assert_uint_eq(domt_lines(" #0 ", NULL), 0);
+    DOMT_WAIT_FOR(30, domt_count_log_lines("in stuck, handling stay", why) == 1);
+    ck_assert_uint_eq(domt_count_log_lines(" #0 ", NULL), 0);
     domt_end(system);
 }
 
-static void own_handler(int number)
+static void ignore_signal_of_program(int number)
 {
 }
 
-DOMT_TEST(why_there_is_no_backtrace_is_said)
+DOMT_TEST(report_says_why_backtrace_is_missing)
 {
-    domus_config config = config_of();
+    domus_config config = config_with_stall_signal();
     const struct sigaction none = {.sa_handler = SIG_DFL};
 
-    expect_told_without(domt_start_logging(&config), "has not called domus_stall_signal()");
+    expect_report_without_backtrace(domt_start_logging(&config),
+                                    "has not called domus_stall_signal()");
     domus_system *system = domt_start_logging(&config);
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
-    expect_told_without(system, "was called after the start");
+    expect_report_without_backtrace(system, "was called after the start");
     config.stall.signal = 0;
-    expect_told_without(domt_start_logging(&config), "stall.signal is 0");
+    expect_report_without_backtrace(domt_start_logging(&config), "stall.signal is 0");
     config.stall.signal = SIGNAL;
     system = domt_start_logging(&config);
-    /* the signal's default would end the process */
+    /* the default action of the signal, which would end the process */
     ck_assert_int_eq(sigaction(SIGNAL, &none, NULL), 0);
-    expect_told_without(system, "has not called domus_stall_signal()");
+    expect_report_without_backtrace(system, "has not called domus_stall_signal()");
 }
 
-static int block_and_stay(domus_stack *stack, void *self, const void *payload)
+static int block_signals_and_stay(domus_stack *stack, void *self, const void *payload)
 {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
-    return on_stay(stack, self, payload);
+    return burn_cpu_in_handler(stack, self, payload);
 }
 
 static const domus_behaviour deaf = {
-    .name = "stuck", .on = (const domus_on[]){{&stay_type, block_and_stay, 0}, {0}}};
+    .name = "stuck", .on = (const domus_on[]){{&stay_type, block_signals_and_stay, 0}, {0}}};
 
 DOMT_TEST(a_thread_that_takes_no_signal_is_told_all_the_same)
 {
-    domus_config config = config_of();
-    domus_system *system = start_logging(&config);
+    domus_config config = config_with_stall_signal();
+    domus_system *system = start_logging_stalls(&config);
     domt_notice(system, domt_spawn(system, 0, &deaf, NULL), &stay_type, NULL);
-    DOMT_WAIT_FOR(30, domt_lines("in stuck, handling stay", "does not take the signal") == 1);
+    DOMT_WAIT_FOR(30,
+                  domt_count_log_lines("in stuck, handling stay", "does not take the signal") == 1);
     domt_end(system);
 }
 
 DOMT_TEST(the_signal_is_a_real_time_one_and_nobody_elses)
 {
-    struct sigaction action = {.sa_handler = own_handler};
+    struct sigaction action = {.sa_handler = ignore_signal_of_program};
 
     ck_assert_int_eq(domus_stall_signal(0), -EINVAL);
     ck_assert_int_eq(domus_stall_signal(-1), -EINVAL);
@@ -279,13 +286,14 @@ DOMT_TEST(the_signal_is_a_real_time_one_and_nobody_elses)
     ck_assert_int_eq(domus_stall_signal(SIGNAL + 1), 0);
     ck_assert_int_eq(domus_stall_signal(SIGNAL + 1), 0);
     errno = 77;
-    ck_assert_int_eq(raise(SIGNAL + 1), 0); /* raised on a thread that is no thread of a system */
+    /* raised on this thread, which is no thread of a system */
+    ck_assert_int_eq(raise(SIGNAL + 1), 0);
     ck_assert_int_eq(errno, 77);
 }
 
 /* --- domus_main() ----------------------------------------------------------------------------- */
 
-static int stay_and_quit(domus_stack *stack, void *self, const void *payload)
+static int burn_cpu_and_quit(domus_stack *stack, void *self, const void *payload)
 {
     domt_burn(500 * DOMT_MS, NULL);
     domus_main_quit(0);
@@ -293,17 +301,18 @@ static int stay_and_quit(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour quitting = {
-    .name = "quitting", .on = (const domus_on[]){{&stay_type, stay_and_quit, 0}, {0}}};
+    .name = "quitting", .on = (const domus_on[]){{&stay_type, burn_cpu_and_quit, 0}, {0}}};
 
-static int start_quitting(domus_system *system, void *argument)
+static int spawn_actor_that_stays_and_quits(domus_system *system, void *argument)
 {
     domt_notice(system, domt_spawn(system, 0, &quitting, NULL), &stay_type, NULL);
     return 0;
 }
 
-DOMT_TEST(a_program_prints_the_report)
+DOMT_TEST(program_prints_stall_report_to_stderr)
 {
-    static const domus_program program = {.name = "program", .start = start_quitting};
+    static const domus_program program = {.name = "program",
+                                          .start = spawn_actor_that_stays_and_quits};
     char *arguments[] = {"program", "--set", "system.threads=1", "--set", "system.cpus=none", NULL};
     static char text[65536];
     FILE *said = tmpfile();

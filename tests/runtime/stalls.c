@@ -1,5 +1,5 @@
-/* The log that is kept, the functions in which actors stay, and the search for them in a
- * backtrace. */
+/* The log whose lines are kept, the functions in which actors stay, and the search for these
+ * functions in a backtrace (tests/runtime/stalls.h). */
 #include "tests/runtime/stalls.h"
 
 #include <dirent.h>
@@ -26,7 +26,7 @@ void domt_go_on(void)
     atomic_store(&goes_on, true);
 }
 
-static void keep_line(void *context, domus_log_level level, uint32_t thread, const char *text)
+static void keep_log_line(void *context, domus_log_level level, uint32_t thread, const char *text)
 {
     const char *part = atomic_load(&stays_at);
 
@@ -40,7 +40,7 @@ static void keep_line(void *context, domus_log_level level, uint32_t thread, con
 
 domus_system *domt_start_logging(const domus_config *config)
 {
-    const domus_hooks hooks = {.log = keep_line};
+    const domus_hooks hooks = {.log = keep_log_line};
     domus_system *system = NULL;
     char error[256] = "";
 
@@ -51,7 +51,7 @@ domus_system *domt_start_logging(const domus_config *config)
     return system;
 }
 
-uint32_t domt_lines(const char *first, const char *second)
+uint32_t domt_count_log_lines(const char *first, const char *second)
 {
     uint32_t found = 0;
 
@@ -63,43 +63,44 @@ uint32_t domt_lines(const char *first, const char *second)
     return found;
 }
 
-const char *domt_line(const char *part)
+const char *domt_first_log_line(const char *part)
 {
     const char *line = "";
 
     pthread_mutex_lock(&mutex);
     for (uint32_t i = count; i-- > 0;) {
         if (strstr(lines[i], part) != NULL)
-            line = lines[i]; /* lines do not change once they are written */
+            /* the line can be read without the lock, because kept lines do not change */
+            line = lines[i];
     }
     pthread_mutex_unlock(&mutex);
     return line;
 }
 
-/* The linker defines where a section begins and ends. */
+/* The linker defines the two names that mark the begin and the end of the section. */
 #define HERE __attribute__((noinline, section("domt_stays")))
 extern const char __start_domt_stays[], __stop_domt_stays[];
 
 #define LONGEST_NS (20000 * DOMT_MS)
 
-static bool is_over(uint64_t began_ns, uint64_t ns, const char *part)
+static bool is_stay_over(uint64_t began_ns, uint64_t ns, const char *part)
 {
     uint64_t stayed_ns = domt_now_ns() - began_ns;
     return stayed_ns >= ns &&
-           (part == NULL || stayed_ns > LONGEST_NS || domt_lines(part, NULL) != 0);
+           (part == NULL || stayed_ns > LONGEST_NS || domt_count_log_lines(part, NULL) != 0);
 }
 
 HERE void domt_burn(uint64_t ns, const char *part)
 {
     uint64_t began_ns = domt_now_ns();
-    while (!is_over(began_ns, ns, part))
+    while (!is_stay_over(began_ns, ns, part))
         continue;
 }
 
 HERE void domt_doze(uint64_t ns, const char *part)
 {
     uint64_t began_ns = domt_now_ns();
-    while (!is_over(began_ns, ns, part))
+    while (!is_stay_over(began_ns, ns, part))
         domt_pause_ns(DOMT_MS);
 }
 

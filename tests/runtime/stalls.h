@@ -1,5 +1,6 @@
-/* Helpers for tests of the stall watch: a log that is kept, and functions in which actors stay
- * until the report about them was logged. So a late monitor makes a test slow, not wrong. */
+/* Helpers for tests of the stall watch: a log whose lines are kept, and functions in which an
+ * actor stays until the report about it was logged. So a late monitor makes a test slow, and not
+ * wrong. */
 #ifndef DOMT_STALLS_H
 #define DOMT_STALLS_H
 
@@ -9,33 +10,36 @@
 
 #define DOMT_LINES_MAX 2048u
 
-/* Forget all lines, and start a system whose log keeps its lines. */
+/* Forget all kept lines, and start a system whose log lines are kept. */
 domus_system *domt_start_logging(const domus_config *config);
 
-/* Returns how many lines contain both texts; `second` may be NULL. */
-uint32_t domt_lines(const char *first, const char *second);
+/* Returns how many kept log lines contain both texts; `second` may be NULL. */
+uint32_t domt_count_log_lines(const char *first, const char *second);
 
-/* Returns the first line with `part` in it, for the message of a failure; "" if there is none. */
-const char *domt_line(const char *part);
+/* Returns the first kept log line that contains `part`, for the message of a failed test; "" if
+ * there is none. */
+const char *domt_first_log_line(const char *part);
 
-/* Let the log hook stay in each line that contains `part`, until domt_go_on(); NULL: in none. */
+/* Let the log hook block at each line that contains `part`, until domt_go_on() is called; NULL: at
+ * no line. */
 void domt_log_stays_at(const char *part);
 
-/* Let the actors and the log hook end their stay. */
+/* Let the actors and the log hook that stay somewhere (domt_log_stays_at()) go on. */
 void domt_go_on(void);
 
-/* Stay for `ns`, and until a line with `part` has come (NULL: no line), at most 20 s. The first
- * function burns CPU time, the second sleeps; both lie in a section of their own. */
+/* Stay in this function for `ns`, and until a log line with `part` was kept (NULL: for no line),
+ * but at most 20 s. domt_burn() uses CPU time, domt_doze() sleeps; both functions lie in a section
+ * of the program of their own. */
 void domt_burn(uint64_t ns, const char *part);
 void domt_doze(uint64_t ns, const char *part);
 
-/* Whether a line of a backtrace names an address in domt_burn() or domt_doze(). */
+/* Returns whether a kept line of a backtrace has an address within domt_burn() or domt_doze(). */
 bool domt_trace_shows_it(void);
 
-/* Returns how many stalls are over, on all threads. */
+/* Returns how many stalls of all threads of the system are over. */
 uint64_t domt_stalls_over(const domus_system *system);
 
-/* Whether a thread of this process has this name. */
+/* Returns whether a thread of this process has this name. */
 bool domt_has_thread(const char *name);
 
 #endif

@@ -1,17 +1,18 @@
-/* Order and storms over threads that mostly sleep and stand in for each other. DOMUS_SEED=n runs
- * one seed, DOMT_LONG many.
+/* Order and storms on threads that mostly sleep and stand in for each other. DOMUS_SEED=n runs one
+ * seed, and DOMT_LONG many.
  *
- * Order (M6) holds with belts and without. Actors of all threads number what they send, for each
- * receiver and kind: small notices that may go by belts, large ones that use inboxes, and asks.
- * Each message lets its receiver send some more, in bursts that go on for a while and end, so that
- * threads fall asleep and doze again and again. The numbers that come from one sender follow each
- * other, whoever runs the two.
+ * Order (M6) holds with belts and without them. Actors of all threads number their messages for
+ * each receiver and kind: small notices, which may go by belts, large notices, which go to inboxes,
+ * and asks. Each message lets its receiver send some more, in bursts that last for a while and end,
+ * so that threads fall asleep and doze again and again. The numbers from one sender must come in
+ * order, whichever threads run sender and receiver.
  *
- * In the storm (storm.h) most of what its actors do is done by threads that stand in for others:
- * their actors stop themselves and each other, restart, spawn, ask with deadlines, use timers,
- * blocking work and groups. Beside them some actors watch descriptors, which pins them in a run
- * that may be in another thread's hands. Messages come one after the other with pauses, and nobody
- * is distrusted, because a doze may be long here. Both backends, 2 to 4 threads. */
+ * In the storm (tests/runtime/storm.h) most actions are done by threads that stand in for others:
+ * the actors stop themselves and each other, restart, spawn, ask with deadlines, and use timers,
+ * blocking work and groups. Besides, some actors watch descriptors, which pins them to their thread
+ * while another thread may be running them. Messages come one by one with pauses, and a doze may
+ * last long, so no thread is distrusted (runtime/loop/stand_in.c). Both backends are used, with 2
+ * to 4 threads. */
 #include "base/random.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/storm.h"
@@ -39,8 +40,8 @@ enum { NOTICES, ASKS, KINDS };
 typedef struct numbered {
     uint32_t from;
     uint32_t number;
-    uint32_t depth; /* messages that may still follow from this one */
-    uint32_t check; /* shows a message whose parts belong to two messages */
+    uint32_t depth; /* number of messages that may still follow from this one */
+    uint32_t check; /* repeats other members, so a message that is mixed of two is found */
 } numbered;
 
 typedef struct large_numbered {
@@ -54,8 +55,9 @@ static const domus_type question = {.name = "question", .size = sizeof(numbered)
 static const domus_type nothing = {.name = "nothing"};
 
 static domus_address crowd[CROWD];
-static _Atomic uint64_t under_way; /* messages and answers that are under way */
-static _Atomic uint64_t wrong;     /* messages out of their order, or torn */
+static _Atomic uint64_t under_way; /* number of messages and answers that are under way */
+/* number of messages that came out of their order, or mixed of two messages */
+static _Atomic uint64_t wrong;
 static _Atomic uint64_t handled;
 
 typedef struct member {
@@ -65,24 +67,24 @@ typedef struct member {
     domi_random random;
 } member;
 
-static uint32_t check_of(const numbered *message)
+static uint32_t checksum_of_message(const numbered *message)
 {
     return message->from * 7919 + message->number * 31 + message->depth;
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-static large_numbered make_message(member *self, uint32_t to, uint32_t kind, uint32_t depth)
+static large_numbered make_next_message(member *self, uint32_t to, uint32_t kind, uint32_t depth)
 {
     large_numbered message = {
         .numbered = {.from = self->index, .number = self->sent[to][kind]++, .depth = depth}};
-    message.numbered.check = check_of(&message.numbered);
+    message.numbered.check = checksum_of_message(&message.numbered);
     return message;
 }
 
-static void send_notice(domus_stack *stack, member *self, uint32_t to, uint32_t depth)
+static void send_numbered_notice(domus_stack *stack, member *self, uint32_t to, uint32_t depth)
 {
-    large_numbered message = make_message(self, to, NOTICES, depth);
+    large_numbered message = make_next_message(self, to, NOTICES, depth);
     const domus_type *type = domi_random_below(&self->random, 3) == 0 ? &large : &small;
 
     atomic_fetch_add(&under_way, 1);
@@ -92,11 +94,11 @@ static void send_notice(domus_stack *stack, member *self, uint32_t to, uint32_t 
     }
 }
 
-static int send_ask(domus_stack *stack, member *self, uint32_t to, uint32_t depth)
+static int send_numbered_ask(domus_stack *stack, member *self, uint32_t to, uint32_t depth)
 {
-    large_numbered message = make_message(self, to, ASKS, depth);
+    large_numbered message = make_next_message(self, to, ASKS, depth);
 
-    atomic_fetch_add(&under_way, 2); /* 2: the ask, and the answer that will come */
+    atomic_fetch_add(&under_way, 2); /* two more: the ask, and the answer that will come */
     int error = domus_ask_add(stack, crowd[to], &question, &message, 0, 0);
     if (error != 0) {
         atomic_fetch_sub(&under_way, 2);
@@ -114,17 +116,17 @@ static int count_answers(domus_stack *stack, void *self, const domus_answer *ans
     return 0;
 }
 
-/* Send a burst of messages, mostly to one other member. Returns what a handler returns. */
-static int pass_on(domus_stack *stack, member *self, uint32_t depth)
+/* Send a burst of messages, mostly to one other member. Returns the result for the handler. */
+static int send_random_burst(domus_stack *stack, member *self, uint32_t depth)
 {
     uint32_t to = (uint32_t)domi_random_below(&self->random, CROWD);
     bool asks = false;
 
     for (uint32_t i = domi_random_below(&self->random, 20) < 13; i != 0; i++) {
         if (domi_random_below(&self->random, 4) != 0)
-            send_notice(stack, self, to, depth);
+            send_numbered_notice(stack, self, to, depth);
         else
-            asks = send_ask(stack, self, to, depth) == 0 || asks;
+            asks = send_numbered_ask(stack, self, to, depth) == 0 || asks;
         if (domi_random_below(&self->random, 3) == 0)
             to = (uint32_t)domi_random_below(&self->random, CROWD);
         if (domi_random_below(&self->random, 2) == 0)
@@ -135,45 +137,47 @@ static int pass_on(domus_stack *stack, member *self, uint32_t depth)
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
-static int handle_message(domus_stack *stack, member *self, const numbered *message, uint32_t kind)
+static int check_order_and_pass_on(domus_stack *stack, member *self, const numbered *message,
+                                   uint32_t kind)
 {
     uint32_t depth = message->depth;
 
-    if (message->from < CROWD) { /* else the message came from outside */
+    if (message->from < CROWD) { /* messages from outside have no order to check */
         uint32_t *came = &self->came[message->from][kind];
-        bool is_wrong = message->number != *came || message->check != check_of(message);
+        bool is_wrong = message->number != *came || message->check != checksum_of_message(message);
         atomic_fetch_add(&wrong, is_wrong);
         *came = message->number + 1;
     }
     atomic_fetch_add(&handled, 1);
-    int result = depth != 0 ? pass_on(stack, self, depth - 1) : 0;
+    int result = depth != 0 ? send_random_burst(stack, self, depth - 1) : 0;
     atomic_fetch_sub(&under_way, 1);
     return result;
 }
 
-static int handle_notice(domus_stack *stack, void *self, const void *message)
+static int handle_numbered_notice(domus_stack *stack, void *self, const void *message)
 {
-    return handle_message(stack, self, message, NOTICES);
+    return check_order_and_pass_on(stack, self, message, NOTICES);
 }
 
-static int handle_question(domus_stack *stack, void *self, const void *message)
+static int handle_numbered_ask(domus_stack *stack, void *self, const void *message)
 {
     const numbered question_of = *(const numbered *)message;
-    /* The answer comes before all messages that follow from the question. */
+    /* The answer is sent before any message that follows from the question. */
     int error = domus_reply(stack, &nothing, NULL);
-    return error != 0 ? error : handle_message(stack, self, &question_of, ASKS);
+    return error != 0 ? error : check_order_and_pass_on(stack, self, &question_of, ASKS);
 }
 
-static const domus_behaviour behaviour = {.name = "member",
-                                          .state_size = sizeof(member),
-                                          .on = (const domus_on[]){{&small, handle_notice, 0},
-                                                                   {&large, handle_notice, 0},
-                                                                   {&question, handle_question, 0},
-                                                                   {0}}};
+static const domus_behaviour behaviour = {
+    .name = "member",
+    .state_size = sizeof(member),
+    .on = (const domus_on[]){{&small, handle_numbered_notice, 0},
+                             {&large, handle_numbered_notice, 0},
+                             {&question, handle_numbered_ask, 0},
+                             {0}}};
 
 /* --- a seed ----------------------------------------------------------------------------------- */
 
-static domus_config sleepy_config(uint64_t seed)
+static domus_config config_of_sleepy_threads(uint64_t seed)
 {
     domus_config config = domt_config((uint32_t)(2 + seed % 2));
 
@@ -185,8 +189,8 @@ static domus_config sleepy_config(uint64_t seed)
     return config;
 }
 
-/* Let a member begin a burst, and wait for a while. */
-static void begin_burst(domus_system *system, domi_random *dice)
+/* Let a member begin a burst of messages, and wait for a while. */
+static void begin_burst_and_wait(domus_system *system, domi_random *dice)
 {
     const numbered first = {.from = CROWD, .depth = 6};
 
@@ -201,10 +205,10 @@ static void begin_burst(domus_system *system, domi_random *dice)
 
 static _Atomic uint64_t stood_in;
 
-static int run_seed(uint64_t seed, void *context)
+static int run_storm_of_seed(uint64_t seed, void *context)
 {
     domi_random dice;
-    const domus_config config = sleepy_config(seed);
+    const domus_config config = config_of_sleepy_threads(seed);
     domus_system *system = domt_start(&config);
 
     domi_random_init(&dice, seed);
@@ -214,7 +218,7 @@ static int run_seed(uint64_t seed, void *context)
         crowd[i] = domt_spawn(system, i % config.system.threads, &behaviour, &state);
     }
     for (uint32_t i = 0; i < STEPS; i++)
-        begin_burst(system, &dice);
+        begin_burst_and_wait(system, &dice);
     DOMT_WAIT_FOR(60, atomic_load(&under_way) == 0);
     atomic_fetch_add(&stood_in, domt_profile_all(system).steals);
     ck_assert_uint_eq(domt_profile_all(system).cap_wakeups_with_work, 0);
@@ -227,8 +231,8 @@ DOMT_TEST(order_holds_while_threads_stand_in)
     const char *many = getenv("DOMT_LONG");
     uint64_t seed = 0;
 
-    int result = domus_testkit_sweep(1, many != NULL && many[0] != '\0' ? LONG : SEEDS, run_seed,
-                                     NULL, &seed);
+    int result = domus_testkit_sweep(1, many != NULL && many[0] != '\0' ? LONG : SEEDS,
+                                     run_storm_of_seed, NULL, &seed);
     ck_assert_msg(result == 0, "seed %llu: %llu messages out of their order",
                   (unsigned long long)seed, (unsigned long long)atomic_load(&wrong));
     ck_assert_uint_gt(atomic_load(&stood_in), 0);
@@ -254,12 +258,12 @@ static _Atomic uint64_t opened, closed, readies;
 static const domus_type poke_type = {.name = "poke", .size = sizeof(uint64_t)};
 
 struct watcher {
-    int fd; /* an eventfd that is readable, or -1 */
+    int fd; /* the eventfd that the watcher watches, which is readable; -1: none */
     domus_fd_watch watch;
-    uint64_t then; /* decides what the actor does when the descriptor is ready */
+    uint64_t then; /* decides what the watcher does when its descriptor is ready */
 };
 
-static void end_watch(struct watcher *self)
+static void end_watch_of_descriptor(struct watcher *self)
 {
     if (self->fd < 0)
         return;
@@ -268,18 +272,18 @@ static void end_watch(struct watcher *self)
     atomic_fetch_add(&closed, 1);
 }
 
-static int on_watcher_mount(domus_stack *stack, void *self_)
+static int init_watcher(domus_stack *stack, void *self_)
 {
     ((struct watcher *)self_)->fd = -1;
     return 0;
 }
 
-static void on_watcher_stop(domus_stack *stack, void *self_)
+static void end_watch_in_stop(domus_stack *stack, void *self_)
 {
-    end_watch(self_);
+    end_watch_of_descriptor(self_);
 }
 
-static int on_poke(domus_stack *stack, void *self_, const void *payload)
+static int watch_descriptor_when_poked(domus_stack *stack, void *self_, const void *payload)
 {
     struct watcher *self = self_;
 
@@ -293,14 +297,14 @@ static int on_poke(domus_stack *stack, void *self_, const void *payload)
     return domus_watch_fd(stack, self->fd, POLLIN, &self->watch);
 }
 
-static int on_ready(domus_stack *stack, void *self_, const void *payload)
+static int handle_ready_descriptor(domus_stack *stack, void *self_, const void *payload)
 {
     struct watcher *self = self_;
 
     atomic_fetch_add(&readies, 1);
     if (domus_unwatch_fd(stack, self->watch) != 0)
         domt_storm_wrong("a watch was gone");
-    end_watch(self);
+    end_watch_of_descriptor(self);
     if (self->then % 8 == 0)
         return domus_stop(stack, domus_self(stack));
     return self->then % 8 == 1 ? -EIO : 0;
@@ -309,11 +313,14 @@ static int on_ready(domus_stack *stack, void *self_, const void *payload)
 static const domus_behaviour watcher = {
     .name = "watcher",
     .state_size = sizeof(struct watcher),
-    .on = (const domus_on[]){{&poke_type, on_poke, 0}, {&domus_ready_type, on_ready, 0}, {0}},
-    .on_mount = on_watcher_mount,
-    .on_stop = on_watcher_stop};
+    .on = (const domus_on[]){{&poke_type, watch_descriptor_when_poked, 0},
+                             {&domus_ready_type, handle_ready_descriptor, 0},
+                             {0}},
+    .on_mount = init_watcher,
+    .on_stop = end_watch_in_stop};
 
-/* The state of an actor on another thread, which stands in for the watcher's thread. */
+/* The state of a poker: an actor that sends to a watcher, so that its thread may stand in for the
+ * watcher's thread. */
 struct poke {
     domus_address watcher;
     uint64_t then;
@@ -321,7 +328,7 @@ struct poke {
 
 static const domus_type poke_for_type = {.name = "poke for", .size = sizeof(struct poke)};
 
-static int on_poke_for(domus_stack *stack, void *self, const void *payload)
+static int poke_watcher_in_handler(domus_stack *stack, void *self, const void *payload)
 {
     const struct poke *poke = payload;
     (void)domus_notice(stack, poke->watcher, &poke_type, &poke->then);
@@ -329,18 +336,18 @@ static int on_poke_for(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour poker = {
-    .name = "poker", .on = (const domus_on[]){{&poke_for_type, on_poke_for, 0}, {0}}};
+    .name = "poker", .on = (const domus_on[]){{&poke_for_type, poke_watcher_in_handler, 0}, {0}}};
 
 /* --- what comes from outside ------------------------------------------------------------------ */
 
-static void send_note(domus_system *system, uint32_t to)
+static void send_note_from_outside(domus_system *system, uint32_t to)
 {
     const void *load = domt_load_new(4);
     (void)domt_load_gave(domus_outside_notice(system, domt_crowd_at(to), &domt_storm_note, load),
                          load);
 }
 
-static void ask_from_outside(domus_system *system, uint32_t to)
+static void ask_member_from_outside(domus_system *system, uint32_t to)
 {
     union {
         domt_load load;
@@ -353,21 +360,23 @@ static void ask_from_outside(domus_system *system, uint32_t to)
         domt_load_free(answer.load);
 }
 
-static domus_address poker_address; /* address of the poker on the first thread */
+static domus_address poker_address; /* address of the poker, which is on the first thread */
 
-static void poke_watcher(domus_system *system, domus_address *watchers, uint32_t i, uint64_t then)
+static void poke_random_watcher(domus_system *system, domus_address *watchers, uint32_t i,
+                                uint64_t then)
 {
     domus_address *one = &watchers[i % WATCHERS];
     struct poke poke = {*one, then};
 
-    /* Now and then a new watcher takes the place of one that may have stopped itself. */
+    /* Sometimes spawn a new watcher in place of an old one, which may have stopped itself. */
     if (one->house == NULL || then % 5 == 0)
         *one = domt_spawn(system, i % domus_system_threads(system), &watcher, NULL);
     else
         (void)domus_outside_notice(system, poker_address, &poke_for_type, &poke);
 }
 
-static void do_random_step(domus_system *system, domi_random *dice, domus_address *watchers)
+static void do_random_action_of_storm(domus_system *system, domi_random *dice,
+                                      domus_address *watchers)
 {
     uint32_t one = (uint32_t)domi_random_below(dice, DOMT_STORM_CROWD);
 
@@ -377,7 +386,7 @@ static void do_random_step(domus_system *system, domi_random *dice, domus_addres
         domt_storm_spawn_root(system, one, domi_random_next(dice));
         break;
     case 2:
-        ask_from_outside(system, one);
+        ask_member_from_outside(system, one);
         break;
     case 3:
         (void)domus_outside_stop(system, domt_crowd_at(one));
@@ -386,10 +395,10 @@ static void do_random_step(domus_system *system, domi_random *dice, domus_addres
     case 5:
     case 6:
     case 7:
-        poke_watcher(system, watchers, one, domi_random_next(dice));
+        poke_random_watcher(system, watchers, one, domi_random_next(dice));
         break;
     default:
-        send_note(system, one);
+        send_note_from_outside(system, one);
         break;
     }
     domt_pause_ns(20000 + domi_random_below(dice, 300000));
@@ -397,7 +406,7 @@ static void do_random_step(domus_system *system, domi_random *dice, domus_addres
 
 /* --- the storm -------------------------------------------------------------------------------- */
 
-static domus_config storm_config(uint64_t seed, domi_random *dice)
+static domus_config random_config_of_storm(uint64_t seed, domi_random *dice)
 {
     domus_config config = domt_config((uint32_t)(2 + seed % 3));
 
@@ -412,20 +421,20 @@ static domus_config storm_config(uint64_t seed, domi_random *dice)
     return config;
 }
 
-static int storm_of_sleepers(uint64_t seed, void *ret_text)
+static int run_storm_of_sleepers(uint64_t seed, void *ret_text)
 {
     domus_address watchers[WATCHERS] = {{NULL, 0}};
     domi_random dice;
 
     domi_random_init(&dice, seed);
-    domus_config config = storm_config(seed, &dice);
+    domus_config config = random_config_of_storm(seed, &dice);
     domt_storm_begin(BUDGET);
     domus_system *system = domt_start(&config);
     for (uint32_t i = 0; i < ROOTS; i++)
         domt_storm_spawn_root(system, i, domi_random_next(&dice));
     poker_address = domt_spawn(system, 0, &poker, NULL);
     for (uint32_t i = 0; i < STORM_STEPS; i++)
-        do_random_step(system, &dice, watchers);
+        do_random_action_of_storm(system, &dice, watchers);
     atomic_fetch_add(&stood_in, domt_profile_all(system).steals);
     ck_assert_uint_eq(domt_profile_all(system).cap_wakeups_with_work, 0);
     ck_assert_int_eq(domus_system_stop(system), 0);
@@ -442,7 +451,7 @@ DOMT_TEST(storm_of_sleepers_releases_every_payload_and_answers_every_ask_once)
     uint64_t seed = 0;
 
     int result = domus_testkit_sweep(1, many != NULL && many[0] != '\0' ? LONG_STORM : STORM_SEEDS,
-                                     storm_of_sleepers, (void *)&text, &seed);
+                                     run_storm_of_sleepers, (void *)&text, &seed);
     ck_assert_msg(result == 0, "seed %llu: %s", (unsigned long long)seed, text);
     ck_assert_uint_eq(atomic_load(&opened), atomic_load(&closed));
     ck_assert_uint_gt(atomic_load(&readies), 0);

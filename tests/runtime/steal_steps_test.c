@@ -1,5 +1,5 @@
-/* runtime/loop/steal.c, step by step, on threads that do not exist: thieves are counted, houses are
- * exposed and taken back, and the counters show this. */
+/* runtime/loop/steal.c, step by step, on threads that do not exist (tests/runtime/stepped.h):
+ * thieves are counted, houses are exposed and taken back, and the profile's counters show this. */
 #include "house/dispatch/loan.h"
 #include "house/dispatch/phases.h"
 #include "runtime/loop/steal.h"
@@ -10,8 +10,8 @@
 #define FLOOR  4
 
 static domt_stepped world;
-static domus_address actors[HOUSES]; /* actors on thread 0 */
-static domus_address other;          /* an actor on thread 1 */
+static domus_address actors[HOUSES]; /* actors on thread 0, the victim */
+static domus_address other;          /* an actor on thread 1, the thief */
 static const domus_type poke = {.name = "poke"};
 static const domus_behaviour idle = {.name = "idle"};
 
@@ -30,7 +30,7 @@ static domi_queue *get_state_queue_of_victim(void)
     return &victim_thread()->manager.schedule.ready[DOMUS_STATE];
 }
 
-static void open_world_of(uint32_t threads, uint32_t patience)
+static void open_world_with_patience(uint32_t threads, uint32_t patience)
 {
     domus_config config = domt_config(threads);
 
@@ -47,12 +47,12 @@ static void open_world_of(uint32_t threads, uint32_t patience)
     domt_stepped_iterate(&world, 1, false);
 }
 
-static void open_world(void)
+static void open_world_of_two_threads(void)
 {
-    open_world_of(2, 32768);
+    open_world_with_patience(2, 32768);
 }
 
-static void make_ready(void)
+static void make_all_houses_ready(void)
 {
     for (int i = 0; i < HOUSES; i++)
         domt_notice(world.system, actors[i], &poke, NULL);
@@ -60,8 +60,8 @@ static void make_ready(void)
     ck_assert_uint_eq(get_state_queue_of_victim()->count, HOUSES);
 }
 
-/* Let the victim look, `after_ns` later. */
-static void let_victim_look(uint64_t after_ns)
+/* Let the victim look for work, `after_ns` after the last step. */
+static void let_victim_look_for_work(uint64_t after_ns)
 {
     domt_stepped_advance(&world, after_ns);
     domi_thread_stamp(victim_thread(), DOMI_SPAN_OTHER);
@@ -70,11 +70,13 @@ static void let_victim_look(uint64_t after_ns)
 
 DOMT_TEST(only_the_thread_that_was_called_ends_the_waking)
 {
-    open_world();
-    atomic_store(&world.system->waking, 2); /* stands for thread 1 */
+    open_world_of_two_threads();
+    /* this value names thread 1 as the one that was called */
+    atomic_store(&world.system->waking, 2);
     domt_notice(world.system, actors[0], &poke, NULL);
     for (int i = 0; i < 3; i++) {
-        domt_stepped_iterate(&world, 0, true); /* the victim is busy, then idle */
+        /* thread 0 is busy in the first iteration, and idle in the second */
+        domt_stepped_iterate(&world, 0, true);
         ck_assert_uint_eq(atomic_load(&world.system->waking), 2);
     }
     domt_notice(world.system, other, &poke, NULL);
@@ -85,7 +87,7 @@ DOMT_TEST(only_the_thread_that_was_called_ends_the_waking)
 
 DOMT_TEST(thief_that_has_work_of_its_own_again_is_not_counted_any_more)
 {
-    open_world();
+    open_world_of_two_threads();
     atomic_store(&victim_thread()->manager.loans.lendable, 1000);
     domt_stepped_iterate(&world, 1, true);
     ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.thieves), 1);
@@ -98,18 +100,19 @@ DOMT_TEST(thief_that_has_work_of_its_own_again_is_not_counted_any_more)
 
 DOMT_TEST(exposed_house_that_nobody_takes_is_taken_back)
 {
-    open_world();
-    make_ready();
+    open_world_of_two_threads();
+    make_all_houses_ready();
     atomic_store(&victim_thread()->manager.loans.thieves,
-                 1); /* the only thief is in a long handler */
-    let_victim_look(0);
+                 1); /* count one thief, which never comes, as if it were in a long handler */
+    let_victim_look_for_work(0);
     ck_assert_uint_eq(domi_loans_count_shown(&victim_thread()->manager), FLOOR);
-    let_victim_look(DOMT_MS);
+    let_victim_look_for_work(DOMT_MS);
     ck_assert_uint_eq(domi_loans_count_shown(&victim_thread()->manager), FLOOR);
-    let_victim_look(2 * DOMT_MS);
+    let_victim_look_for_work(2 * DOMT_MS);
     ck_assert_uint_eq(domi_loans_count_shown(&victim_thread()->manager), 0);
     ck_assert_uint_eq(get_state_queue_of_victim()->count, HOUSES);
-    let_victim_look(DOMT_MS); /* these houses are not exposed again for a while */
+    /* houses that were taken back are not exposed again at once */
+    let_victim_look_for_work(DOMT_MS);
     ck_assert_uint_eq(domi_loans_count_shown(&victim_thread()->manager), 0);
     atomic_store(&victim_thread()->manager.loans.thieves, 0);
     domt_stepped_fini(&world);
@@ -117,10 +120,10 @@ DOMT_TEST(exposed_house_that_nobody_takes_is_taken_back)
 
 DOMT_TEST(exposed_house_counts_as_ready)
 {
-    open_world();
-    make_ready();
+    open_world_of_two_threads();
+    make_all_houses_ready();
     atomic_store(&victim_thread()->manager.loans.thieves, 1);
-    let_victim_look(0);
+    let_victim_look_for_work(0);
     ck_assert_uint_eq(get_state_queue_of_victim()->count, HOUSES - FLOOR);
     domi_thread_publish_depth(victim_thread(), get_state_queue_of_victim()->count);
     ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.readies), HOUSES);
@@ -129,12 +132,12 @@ DOMT_TEST(exposed_house_counts_as_ready)
     domt_stepped_fini(&world);
 }
 
-/* All houses that were ready are exposed, and the thread says so. Then thieves take them: nothing
- * is left, and no other thief may come for them. */
-DOMT_TEST(thread_without_ready_houses_says_so)
+/* The thread has exposed all its ready houses, and says that it has no more. Thieves take them, and
+ * no other thief may come for more. */
+DOMT_TEST(thief_learns_that_victim_has_no_ready_house)
 {
-    open_world();
-    make_ready();
+    open_world_of_two_threads();
+    make_all_houses_ready();
     (void)domi_loans_expose(&victim_thread()->manager, get_state_queue_of_victim(), HOUSES);
     domi_thread_publish_depth(victim_thread(), get_state_queue_of_victim()->count);
     ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.readies), HOUSES);
@@ -151,91 +154,98 @@ DOMT_TEST(thread_without_ready_houses_says_so)
 
 /* --- a victim that others are at -------------------------------------------------------------- */
 
-static domi_manager *manager_of(uint32_t index)
+static domi_manager *manager_of_thread(uint32_t index)
 {
     return &domt_stepped_thread(&world, index)->manager;
 }
 
-/* Thread 0 and thread 2 expose houses; the thief tries thread 0, whose queue others keep locked. */
-static void open_contention(void)
+/* Make a world in which threads 0 and 2 expose houses, and the thief tries thread 0, whose queue
+ * others keep locked. */
+static void open_world_with_locked_queue(void)
 {
-    open_world_of(3, 32768);
+    open_world_with_patience(3, 32768);
     for (uint32_t index = 0; index < 3; index += 2) {
-        domi_manager *home = manager_of(index);
+        domi_manager *home = manager_of_thread(index);
 
         for (int i = 0; i < 2 * FLOOR; i++)
             domt_notice(world.system, domt_spawn(world.system, index, &idle, NULL), &poke, NULL);
-        domt_stepped_iterate(&world, index, false); /* the actors are mounted, and run */
+        /* in this iteration the actors are mounted and run */
+        domt_stepped_iterate(&world, index, false);
         (void)domi_manager_take_arrivals(home);
     }
-    make_ready();
+    make_all_houses_ready();
     domus_address ready[2 * FLOOR];
     for (int i = 0; i < 2 * FLOOR; i++)
         ready[i] = domt_spawn(world.system, 2, &idle, NULL);
     domt_stepped_iterate(&world, 2, false);
     for (int i = 0; i < 2 * FLOOR; i++)
         domt_notice(world.system, ready[i], &poke, NULL);
-    (void)domi_manager_take_arrivals(manager_of(2));
-    ck_assert_uint_eq(domi_loans_expose(manager_of(0), get_state_queue_of_victim(), FLOOR), FLOOR);
-    ck_assert_uint_eq(
-        domi_loans_expose(manager_of(2), &manager_of(2)->schedule.ready[DOMUS_STATE], FLOOR),
-        FLOOR);
-    atomic_store(&manager_of(0)->loans.lendable, 1000);
-    atomic_store(&manager_of(2)->loans.lendable, 1000);
+    (void)domi_manager_take_arrivals(manager_of_thread(2));
+    ck_assert_uint_eq(domi_loans_expose(manager_of_thread(0), get_state_queue_of_victim(), FLOOR),
+                      FLOOR);
+    ck_assert_uint_eq(domi_loans_expose(manager_of_thread(2),
+                                        &manager_of_thread(2)->schedule.ready[DOMUS_STATE], FLOOR),
+                      FLOOR);
+    atomic_store(&manager_of_thread(0)->loans.lendable, 1000);
+    atomic_store(&manager_of_thread(2)->loans.lendable, 1000);
     thief_thread()->stealing.victim = 0;
-    atomic_store(&manager_of(0)->loans.thieves, 1);
-    domi_spinlock_lock(&manager_of(0)->loans.shared_lock);
+    atomic_store(&manager_of_thread(0)->loans.thieves, 1);
+    domi_spinlock_lock(&manager_of_thread(0)->loans.shared_lock);
 }
 
-static void close_contention(void)
+static void close_world_with_locked_queue(void)
 {
-    domi_spinlock_unlock(&manager_of(0)->loans.shared_lock);
-    (void)domi_loans_take_back(manager_of(0), get_state_queue_of_victim());
-    (void)domi_loans_take_back(manager_of(2), &manager_of(2)->schedule.ready[DOMUS_STATE]);
+    domi_spinlock_unlock(&manager_of_thread(0)->loans.shared_lock);
+    (void)domi_loans_take_back(manager_of_thread(0), get_state_queue_of_victim());
+    (void)domi_loans_take_back(manager_of_thread(2),
+                               &manager_of_thread(2)->schedule.ready[DOMUS_STATE]);
     domt_stepped_fini(&world);
 }
 
 DOMT_TEST(thief_goes_on_to_the_next_when_others_are_at_its_victim)
 {
-    open_contention();
+    open_world_with_locked_queue();
     ck_assert(domi_thread_steal(thief_thread()));
     ck_assert_ptr_nonnull(thief_thread()->stealing.loan);
-    ck_assert_ptr_eq(thief_thread()->stealing.loan->house->home, manager_of(2));
-    ck_assert_uint_eq(atomic_load(&manager_of(0)->loans.thieves), 0);
-    ck_assert_uint_eq(atomic_load(&manager_of(2)->loans.thieves), 1);
+    ck_assert_ptr_eq(thief_thread()->stealing.loan->house->home, manager_of_thread(2));
+    ck_assert_uint_eq(atomic_load(&manager_of_thread(0)->loans.thieves), 0);
+    ck_assert_uint_eq(atomic_load(&manager_of_thread(2)->loans.thieves), 1);
     domi_thread_run_loan(thief_thread(), false);
-    (void)domi_loans_settle(manager_of(2));
-    close_contention();
+    (void)domi_loans_settle(manager_of_thread(2));
+    close_world_with_locked_queue();
 }
 
 DOMT_TEST(thief_stays_with_its_victim_when_there_is_no_other)
 {
-    open_contention();
-    atomic_store(&manager_of(2)->loans.lendable, 0);
+    open_world_with_locked_queue();
+    atomic_store(&manager_of_thread(2)->loans.lendable, 0);
     ck_assert(domi_thread_steal(thief_thread()));
     ck_assert_ptr_null(thief_thread()->stealing.loan);
     ck_assert_uint_eq(thief_thread()->stealing.victim, 0);
-    ck_assert_uint_eq(atomic_load(&manager_of(0)->loans.thieves), 1);
-    close_contention();
+    ck_assert_uint_eq(atomic_load(&manager_of_thread(0)->loans.thieves), 1);
+    close_world_with_locked_queue();
 }
 
 DOMT_TEST(thief_looks_at_each_victim_once_when_others_are_at_all)
 {
-    open_contention();
-    domi_spinlock_lock(&manager_of(2)->loans.shared_lock);
+    open_world_with_locked_queue();
+    domi_spinlock_lock(&manager_of_thread(2)->loans.shared_lock);
     ck_assert(domi_thread_steal(thief_thread()));
     ck_assert_ptr_null(thief_thread()->stealing.loan);
-    ck_assert_uint_eq(thief_thread()->stealing.patience, 1); /* the thief waits, but not for ever */
-    ck_assert_uint_eq(
-        atomic_load(&manager_of(0)->loans.thieves) + atomic_load(&manager_of(2)->loans.thieves), 1);
-    domi_spinlock_unlock(&manager_of(2)->loans.shared_lock);
-    close_contention();
+    /* the thief will wait, but only for a limited time */
+    ck_assert_uint_eq(thief_thread()->stealing.patience, 1);
+    ck_assert_uint_eq(atomic_load(&manager_of_thread(0)->loans.thieves) +
+                          atomic_load(&manager_of_thread(2)->loans.thieves),
+                      1);
+    domi_spinlock_unlock(&manager_of_thread(2)->loans.shared_lock);
+    close_world_with_locked_queue();
 }
 
-/* Two of five threads are overwhelmed, and other threads hold the locks of both. */
+/* Two of five threads have too much work, and other threads hold the locks of both of their
+ * queues. */
 DOMT_TEST(thief_tries_no_victim_twice_in_one_iteration)
 {
-    open_world_of(5, 32768);
+    open_world_with_patience(5, 32768);
     for (uint32_t index = 0; index < 5; index += 4) {
         domus_address ready[FLOOR];
         for (int i = 0; i < FLOOR; i++)
@@ -243,18 +253,19 @@ DOMT_TEST(thief_tries_no_victim_twice_in_one_iteration)
         domt_stepped_iterate(&world, index, false);
         for (int i = 0; i < FLOOR; i++)
             domt_notice(world.system, ready[i], &poke, NULL);
-        (void)domi_manager_take_arrivals(manager_of(index));
-        ck_assert_uint_eq(domi_loans_expose(manager_of(index),
-                                            &manager_of(index)->schedule.ready[DOMUS_STATE], FLOOR),
+        (void)domi_manager_take_arrivals(manager_of_thread(index));
+        ck_assert_uint_eq(domi_loans_expose(manager_of_thread(index),
+                                            &manager_of_thread(index)->schedule.ready[DOMUS_STATE],
+                                            FLOOR),
                           FLOOR);
-        atomic_store(&manager_of(index)->loans.lendable, 1000);
-        domi_spinlock_lock(&manager_of(index)->loans.shared_lock);
+        atomic_store(&manager_of_thread(index)->loans.lendable, 1000);
+        domi_spinlock_lock(&manager_of_thread(index)->loans.shared_lock);
     }
-    /* the thief goes from one victim to the other, and back */
+    /* the thief goes from one victim to the other, and back again */
     for (uint32_t tries = 1; tries <= 4; tries++) {
         thief_thread()->stealing.victim = 4 * (tries % 2);
-        atomic_store(&manager_of(0)->loans.thieves, tries % 2 == 0);
-        atomic_store(&manager_of(4)->loans.thieves, tries % 2 == 1);
+        atomic_store(&manager_of_thread(0)->loans.thieves, tries % 2 == 0);
+        atomic_store(&manager_of_thread(4)->loans.thieves, tries % 2 == 1);
         ck_assert(domi_thread_steal(thief_thread()));
         ck_assert_ptr_null(thief_thread()->stealing.loan);
         ck_assert_uint_eq(thief_thread()->stealing.victim, 4 - 4 * (tries % 2));
@@ -262,17 +273,18 @@ DOMT_TEST(thief_tries_no_victim_twice_in_one_iteration)
         ck_assert_uint_eq(thief_thread()->stealing.patience, tries);
     }
     for (uint32_t index = 0; index < 5; index += 4) {
-        domi_spinlock_unlock(&manager_of(index)->loans.shared_lock);
-        (void)domi_loans_take_back(manager_of(index),
-                                   &manager_of(index)->schedule.ready[DOMUS_STATE]);
+        domi_spinlock_unlock(&manager_of_thread(index)->loans.shared_lock);
+        (void)domi_loans_take_back(manager_of_thread(index),
+                                   &manager_of_thread(index)->schedule.ready[DOMUS_STATE]);
     }
     domt_stepped_fini(&world);
 }
 
 DOMT_TEST(thief_waits_as_long_as_its_patience)
 {
-    open_world_of(2, 5);
-    atomic_store(&victim_thread()->manager.loans.lendable, 1000); /* the victim exposes nothing */
+    open_world_with_patience(2, 5);
+    /* the victim has many houses, but exposes none */
+    atomic_store(&victim_thread()->manager.loans.lendable, 1000);
     for (int i = 0; i < 5; i++)
         ck_assert(domi_thread_steal(thief_thread()));
     ck_assert(!domi_thread_steal(thief_thread()));
@@ -282,8 +294,8 @@ DOMT_TEST(thief_waits_as_long_as_its_patience)
 
 DOMT_TEST(thief_that_got_a_house_is_as_patient_as_before)
 {
-    open_world_of(2, 5);
-    make_ready();
+    open_world_with_patience(2, 5);
+    make_all_houses_ready();
     atomic_store(&victim_thread()->manager.loans.lendable, 1000);
     for (int i = 0; i < 3; i++)
         ck_assert(domi_thread_steal(thief_thread()));
@@ -305,8 +317,8 @@ DOMT_TEST(thief_that_got_a_house_is_as_patient_as_before)
 #define MANY    100
 static uint64_t began_ns, offered_ns;
 
-/* Run for long, and record whether a house is exposed meanwhile. */
-static int on_poke(domus_stack *stack, void *self, const void *payload)
+/* A handler that runs for long, and records the time at which a house of its thread is exposed. */
+static int run_long_and_record_offer(domus_stack *stack, void *self, const void *payload)
 {
     if (offered_ns == 0 && domi_loans_count_shown(&victim_thread()->manager) != 0)
         offered_ns = domt_stepped_now_ns(&world) - began_ns;
@@ -314,16 +326,16 @@ static int on_poke(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour slow = {.name = "slow",
-                                     .on = (const domus_on[]){{&poke, on_poke, 0}, {0}}};
+static const domus_behaviour slow = {
+    .name = "slow", .on = (const domus_on[]){{&poke, run_long_and_record_offer, 0}, {0}}};
 
-/* Nothing is known about these houses when the phase begins. With a look after 16 houses, the first
- * one was exposed after 320 ms. */
+/* When the phase begins, the thread does not know how long runs take. If it first looked after 16
+ * runs, the first house would be exposed only after 320 ms. */
 DOMT_TEST(long_houses_are_shown_after_the_first_one)
 {
     domus_address many[MANY];
 
-    open_world();
+    open_world_of_two_threads();
     for (int i = 0; i < MANY; i++)
         many[i] = domt_spawn(world.system, 0, &slow, NULL);
     domt_stepped_iterate(&world, 0, false);
@@ -340,12 +352,12 @@ DOMT_TEST(long_houses_are_shown_after_the_first_one)
     domt_stepped_fini(&world);
 }
 
-/* A phase that is over before its first look still adds its runs to the mean. */
+/* A phase that ends before its first look still adds its runs to the mean time of a run. */
 DOMT_TEST(mean_run_is_known_after_a_phase_without_a_look)
 {
     domus_address few[3];
 
-    open_world();
+    open_world_of_two_threads();
     for (int i = 0; i < 3; i++)
         few[i] = domt_spawn(world.system, 0, &slow, NULL);
     domt_stepped_iterate(&world, 0, false);
@@ -354,13 +366,13 @@ DOMT_TEST(mean_run_is_known_after_a_phase_without_a_look)
         domt_notice(world.system, few[i], &poke, NULL);
     domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_eq(victim_thread()->stealing.run_ns,
-                      LONG_NS / 4); /* a quarter of the way from 0 to LONG_NS */
+                      LONG_NS / 4); /* the mean goes a quarter of the way from 0 to LONG_NS */
     domt_stepped_fini(&world);
 }
 
 DOMT_TEST(home_looks_as_often_as_the_mean_run_says)
 {
-    open_world();
+    open_world_of_two_threads();
     domi_thread *home = victim_thread();
     static const struct {
         uint64_t run_ns;
@@ -374,7 +386,7 @@ DOMT_TEST(home_looks_as_often_as_the_mean_run_says)
         ck_assert_uint_eq(domi_thread_runs_before_first_look(home, FLOOR + 1), 1);
         ck_assert_uint_eq(domi_thread_runs_before_next_look(home, 16), rows[i].houses);
     }
-    home->stealing.run_ns = 0; /* nothing is known: each look exposes twice as many */
+    home->stealing.run_ns = 0; /* if no mean is known, each look comes after twice as many runs */
     for (uint32_t houses = 1; houses < 16; houses *= 2)
         ck_assert_uint_eq(domi_thread_runs_before_next_look(home, houses), 2 * houses);
     world.system->config.scheduler.steal.enabled = false;

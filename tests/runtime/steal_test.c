@@ -1,5 +1,5 @@
-/* runtime/loop/steal.c, on real threads: a thread that is overwhelmed gets help, and houses of no
- * other thread are stolen. */
+/* runtime/loop/steal.c, on real threads: a thread with too much work gets help, and no houses of
+ * another thread are stolen. */
 #include "tests/runtime/running.h"
 
 #include "runtime/system/system.h"
@@ -22,14 +22,14 @@ static void burn_cpu(uint64_t ns)
 
 /* --- actors ----------------------------------------------------------------------------------- */
 
-/* payload: a time in nanoseconds */
+/* the payload of `work` is a time in nanoseconds */
 static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)};
 static const domus_type begin_type = {.name = "begin", .size = sizeof(uint64_t)};
 static const domus_type here_type = {.name = "here"};
 static const domus_type again_type = {.name = "again"};
 static const domus_type numbered_type = {.name = "numbered", .size = sizeof(uint64_t)};
 
-static int on_work(domus_stack *stack, void *self, const void *ns)
+static int burn_and_count_elsewhere(domus_stack *stack, void *self, const void *ns)
 {
     burn_cpu(*(const uint64_t *)ns);
     atomic_fetch_add(&elsewhere, !pthread_equal(pthread_self(), home_thread));
@@ -37,7 +37,7 @@ static int on_work(domus_stack *stack, void *self, const void *ns)
     return 0;
 }
 
-static int on_numbered(domus_stack *stack, void *self, const void *number)
+static int check_number_and_burn(domus_stack *stack, void *self, const void *number)
 {
     uint64_t *next = self;
 
@@ -53,15 +53,18 @@ static int on_numbered(domus_stack *stack, void *self, const void *number)
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{&work_type, on_work, 0}, {&numbered_type, on_numbered, 0}, {0}}};
+    .on = (const domus_on[]){{&work_type, burn_and_count_elsewhere, 0},
+                             {&numbered_type, check_number_and_burn, 0},
+                             {0}}};
 
-/* An actor on thread 0 that sends work to all workers from there, by their home lane. */
+/* The state of a starter: an actor on thread 0 that sends work to all workers, so that the messages
+ * go by the home lane. */
 struct starter {
     uint32_t count;
     bool pinned;
 };
 
-static int on_here(domus_stack *stack, void *self, const void *payload)
+static int spawn_workers_on_this_thread(domus_stack *stack, void *self, const void *payload)
 {
     const struct starter *starter = self;
     const domus_spawn_options options = {.pinned = starter->pinned};
@@ -73,7 +76,7 @@ static int on_here(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_begin(domus_stack *stack, void *self, const void *ns)
+static int send_work_to_workers(domus_stack *stack, void *self, const void *ns)
 {
     const struct starter *starter = self;
     for (uint32_t i = 0; i < starter->count; i++)
@@ -81,8 +84,8 @@ static int on_begin(domus_stack *stack, void *self, const void *ns)
     return 0;
 }
 
-/* Keep the thread busy with messages to oneself. */
-static int on_again(domus_stack *stack, void *self, const void *payload)
+/* Keep the thread busy: burn CPU time, and send this actor the next message. */
+static int burn_and_repeat(domus_stack *stack, void *self, const void *payload)
 {
     burn_cpu(20000);
     if (atomic_load(&go_on))
@@ -93,10 +96,12 @@ static int on_again(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour starting = {
     .name = "starter",
     .state_size = sizeof(struct starter),
-    .on = (const domus_on[]){{&here_type, on_here, 0}, {&begin_type, on_begin, 0}, {0}}};
+    .on = (const domus_on[]){{&here_type, spawn_workers_on_this_thread, 0},
+                             {&begin_type, send_work_to_workers, 0},
+                             {0}}};
 
-static const domus_behaviour busy = {.name = "busy",
-                                     .on = (const domus_on[]){{&again_type, on_again, 0}, {0}}};
+static const domus_behaviour busy = {
+    .name = "busy", .on = (const domus_on[]){{&again_type, burn_and_repeat, 0}, {0}}};
 
 static domus_address start_workers(domus_system *system, uint32_t count, bool pinned)
 {
@@ -112,8 +117,9 @@ static domus_address start_workers(domus_system *system, uint32_t count, bool pi
     return starter;
 }
 
-/* Let the starter give each of its workers `ns` of work. */
-static void let_work(domus_system *system, domus_address starter, uint32_t count, uint64_t ns)
+/* Let the starter send each of its workers `ns` of work, and wait until all is done. */
+static void let_workers_work_and_wait(domus_system *system, domus_address starter, uint32_t count,
+                                      uint64_t ns)
 {
     atomic_store(&done, 0);
     domt_notice(system, starter, &begin_type, &ns);
@@ -122,9 +128,9 @@ static void let_work(domus_system *system, domus_address starter, uint32_t count
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-/* Work is given again until there was enough help: other processes may take the helper's CPU for
- * the time of one or of many rounds. On a quiet machine the first round suffices, with half of the
- * houses. */
+/* The work is given again and again until there was enough help, because other processes may use
+ * the helper's CPU for one round or for many. On a quiet machine the first round is enough, with
+ * half of the houses. */
 DOMT_TEST(overwhelmed_thread_is_helped_by_one_that_sleeps)
 {
     enum { COUNT = 2000, ENOUGH = COUNT / 32, ROUNDS = 100 };
@@ -133,15 +139,15 @@ DOMT_TEST(overwhelmed_thread_is_helped_by_one_that_sleeps)
     domus_address starter = start_workers(system, COUNT, false);
 
     for (int i = 0; i < ROUNDS && atomic_load(&elsewhere) <= ENOUGH; i++) {
-        domt_pause_ns(5 * DOMT_MS); /* both threads sleep */
-        let_work(system, starter, COUNT, ns);
+        domt_pause_ns(5 * DOMT_MS); /* in this pause both threads fall asleep */
+        let_workers_work_and_wait(system, starter, COUNT, ns);
     }
     domus_profile home = domt_profile(system, 0);
     domus_profile thief = domt_profile(system, 1);
     ck_assert_uint_eq(atomic_load(&elsewhere), thief.steals);
     ck_assert_uint_gt(thief.steals, ENOUGH);
-    /* The helper was woken. The cap also ends its sleep now and then, and then it helps by
-     * chance. */
+    /* The victim must have woken its helper. (The cap of a sleep also wakes the helper now and
+     * then, and then it helps by chance.) */
     ck_assert_uint_gt(home.wakeups_sent, 0);
     ck_assert_uint_ge(home.exposed, thief.steals);
     ck_assert_uint_eq(home.steals, 0);
@@ -161,9 +167,10 @@ DOMT_TEST(nothing_is_exposed_while_nobody_is_idle)
     domt_pause_ns(5 * DOMT_MS);
     uint64_t exposed = domt_profile_all(system).exposed;
     uint64_t steals = domt_profile(system, 1).steals;
-    let_work(system, starter, COUNT, ns);
+    let_workers_work_and_wait(system, starter, COUNT, ns);
     ck_assert_uint_eq(domt_profile_all(system).exposed, exposed);
-    ck_assert_uint_eq(domt_profile(system, 1).steals, steals); /* a busy thread never steals */
+    /* a thread that is busy itself never steals */
+    ck_assert_uint_eq(domt_profile(system, 1).steals, steals);
     ck_assert_uint_eq(atomic_load(&elsewhere), 0);
     atomic_store(&go_on, false);
     domt_end(system);
@@ -178,7 +185,7 @@ DOMT_TEST(pinned_actors_stay_and_nobody_is_woken_for_them_over_and_over)
 
     domt_pause_ns(5 * DOMT_MS);
     uint64_t wakeups = domt_profile(system, 0).wakeups_sent;
-    let_work(system, starter, COUNT, ns);
+    let_workers_work_and_wait(system, starter, COUNT, ns);
     ck_assert_uint_eq(atomic_load(&elsewhere), 0);
     ck_assert_uint_eq(domt_profile_all(system).exposed, 0);
     ck_assert_uint_lt(domt_profile(system, 0).wakeups_sent - wakeups, COUNT / 10);
@@ -194,7 +201,7 @@ DOMT_TEST(stealing_that_is_off_lends_nothing)
     domus_system *system = domt_start(&config);
     domus_address starter = start_workers(system, COUNT, false);
 
-    let_work(system, starter, COUNT, ns);
+    let_workers_work_and_wait(system, starter, COUNT, ns);
     domus_profile all = domt_profile_all(system);
     ck_assert_uint_eq(all.exposed + all.steals + all.steals_wanted, 0);
     domt_end(system);
@@ -207,20 +214,20 @@ DOMT_TEST(few_ready_houses_stay_where_they_are)
     domus_system *system = domt_start(&config);
     domus_address starter = start_workers(system, config.scheduler.steal.floor - 2, false);
 
-    let_work(system, starter, config.scheduler.steal.floor - 2, ns);
+    let_workers_work_and_wait(system, starter, config.scheduler.steal.floor - 2, ns);
     ck_assert_uint_eq(domt_profile_all(system).exposed, 0);
     domt_end(system);
 }
 
-/* A sender: there is one on each of two other threads, and one at home; each sends to all workers
- * in turn. */
+/* The state of a sender; one sender is on each of two other threads, and one at home. Each sends to
+ * all workers in turn. */
 struct sender {
     uint32_t count;
     uint64_t rounds;
     uint64_t round;
 };
 
-static int send_round(domus_stack *stack, void *self_, const void *payload)
+static int send_round_of_numbers(domus_stack *stack, void *self_, const void *payload)
 {
     struct sender *self = self_;
     for (uint32_t i = 0; i < self->count; i++)
@@ -230,14 +237,14 @@ static int send_round(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static const domus_behaviour sending = {.name = "sender",
-                                        .state_size = sizeof(struct sender),
-                                        .on =
-                                            (const domus_on[]){{&again_type, send_round, 0}, {0}}};
+static const domus_behaviour sending = {
+    .name = "sender",
+    .state_size = sizeof(struct sender),
+    .on = (const domus_on[]){{&again_type, send_round_of_numbers, 0}, {0}}};
 
-/* Check the order of messages. Returns how many loans there were: on a loaded machine perhaps
- * none. */
-static uint64_t check_order(uint32_t sender_thread)
+/* Check that each worker gets the messages of each sender in order. Returns how many loans there
+ * were; on a busy machine there may be none. */
+static uint64_t check_order_and_count_loans(uint32_t sender_thread)
 {
     enum { COUNT = 200, ROUNDS = DOMT_SANITIZED ? 20 : 100 };
     domus_config config = domt_config(3);
@@ -255,22 +262,22 @@ static uint64_t check_order(uint32_t sender_thread)
     return steals;
 }
 
-static void hold_order_until_lent(uint32_t sender_thread)
+static void check_order_until_lent(uint32_t sender_thread)
 {
     uint64_t steals = 0;
     for (int i = 0; i < 8 && steals == 0; i++)
-        steals = check_order(sender_thread);
+        steals = check_order_and_count_loans(sender_thread);
     ck_assert_uint_gt(steals, 0);
 }
 
 DOMT_TEST(order_holds_through_loans_for_a_sender_at_home)
 {
-    hold_order_until_lent(0);
+    check_order_until_lent(0);
 }
 
 DOMT_TEST(order_holds_through_loans_for_a_sender_elsewhere)
 {
-    hold_order_until_lent(1);
+    check_order_until_lent(1);
 }
 
 DOMT_TEST(system_stops_while_houses_are_lent)
@@ -291,12 +298,14 @@ DOMT_TEST(system_stops_while_houses_are_lent)
     }
 }
 
-/* How many times a lent worker was shown an old time; it works for a millisecond each time. */
+/* Number of times that a lent worker, which works for a millisecond each time, was shown an old
+ * time. */
 static _Atomic uint32_t old;
 
-static int on_timed(domus_stack *stack, void *self, const void *ns)
+static int check_shown_time(domus_stack *stack, void *self, const void *ns)
 {
-    int64_t age_ns = (int64_t)(domt_now_ns() - domus_now_ns(stack)); /* difference of two clocks */
+    /* difference between the time that the actor is shown and the present time */
+    int64_t age_ns = (int64_t)(domt_now_ns() - domus_now_ns(stack));
 
     if (!pthread_equal(pthread_self(), home_thread)) {
         atomic_fetch_add(&elsewhere, 1);
@@ -307,20 +316,21 @@ static int on_timed(domus_stack *stack, void *self, const void *ns)
     return 0;
 }
 
-static const domus_behaviour timed = {.name = "timed",
-                                      .on = (const domus_on[]){{&work_type, on_timed, 0}, {0}}};
+static const domus_behaviour timed = {
+    .name = "timed", .on = (const domus_on[]){{&work_type, check_shown_time, 0}, {0}}};
 
-/* Returns how many times a worker was lent. */
-static uint32_t look_at_time(void)
+/* Let workers look at the time that they are shown. Returns how many times a worker was lent. */
+static uint32_t check_shown_time_of_workers(void)
 {
     enum { COUNT = 200 };
     uint64_t ns = DOMT_MS;
     domus_config config = domt_config(2);
-    config.scheduler.steal.floor = 4; /* the thief waits for each look of the victim */
+    /* the thief has to wait until the victim looks, which takes some runs */
+    config.scheduler.steal.floor = 4;
     domus_system *system = domt_start(&config);
     domus_address actors[COUNT];
 
-    (void)start_workers(system, 0, false); /* records which thread is home */
+    (void)start_workers(system, 0, false); /* records which thread is the home of the workers */
     atomic_store(&old, 0);
     for (int i = 0; i < COUNT; i++)
         actors[i] = domt_spawn(system, 0, &timed, NULL);
@@ -336,9 +346,10 @@ DOMT_TEST(actor_that_is_lent_is_shown_the_time_of_its_run)
 {
     uint32_t lent = 0;
     for (int i = 0; i < 20 && lent == 0; i++)
-        lent = look_at_time();
+        lent = check_shown_time_of_workers();
     ck_assert_uint_gt(lent, 0);
-    ck_assert_uint_le(atomic_load(&old), lent / 4 + 1); /* a thread may be held up */
+    /* some old times are accepted, because a thread may have lost its CPU */
+    ck_assert_uint_le(atomic_load(&old), lent / 4 + 1);
 }
 
 DOMT_SUITE(120)

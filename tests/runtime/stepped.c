@@ -1,5 +1,5 @@
-/* The ring that shows the completions it is given and checks M3, and the iterations of threads that
- * do not exist. */
+/* The ring that shows only the completions that a test has set and checks M3 (docs/contract.md),
+ * and the iterations of threads that do not exist (tests/runtime/stepped.h). */
 #include "tests/runtime/stepped.h"
 #include "runtime/control/life.h"
 #include "runtime/loop/steal.h"
@@ -28,7 +28,8 @@ void domt_stepped_advance(domt_stepped *stepped, uint64_t by_ns)
 
 /* --- the ring --------------------------------------------------------------------------------- */
 
-static int ring_open(const domus_config *config, char *error, size_t error_size, void **ret_ring)
+static int stepped_open_ring(const domus_config *config, char *error, size_t error_size,
+                             void **ret_ring)
 {
     for (uint32_t i = 0; i < current->system->count; i++) {
         if (current->rings[i].thread != NULL)
@@ -40,17 +41,17 @@ static int ring_open(const domus_config *config, char *error, size_t error_size,
     ck_abort_msg("more rings than threads");
 }
 
-static int ring_start(void *ring)
+static int stepped_start_ring(void *ring)
 {
     return 0;
 }
 
-static void ring_close(void *ring)
+static void stepped_close_ring(void *ring)
 {
 }
 
-/* Check M3 from the outside: each thing that a thread might forget when it goes to sleep. */
-static void check_nothing_left(const domt_ring *ring, uint64_t timeout_ns)
+/* Check M3 before a sleep: the thread has forgotten none of the things that it has to do. */
+static void check_nothing_left_to_do(const domt_ring *ring, uint64_t timeout_ns)
 {
     domi_thread *thread = ring->thread;
     domi_manager *manager = &thread->manager;
@@ -61,7 +62,7 @@ static void check_nothing_left(const domt_ring *ring, uint64_t timeout_ns)
     ck_assert_uint_eq(manager->schedule.ready[DOMUS_CHANNELS].count, 0);
     ck_assert_ptr_null(manager->schedule.mounting.head);
     ck_assert_ptr_null(atomic_load(&manager->mail.arrivals));
-    /* the objects that other threads wait for have gone home */
+    /* objects of other threads have been sent back to their homes */
     ck_assert_uint_eq(manager->pool.chained, 0);
     ck_assert_uint_eq(ring->completions, 0);
     ck_assert_ptr_null(thread->io.dirty);
@@ -69,12 +70,12 @@ static void check_nothing_left(const domt_ring *ring, uint64_t timeout_ns)
     ck_assert(domi_park_is_at_rest(atomic_load(&manager->park)));
     ck_assert_uint_eq(atomic_load(&thread->system->orders), thread->orders);
     ck_assert(!domi_thread_is_waking(thread));
-    ck_assert_uint_le(timeout_ns, UINT64_C(1000000000)); /* the cap of a sleep */
+    ck_assert_uint_le(timeout_ns, UINT64_C(1000000000)); /* no sleep is longer than the cap */
     ck_assert(due_ns > now_ns);
     ck_assert(due_ns == UINT64_MAX || timeout_ns <= due_ns - now_ns);
 }
 
-static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
+static int stepped_enter_ring(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
 {
     domt_ring *ring = ring_;
 
@@ -82,7 +83,7 @@ static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
     ring->queued = false;
     if (min_complete == 0)
         return 0;
-    check_nothing_left(ring, timeout_ns);
+    check_nothing_left_to_do(ring, timeout_ns);
     ring->sleeps++;
     ring->sleep_ns = timeout_ns;
     if (current->on_sleep != NULL)
@@ -92,8 +93,9 @@ static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
     return 0;
 }
 
-/* Show completions that mean nothing: their kind and slot say "the end of a wake poll". */
-static uint32_t ring_reap(void *ring_, domi_completion *completions, uint32_t max)
+/* Show the completions that the test has set: completions of a cancel, which nobody waits for, and
+ * then completions of the wake poll. */
+static uint32_t stepped_reap_completions(void *ring_, domi_completion *completions, uint32_t max)
 {
     domt_ring *ring = ring_;
     uint32_t count = 0;
@@ -112,18 +114,18 @@ static uint32_t ring_reap(void *ring_, domi_completion *completions, uint32_t ma
     return count;
 }
 
-static bool ring_ready(const void *ring)
+static bool stepped_ready_to_reap(const void *ring)
 {
     return ((const domt_ring *)ring)->completions + ((const domt_ring *)ring)->wake_completions !=
            0;
 }
 
-static bool ring_pending(void *ring)
+static bool stepped_pending_operations(void *ring)
 {
     return ((domt_ring *)ring)->queued;
 }
 
-static void ring_poll(void *ring, int fd, uint64_t user_data)
+static void stepped_poll_wake_descriptor(void *ring, int fd, uint64_t user_data)
 {
     ((domt_ring *)ring)->queued = true;
     ((domt_ring *)ring)->polls++;
@@ -131,25 +133,25 @@ static void ring_poll(void *ring, int fd, uint64_t user_data)
         current->on_poll(current, ((domt_ring *)ring)->thread->manager.index);
 }
 
-static void ring_forget(void *ring, int fd)
+static void stepped_forget_nothing(void *ring, int fd)
 {
 }
 
-static void ring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
+static void stepped_cancel_operation(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
     ((domt_ring *)ring)->queued = true;
     ((domt_ring *)ring)->cancels++;
 }
 
-static void ring_give(void *ring, uint16_t index, void *data, uint32_t size)
+static void stepped_give_no_buffer(void *ring, uint16_t index, void *data, uint32_t size)
 {
 }
 
-static void ring_publish(void *ring)
+static void stepped_publish_no_buffers(void *ring)
 {
 }
 
-/* The stepped system has no connections, so an accept on its ring is a bug. */
+/* The stepped system has no connections, so an accept, a receive or a send on its ring is a bug. */
 static void never_accept(void *ring, int fd, uint64_t user_data)
 {
     ck_abort_msg("an accept in the stepped ring");
@@ -173,33 +175,33 @@ static void never_send_message(void *ring, int fd, const struct msghdr *message,
 const domi_backend domt_stepped_ring = {
     .name = "stepped",
     .sockets = &domi_kernel_sockets,
-    .open = ring_open,
-    .start = ring_start,
-    .close = ring_close,
-    .enter = ring_enter,
-    .reap = ring_reap,
-    .ready = ring_ready,
-    .pending = ring_pending,
+    .open = stepped_open_ring,
+    .start = stepped_start_ring,
+    .close = stepped_close_ring,
+    .enter = stepped_enter_ring,
+    .reap = stepped_reap_completions,
+    .ready = stepped_ready_to_reap,
+    .pending = stepped_pending_operations,
     .accept = never_accept,
     .receive = never_receive,
-    .poll = ring_poll,
+    .poll = stepped_poll_wake_descriptor,
     .send = never_send,
     .send_message = never_send_message,
-    .cancel = ring_cancel,
-    .forget = ring_forget,
-    .give = ring_give,
-    .publish = ring_publish,
+    .cancel = stepped_cancel_operation,
+    .forget = stepped_forget_nothing,
+    .give = stepped_give_no_buffer,
+    .publish = stepped_publish_no_buffers,
 };
 
 /* --- the system ------------------------------------------------------------------------------- */
 
-/* Record that a sleeper's word has changed; the test runs the sleeper itself. */
-static void count_wake(domi_manager *manager)
+/* Count that a sleeping thread was woken; the test itself runs that thread. */
+static void count_wake_of_thread(domi_manager *manager)
 {
     current->rings[manager->index].wakes++;
 }
 
-const domi_runtime_hooks domt_hooks_of_stepped = {.wake = count_wake,
+const domi_runtime_hooks domt_hooks_of_stepped = {.wake = count_wake_of_thread,
                                                   .log = domi_log_happening,
                                                   .warn = domi_log_mistake,
                                                   .say = domi_log_text,
@@ -248,7 +250,7 @@ void domt_stepped_begin(domt_stepped *stepped, uint32_t threads)
     domus_config_init(&config);
     config.system.threads = threads;
     config.system.cpus = "none";
-    config.io.buffers.count = 16; /* the ring of this file needs no buffers */
+    config.io.buffers.count = 16; /* few buffers, because the stepped ring uses none */
     domt_stepped_init(stepped, &config);
 }
 

@@ -1,6 +1,7 @@
-/* runtime/control/stop.c, one step at a time, on threads that do not exist: when a step is over,
- * and what a thread refuses from then on. A stop that a handler holds up logs only what is new, and
- * frees nothing that the handler uses. */
+/* runtime/control/stop.c, one step at a time, on threads that do not exist
+ * (tests/runtime/stepped.h): when a step of a stop is over, and what a thread refuses from then on.
+ * If a handler holds up a stop, a second stop logs only what is new, and nothing that the handler
+ * uses is freed. */
 #include "house/family/life.h"
 #include "runtime/control/life.h"
 #include "runtime/loop/steps.h"
@@ -20,57 +21,58 @@ static domt_stepped world;
 static const domus_behaviour idle = {.name = "idle"};
 static unsigned waits;
 
-static void turn_all(void)
+static void iterate_all_threads(void)
 {
     for (uint32_t i = 0; i < world.system->count; i++)
         domt_stepped_iterate(&world, i, false);
 }
 
-/* Check when it is quiet: each thread has begun to drain, and none listens any more. */
-static void check_quiet(bool (*is_quiet)(const domus_system *system))
+/* Check the end of the first step: each thread has begun to drain, and none of them listens any
+ * more. */
+static void check_step_is_quiet(bool (*is_quiet)(const domus_system *system))
 {
     ck_assert(!is_quiet(world.system));
     domt_stepped_iterate(&world, 0, false);
     ck_assert(!is_quiet(world.system));
-    turn_all();
+    iterate_all_threads();
     ck_assert(is_quiet(world.system));
     for (uint32_t i = 0; i < world.system->count; i++) {
         domi_counter *listening = &world.system->threads[i].io.counters.listeners_open;
-        atomic_store(listening, 1); /* the accept has not completed yet */
+        atomic_store(listening, 1); /* pretend that an accept has not completed */
         ck_assert(!is_quiet(world.system));
         atomic_store(listening, 0);
     }
     ck_assert(is_quiet(world.system));
 }
 
-/* Check that the stop waits first for accepted connections, and then for those that this side has
+/* Check that the step waits for accepted connections, and not for connections that this side has
  * made. */
-static void check_served(bool (*has_served)(const domus_system *system))
+static void check_step_is_served(bool (*has_served)(const domus_system *system))
 {
     domi_io *io = &world.system->threads[1].io;
-    check_quiet(has_served);
+    check_step_is_quiet(has_served);
     atomic_fetch_add(&io->connections, 1);
     ck_assert(!has_served(world.system));
     atomic_fetch_add(&io->outbound, 1);
     ck_assert(has_served(world.system));
 }
 
-static void check_upstream(bool (*is_quiet)(const domus_system *system))
+static void check_step_of_upstream(bool (*is_quiet)(const domus_system *system))
 {
     domi_io *io = &world.system->threads[1].io;
 
     ck_assert(!is_quiet(world.system));
     ck_assert(!io->draining_upstream);
-    turn_all();
+    iterate_all_threads();
     ck_assert(io->draining_upstream);
     atomic_fetch_sub(&io->outbound, 1);
     atomic_fetch_sub(&io->connections, 1);
     ck_assert(is_quiet(world.system));
 }
 
-/* Check that actors that were spawned before the stop are mounted when each thread has begun the
- * step. */
-static void check_followed(bool (*have_followed)(const domus_system *system))
+/* Check that the step is over when each thread has followed it, so that actors which were spawned
+ * before are mounted. */
+static void check_step_is_followed(bool (*have_followed)(const domus_system *system))
 {
     uint32_t orders = atomic_load(&world.system->orders);
     ck_assert(have_followed(world.system));
@@ -79,9 +81,9 @@ static void check_followed(bool (*have_followed)(const domus_system *system))
     atomic_store(&world.system->orders, orders);
 }
 
-/* Check that no process is left which is to end by itself, or that one has come which was not
- * told. */
-static void check_finished(bool (*has_nobody_to_tell)(const domus_system *system))
+/* Check that the step is over when no process is left that has to end by itself, or when a process
+ * has come that was not told to. */
+static void check_step_of_processes(bool (*has_nobody_to_tell)(const domus_system *system))
 {
     domi_processes *processes = &world.system->processes;
 
@@ -94,45 +96,46 @@ static void check_finished(bool (*has_nobody_to_tell)(const domus_system *system
     atomic_store(&processes->count, 0);
 }
 
-static int spawn_on(uint32_t thread)
+static int spawn_on_thread(uint32_t thread)
 {
     domi_manager *manager = &domt_stepped_thread(&world, thread)->manager;
     domus_address address;
     return domi_house_spawn(manager, manager, &idle, NULL, &address);
 }
 
-static void check_closed(bool (*is_closed)(const domus_system *system))
+static void check_step_of_closed_spawns(bool (*is_detached_closed)(const domus_system *system))
 {
     for (uint32_t i = 0; i < world.system->count; i++) {
-        ck_assert(!is_closed(world.system));
-        ck_assert_int_eq(spawn_on(i), 0);
+        ck_assert(!is_detached_closed(world.system));
+        ck_assert_int_eq(spawn_on_thread(i), 0);
         domt_stepped_iterate(&world, i, false);
-        ck_assert_int_eq(spawn_on(i), -ESHUTDOWN);
+        ck_assert_int_eq(spawn_on_thread(i), -ESHUTDOWN);
     }
-    ck_assert(is_closed(world.system));
+    ck_assert(is_detached_closed(world.system));
 }
 
-/* Check that every actor has stopped. */
-static void check_empty(bool (*is_empty)(const domus_system *system))
+/* Check that the step is over when every actor has stopped. */
+static void check_step_is_empty(bool (*is_empty)(const domus_system *system))
 {
     ck_assert(!is_empty(world.system));
     for (int i = 0; i < 100 && !is_empty(world.system); i++)
-        turn_all();
+        iterate_all_threads();
     ck_assert(is_empty(world.system));
     for (uint32_t i = 0; i < world.system->count; i++) {
         domi_counter *houses = &world.system->threads[i].manager.births.houses;
-        atomic_store(houses, 1); /* an actor ends late */
+        atomic_store(houses, 1); /* pretend that one actor has not ended */
         ck_assert(!is_empty(world.system));
         atomic_store(houses, 0);
     }
     ck_assert(is_empty(world.system));
 }
 
-static bool check_wait(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
-                       uint64_t until_ns)
+static bool check_next_step_of_stop(domi_simulator *simulator,
+                                    bool (*is_done)(const domus_system *system), uint64_t until_ns)
 {
     void (*const hold[])(bool (*is_done)(const domus_system *system)) = {
-        check_served, check_upstream, check_followed, check_finished, check_closed, check_empty};
+        check_step_is_served,    check_step_of_upstream,      check_step_is_followed,
+        check_step_of_processes, check_step_of_closed_spawns, check_step_is_empty};
     if (waits < sizeof hold / sizeof hold[0])
         hold[waits](is_done);
     waits++;
@@ -141,15 +144,15 @@ static bool check_wait(domi_simulator *simulator, bool (*is_done)(const domus_sy
 
 DOMT_TEST(each_step_of_a_stop_waits_for_all_threads)
 {
-    domi_simulator simulator = {.wait = check_wait};
+    domi_simulator simulator = {.wait = check_next_step_of_stop};
 
     domt_stepped_begin(&world, 3);
     for (uint32_t i = 0; i < 6; i++)
         (void)domt_spawn(world.system, i % 3, &idle, NULL);
-    turn_all();
+    iterate_all_threads();
     world.system->simulator = &simulator;
     ck_assert_int_eq(domus_system_stop(world.system), 0);
-    /* In the seventh wait the threads leave their loops. */
+    /* Seven waits: six for the steps above, and in the last one the threads leave their loops. */
     ck_assert_uint_eq(waits, 7);
     world.system->simulator = NULL;
     domt_stepped_fini(&world);
@@ -157,8 +160,8 @@ DOMT_TEST(each_step_of_a_stop_waits_for_all_threads)
 
 /* --- a crowd ---------------------------------------------------------------------------------- */
 
-/* The first turn of a drain collects as much as a turn may; meanwhile no actor is told of the
- * drain. */
+/* In a drain, a thread first collects all completions that have come, as many as it may in each
+ * turn; only then are its actors told of the drain. */
 DOMT_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
 {
     domus_config config = domt_config(1);
@@ -169,7 +172,7 @@ DOMT_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
     domt_stepped_init(&world, &config);
     domi_thread *thread = domt_stepped_thread(&world, 0);
     for (int i = 0; i < 2; i++) {
-        turn_all();
+        iterate_all_threads();
         world.rings[0].completions = 10000;
         thread->io.draining = false;
         thread->orders = 0;
@@ -182,7 +185,8 @@ DOMT_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
         if (i == 0)
             ck_assert_uint_ge(turns, 10);
         else
-            /* the time of the drain is over, so the thread begins in any case */
+            /* in the step that aborts, the time for the drain is over, so the thread begins at
+             * once */
             ck_assert_uint_eq(turns, 1);
     }
     world.rings[0].completions = 0;
@@ -193,20 +197,20 @@ DOMT_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
 
 /* --- a listener ------------------------------------------------------------------------------- */
 
-static bool skip_wait(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
-                      uint64_t until_ns)
+static bool skip_wait_of_stop(domi_simulator *simulator,
+                              bool (*is_done)(const domus_system *system), uint64_t until_ns)
 {
     (void)is_done;
     return true;
 }
 
-/* The thread never mounts the acceptor, as when a handler does not return until the stop is
- * over. */
+/* The thread never mounts the actor that accepts, as when a handler does not return until the stop
+ * is over. */
 DOMT_TEST(a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog_counted)
 {
     static const domus_behaviour server = {.name = "server", .kind = DOMUS_CHANNELS};
     domus_config config = domt_config(1);
-    domi_simulator simulator = {.wait = skip_wait};
+    domi_simulator simulator = {.wait = skip_wait_of_stop};
     char byte;
 
     domt_listen(&config);
@@ -229,7 +233,7 @@ static domus_system *system_;
 static _Atomic int spawned;
 static const domus_type go = {.name = "go"};
 
-static bool is_closed(void)
+static bool is_detached_closed(void)
 {
     pthread_mutex_lock(&system_->mutex);
     bool closed = system_->detached_closed;
@@ -237,19 +241,19 @@ static bool is_closed(void)
     return closed;
 }
 
-/* Last until the stop has begun, and then spawn. */
-static int spawn_late(domus_stack *stack, void *self, const void *nothing)
+/* Wait in the handler until the stop has begun, and then try to spawn. */
+static int spawn_after_stop_has_begun(domus_stack *stack, void *self, const void *nothing)
 {
     domus_address address;
     atomic_store(&spawned, 2);
-    for (int i = 0; i < 20000 && !is_closed(); i++)
+    for (int i = 0; i < 20000 && !is_detached_closed(); i++)
         domt_pause_ns(DOMT_MS / 2);
     atomic_store(&spawned, domus_spawn(stack, &idle, NULL, &address));
     return 0;
 }
 
-static const domus_behaviour spawning = {.name = "spawning",
-                                         .on = (const domus_on[]){{&go, spawn_late, 0}, {0}}};
+static const domus_behaviour spawning = {
+    .name = "spawning", .on = (const domus_on[]){{&go, spawn_after_stop_has_begun, 0}, {0}}};
 
 DOMT_TEST(detached_actor_spawns_nobody_once_its_system_stops)
 {
@@ -295,9 +299,9 @@ static atomic_bool may_go;
 static atomic_bool is_in;
 static atomic_int went_well;
 
-/* Use the actor's memory, its stack, its system and its thread's pools, after the stop has given
- * up. */
-static void stay_in_handler(domus_stack *stack, void *self)
+/* An on_stop that uses the actor's memory, its stack, its system and its thread's pools after the
+ * stop has given up waiting for it. */
+static void stay_in_stop_of_actor(domus_stack *stack, void *self)
 {
     const uint64_t *facts = self;
     bool well = true;
@@ -314,27 +318,27 @@ static void stay_in_handler(domus_stack *stack, void *self)
     atomic_store(&went_well, well);
 }
 
-static int wake_up(domus_stack *stack, void *self, const domus_answer *answer)
+static int ignore_end_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return 0;
 }
 
-static int sleep_long(domus_stack *stack, void *self, const void *payload)
+static int sleep_for_a_minute(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     domus_buffer_free(event->bytes);
-    return domus_sleep(stack, 60000 * DOMT_MS, wake_up);
+    return domus_sleep(stack, 60000 * DOMT_MS, ignore_end_of_sleep);
 }
 
 static const domus_behaviour held = {.name = "held",
                                      .kind = DOMUS_CHANNELS,
                                      .state_size = FACTS * sizeof(uint64_t),
-                                     .on_read = {sleep_long, 0},
-                                     .on_stop = stay_in_handler};
+                                     .on_read = {sleep_for_a_minute, 0},
+                                     .on_stop = stay_in_stop_of_actor};
 
-/* Start a system with a handler that holds up the stop of its only thread, and with a connection
- * that it has cut. */
-static domus_system *start_held_up(int *ret_peer)
+/* Start a system with an actor whose handler holds up the stop of its only thread, and with a
+ * connection that the stop cuts. */
+static domus_system *start_system_with_held_up_stop(int *ret_peer)
 {
     domus_config config = domt_config(1);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -355,22 +359,23 @@ static domus_system *start_held_up(int *ret_peer)
     return system;
 }
 
-/* ThreadSanitizer starts a thread of its own with the program's first thread, and keeps it. */
+/* Number of threads that ThreadSanitizer starts with the first thread of the program, and keeps. */
 #define OWN_THREADS (DOMT_TSAN ? 1u : 0u)
 
 DOMT_TEST(a_stop_that_is_asked_for_again_tells_only_what_is_new)
 {
     int peer;
-    domus_system *system = start_held_up(&peer);
+    domus_system *system = start_system_with_held_up_stop(&peer);
 
     ck_assert_int_eq(domus_system_stop(system), -ETIMEDOUT);
     ck_assert(atomic_load(&is_in));
-    ck_assert_uint_eq(domt_lines("1 channels had not drained", NULL), 1);
-    ck_assert_uint_eq(domt_lines("a handler of held has not returned", NULL), 1);
+    ck_assert_uint_eq(domt_count_log_lines("1 channels had not drained", NULL), 1);
+    ck_assert_uint_eq(domt_count_log_lines("a handler of held has not returned", NULL), 1);
     atomic_store(&may_go, true);
-    ck_assert_int_eq(domus_system_stop(system), 1); /* the number of cut channels, as documented */
-    ck_assert_uint_eq(domt_lines("had not drained", NULL), 1);
-    ck_assert_uint_eq(domt_lines("has not returned", NULL), 1);
+    /* the result is the number of channels that were cut */
+    ck_assert_int_eq(domus_system_stop(system), 1);
+    ck_assert_uint_eq(domt_count_log_lines("had not drained", NULL), 1);
+    ck_assert_uint_eq(domt_count_log_lines("has not returned", NULL), 1);
     ck_assert_int_eq(atomic_load(&went_well), 1);
     domus_system_free(system);
     close(peer);
@@ -381,10 +386,11 @@ DOMT_TEST(memory_of_a_held_handler_stays_until_a_free_after_its_return)
     uint32_t open_before = domt_entries("/proc/self/fd");
     uint32_t threads_before = domt_entries("/proc/self/task") + OWN_THREADS;
     int peer;
-    domus_system *system = start_held_up(&peer);
+    domus_system *system = start_system_with_held_up_stop(&peer);
 
     ck_assert_int_eq(domus_system_stop(system), -ETIMEDOUT);
-    domus_system_free(system); /* frees nothing: the handler still uses everything */
+    /* this call frees nothing, because the handler still uses the system */
+    domus_system_free(system);
     ck_assert_int_eq(domus_outside_spawn(system, &held, NULL, &(domus_address){NULL, 0}),
                      -ESHUTDOWN);
     ck_assert_uint_gt(domt_entries("/proc/self/task"), threads_before);
@@ -393,7 +399,7 @@ DOMT_TEST(memory_of_a_held_handler_stays_until_a_free_after_its_return)
     domus_system_free(system);
     close(peer);
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), open_before);
-    /* A thread that was joined stays in this list until the kernel has removed it. */
+    /* wait, because a joined thread is in this list until the kernel has removed it */
     DOMT_WAIT_FOR(10, domt_entries("/proc/self/task") == threads_before);
 }
 

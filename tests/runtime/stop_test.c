@@ -7,12 +7,12 @@
 
 static _Atomic uint64_t made, handled, released, resumed, strange;
 
-/* A payload of which each is counted: it may be handled or released once. */
+/* A payload with a count of how it has ended: it may be handled or released only once. */
 typedef struct parcel {
     _Atomic uint32_t *ends;
 } parcel;
 
-static void release_parcel(void *payload)
+static void count_released_parcel(void *payload)
 {
     const parcel *own = payload;
     atomic_fetch_add(&released, 1);
@@ -21,12 +21,12 @@ static void release_parcel(void *payload)
 }
 
 static const domus_type parcel_type = {
-    .name = "parcel", .size = sizeof(parcel), .release = release_parcel};
+    .name = "parcel", .size = sizeof(parcel), .release = count_released_parcel};
 static const domus_type tick_type = {.name = "tick", .size = 8};
 static const domus_type question_type = {
-    .name = "question", .size = sizeof(parcel), .release = release_parcel};
+    .name = "question", .size = sizeof(parcel), .release = count_released_parcel};
 
-static int handle_parcel(domus_stack *stack, void *self, const void *payload)
+static int take_and_count_parcel(domus_stack *stack, void *self, const void *payload)
 {
     const parcel *own = payload;
     (void)domus_take(stack);
@@ -36,11 +36,11 @@ static int handle_parcel(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour taker = {.name = "taker",
-                                      .on =
-                                          (const domus_on[]){{&parcel_type, handle_parcel, 0}, {0}},
-                                      .on_mount = domt_count_mount,
-                                      .on_stop = domt_count_stop};
+static const domus_behaviour taker = {
+    .name = "taker",
+    .on = (const domus_on[]){{&parcel_type, take_and_count_parcel, 0}, {0}},
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop};
 
 DOMT_TEST(on_stop_runs_once_for_every_mounted_actor)
 {
@@ -64,13 +64,14 @@ DOMT_TEST(on_stop_runs_once_for_every_mounted_actor)
 
 /* --- mail that is left ------------------------------------------------------------------------ */
 
-static int keep_asking(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_resumed(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_fetch_add(&resumed, 1);
     return 0;
 }
 
-/* Wait in a barrier for an answer that never comes, so that all messages stay in the mailbox. */
+/* Raise a barrier and wait for an answer that never comes, so that all later messages stay in the
+ * mailbox. */
 static int hold_in_barrier(domus_stack *stack, void *self, const void *payload)
 {
     parcel none = {NULL};
@@ -78,24 +79,25 @@ static int hold_in_barrier(domus_stack *stack, void *self, const void *payload)
     if (result != 0)
         return result;
     atomic_fetch_add(&made, 1);
-    return domus_ask(stack, *(const domus_address *)payload, &question_type, &none, keep_asking);
+    return domus_ask(stack, *(const domus_address *)payload, &question_type, &none, count_resumed);
 }
 
-static int never_answer(domus_stack *stack, void *self, const void *payload)
+static int raise_barrier_and_sleep(domus_stack *stack, void *self, const void *payload)
 {
     int result = domus_barrier(stack);
-    return result != 0 ? result : domus_sleep(stack, 3600 * DOMT_MS * 1000, keep_asking);
+    return result != 0 ? result : domus_sleep(stack, 3600 * DOMT_MS * 1000, count_resumed);
 }
 
 static const domus_type hold_type = {.name = "hold", .size = sizeof(domus_address)};
 
-static const domus_behaviour holder = {.name = "holder",
-                                       .on = (const domus_on[]){{&parcel_type, handle_parcel, 0},
-                                                                {&hold_type, hold_in_barrier, 0},
-                                                                {&question_type, never_answer, 0},
-                                                                {0}},
-                                       .on_mount = domt_count_mount,
-                                       .on_stop = domt_count_stop};
+static const domus_behaviour holder = {
+    .name = "holder",
+    .on = (const domus_on[]){{&parcel_type, take_and_count_parcel, 0},
+                             {&hold_type, hold_in_barrier, 0},
+                             {&question_type, raise_barrier_and_sleep, 0},
+                             {0}},
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop};
 
 #define PARCELS 3000u
 
@@ -107,7 +109,7 @@ DOMT_TEST(mail_that_is_left_is_dropped_exactly_once)
     domus_address two = domt_spawn(system, 1, &holder, NULL);
 
     domt_notice(system, one, &hold_type, &two);
-    /* an ask was put on one of the threads */
+    /* wait until the ask of the first actor has come to the second one */
     DOMT_WAIT_FOR(10, domt_profile_all(system).asks == 1);
     for (uint32_t i = 0; i < PARCELS; i++) {
         domt_notice(system, one, &parcel_type, &(parcel){&ends[2 * i]});
@@ -121,10 +123,11 @@ DOMT_TEST(mail_that_is_left_is_dropped_exactly_once)
         wrong += atomic_load(&ends[i]) != 1;
     ck_assert_uint_eq(wrong, 0);
     ck_assert_uint_eq(atomic_load(&handled), 0);
-    /* The ask that the other actor was about to answer is released, too. */
+    /* The ask that the second actor holds was released, too. */
     ck_assert_uint_eq(atomic_load(&released), 2 * PARCELS + 1);
     ck_assert_uint_eq(atomic_load(&domt_stopped), 2);
-    ck_assert_uint_eq(atomic_load(&resumed), 2); /* both sleeping conversations were cancelled */
+    /* the waiting conversation of each actor was cancelled */
+    ck_assert_uint_eq(atomic_load(&resumed), 2);
     domt_end(system);
 }
 
@@ -139,15 +142,15 @@ struct link {
 
 static const domus_type link_type = {.name = "link", .size = sizeof(struct link)};
 
-static int join(domus_stack *stack, void *self, const void *payload)
+static int take_over_link(domus_stack *stack, void *self, const void *payload)
 {
     *(struct link *)self = *(const struct link *)payload;
     atomic_fetch_add(&made, 1);
     return 0;
 }
 
-/* Wait until both threads end their actors at the same time. */
-static void meet_the_other_thread(void)
+/* Wait until both threads are ending their actors. */
+static void wait_until_both_threads_end(void)
 {
     static _Atomic uint32_t here;
     static _Thread_local bool met;
@@ -161,21 +164,22 @@ static void meet_the_other_thread(void)
         continue;
 }
 
-/* Call every verb at the very end: nothing of it may do harm, and the messages sent are dropped. */
-static void call_verbs_at_end(domus_stack *stack, void *self_)
+/* An on_stop that calls every verb at the very end of the system: no call may do harm, and messages
+ * that are sent are dropped. */
+static void call_each_verb_in_stop(domus_stack *stack, void *self_)
 {
     const struct link *self = self_;
     domus_address born;
     domus_timer timer;
     const domus_address to[] = {self->next, self->far, domus_self(stack)};
 
-    meet_the_other_thread();
+    wait_until_both_threads_end();
     atomic_fetch_add(&domt_stopped, 1);
     for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
         if (domus_notice(stack, to[i], &parcel_type, &(parcel){NULL}) == 0)
-            atomic_fetch_add(&handled, 1); /* counts as sent and as handled */
+            atomic_fetch_add(&handled, 1); /* this call counts as sent and as handled */
     }
-    (void)domus_ask(stack, self->next, &question_type, &(parcel){NULL}, keep_asking);
+    (void)domus_ask(stack, self->next, &question_type, &(parcel){NULL}, count_resumed);
     (void)domus_stop(stack, self->next);
     (void)domus_stop(stack, self->far);
     (void)domus_stop(stack, domus_self(stack));
@@ -189,15 +193,17 @@ static void call_verbs_at_end(domus_stack *stack, void *self_)
 
 static const domus_behaviour leaver = {.name = "leaver",
                                        .state_size = sizeof(struct link),
-                                       .on = (const domus_on[]){{&link_type, join, 0}, {0}},
-                                       .on_stop = call_verbs_at_end};
+                                       .on =
+                                           (const domus_on[]){{&link_type, take_over_link, 0}, {0}},
+                                       .on_stop = call_each_verb_in_stop};
 
 DOMT_TEST(on_stop_may_do_anything_at_the_end)
 {
     static domus_address addresses[2][RING];
     domus_config config = domt_config(2);
 
-    config.shutdown.actor_timeout_ns = 0; /* most actors are ended as they are */
+    /* the stop of actors gets no time, so most of them are ended as they are */
+    config.shutdown.actor_timeout_ns = 0;
     domus_system *system = domt_start(&config);
     for (uint32_t i = 0; i < 2 * RING; i++)
         addresses[i % 2][i / 2] = domt_spawn(system, i % 2, &leaver, NULL);
@@ -207,7 +213,7 @@ DOMT_TEST(on_stop_may_do_anything_at_the_end)
     }
     DOMT_WAIT_FOR(20, atomic_load(&made) == 2 * RING);
     int result;
-    do /* On a busy machine a thread may take longer than the least time. */
+    do /* repeat, because on a busy machine a thread may take longer than the stop waits at least */
         result = domus_system_stop(system);
     while (result == -ETIMEDOUT);
     ck_assert_int_eq(result, 0);
@@ -220,21 +226,22 @@ DOMT_TEST(on_stop_may_do_anything_at_the_end)
 
 /* --- stop in full flight ---------------------------------------------------------------------- */
 
-static int act_for_ever(domus_stack *stack, void *self, const void *payload);
+static int act_at_random_for_ever(domus_stack *stack, void *self, const void *payload);
 
-static const domus_behaviour fury = {.name = "fury",
-                                     .state_size = sizeof(uint64_t),
-                                     .on = (const domus_on[]){{&tick_type, act_for_ever, 0},
-                                                              {&parcel_type, handle_parcel, 0},
-                                                              {&question_type, never_answer, 0},
-                                                              {0}},
-                                     .on_mount = domt_count_mount,
-                                     .on_stop = domt_count_stop};
+static const domus_behaviour fury = {
+    .name = "fury",
+    .state_size = sizeof(uint64_t),
+    .on = (const domus_on[]){{&tick_type, act_at_random_for_ever, 0},
+                             {&parcel_type, take_and_count_parcel, 0},
+                             {&question_type, raise_barrier_and_sleep, 0},
+                             {0}},
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop};
 
 #define FURIES_MAX 5000
 
-/* Spawn, send, ask, arm timers and stop, as fast as possible, for ever. */
-static int act_for_ever(domus_stack *stack, void *self_, const void *payload)
+/* Handle a message by spawning, sending, asking, arming timers or stopping, and go on for ever. */
+static int act_at_random_for_ever(domus_stack *stack, void *self_, const void *payload)
 {
     uint64_t *turn = self_;
     domus_address born;
@@ -253,7 +260,8 @@ static int act_for_ever(domus_stack *stack, void *self_, const void *payload)
     if (*turn > 20)
         return domus_stop(stack, domus_self(stack));
     if (*turn % 5 == 0 && domus_sender(stack).house != NULL)
-        return domus_ask(stack, domus_sender(stack), &question_type, &(parcel){NULL}, keep_asking);
+        return domus_ask(stack, domus_sender(stack), &question_type, &(parcel){NULL},
+                         count_resumed);
     return domus_notice(stack, domus_self(stack), &tick_type, &(uint64_t){0});
 }
 
@@ -310,12 +318,12 @@ struct flood {
     uint64_t wrong;
 };
 
-static bool is_expected(int result)
+static bool is_expected_result(int result)
 {
     return result == 0 || result == -ENOBUFS || result == -ESTALE || result == -ESHUTDOWN;
 }
 
-static void *send_flood(void *self_)
+static void *send_flood_until_shutdown(void *self_)
 {
     struct flood *self = self_;
     int result = 0;
@@ -323,20 +331,20 @@ static void *send_flood(void *self_)
     for (uint64_t i = 0; result != -ESHUTDOWN; i++) {
         result = domus_outside_notice(self->system, self->to, &parcel_type, &(parcel){NULL});
         self->taken += result == 0;
-        self->wrong += !is_expected(result);
+        self->wrong += !is_expected_result(result);
         if (result == -ESHUTDOWN || i % 16 != 0)
             continue;
         domus_address born;
         int spawned = domus_outside_spawn(self->system, &taker, NULL, &born);
-        self->wrong += !is_expected(spawned);
+        self->wrong += !is_expected_result(spawned);
         if (spawned != 0)
             continue;
         self->births++;
         if (domus_outside_notice(self->system, born, &parcel_type, &(parcel){NULL}) == 0)
             self->taken++;
-        self->wrong += !is_expected(domus_outside_stop(self->system, born));
+        self->wrong += !is_expected_result(domus_outside_stop(self->system, born));
     }
-    /* A stop that is over is over for all calls. */
+    /* When the stop is over, each call of a foreign thread is refused. */
     domus_address born;
     self->wrong += domus_outside_spawn(self->system, &taker, NULL, &born) != -ESHUTDOWN;
     self->wrong += domus_outside_stop(self->system, self->to) != -ESHUTDOWN;
@@ -358,7 +366,8 @@ DOMT_TEST(stop_under_a_flood_from_foreign_threads_answers_eshutdown)
                 .system = system,
                 .to = domt_spawn(system, i % 2, &taker, NULL),
             };
-            ck_assert_int_eq(pthread_create(&threads[i], NULL, send_flood, &floods[i]), 0);
+            ck_assert_int_eq(
+                pthread_create(&threads[i], NULL, send_flood_until_shutdown, &floods[i]), 0);
         }
         domt_pause_ns((2 + 4 * round) * DOMT_MS);
         ck_assert_int_eq(domus_system_stop(system), 0);

@@ -1,4 +1,4 @@
-/* The counts and checks of the storm; see the header. */
+/* The counts and checks of the storm, and the crowd of addresses (tests/runtime/storm.h). */
 #include "tests/runtime/storm.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ void domt_load_look(const void *payload)
         domt_storm_wrong("a payload was looked at that is gone");
 }
 
-static void end_memory(const domt_load *load)
+static void end_memory_of_payload(const domt_load *load)
 {
     domt_load_look(load);
     if (load->memory != NULL)
@@ -45,24 +45,24 @@ static void end_memory(const domt_load *load)
     free(load->memory);
 }
 
-static void release(void *payload)
+static void release_payload(void *payload)
 {
     const domt_load *load = payload;
-    if (load->memory == NULL) /* a message whose payload was never filled */
+    if (load->memory == NULL) /* the payload of a new message was never filled */
         return;
-    end_memory(load);
+    end_memory_of_payload(load);
     atomic_fetch_add(&released, 1);
 }
 
-const domus_type domt_storm_note = {"note", sizeof(domt_load), release};
-const domus_type domt_storm_letter = {"letter", 600, release};
-const domus_type domt_storm_question = {"question", sizeof(domt_load), release};
-const domus_type domt_storm_essay = {"essay", LARGEST, release};
-const domus_type domt_storm_answer = {"answer", sizeof(domt_load), release};
-const domus_type domt_storm_volume = {"volume", 2000, release};
-const domus_type domt_storm_alarm = {"alarm", sizeof(domt_load), release};
-const domus_type domt_storm_news = {"news", 100, release};
-const domus_type domt_storm_unknown = {"unknown", sizeof(domt_load), release};
+const domus_type domt_storm_note = {"note", sizeof(domt_load), release_payload};
+const domus_type domt_storm_letter = {"letter", 600, release_payload};
+const domus_type domt_storm_question = {"question", sizeof(domt_load), release_payload};
+const domus_type domt_storm_essay = {"essay", LARGEST, release_payload};
+const domus_type domt_storm_answer = {"answer", sizeof(domt_load), release_payload};
+const domus_type domt_storm_volume = {"volume", 2000, release_payload};
+const domus_type domt_storm_alarm = {"alarm", sizeof(domt_load), release_payload};
+const domus_type domt_storm_news = {"news", 100, release_payload};
+const domus_type domt_storm_unknown = {"unknown", sizeof(domt_load), release_payload};
 
 void *domt_load_new(uint64_t depth)
 {
@@ -79,7 +79,7 @@ void *domt_load_new(uint64_t depth)
 
 void domt_load_free(domt_load load)
 {
-    end_memory(&load);
+    end_memory_of_payload(&load);
     atomic_fetch_add(&freed, 1);
 }
 
@@ -106,7 +106,7 @@ uint32_t domt_ticket_new(void)
     return ticket;
 }
 
-static void end_ticket(uint32_t ticket, uint8_t as)
+static void end_open_ticket(uint32_t ticket, uint8_t as)
 {
     if (atomic_exchange(&tickets[ticket], as) != ASKED)
         domt_storm_wrong("an ask was answered twice, or after its conversation had ended");
@@ -114,23 +114,23 @@ static void end_ticket(uint32_t ticket, uint8_t as)
 
 void domt_ticket_answer(uint32_t ticket)
 {
-    end_ticket(ticket, ANSWERED);
+    end_open_ticket(ticket, ANSWERED);
 }
 
 void domt_ticket_abandon(uint32_t ticket)
 {
     domt_did(DOMT_DID_ABANDON, true);
-    end_ticket(ticket, ABANDONED);
+    end_open_ticket(ticket, ABANDONED);
 }
 
 void domt_ticket_undo(uint32_t ticket)
 {
-    end_ticket(ticket, UNDONE);
+    end_open_ticket(ticket, UNDONE);
 }
 
 /* --- the run ---------------------------------------------------------------------------------- */
 
-static uint32_t tickets_used(void)
+static uint32_t tickets_used_count(void)
 {
     uint32_t count = atomic_load(&tickets_count) + 1;
     return count < TICKETS_MAX ? count : TICKETS_MAX;
@@ -138,7 +138,7 @@ static uint32_t tickets_used(void)
 
 void domt_storm_begin(int64_t budget)
 {
-    for (uint32_t i = 0; i < tickets_used(); i++)
+    for (uint32_t i = 0; i < tickets_used_count(); i++)
         atomic_store(&tickets[i], NONE);
     atomic_store(&tickets_count, 0);
     atomic_store(&made, 0);
@@ -155,7 +155,7 @@ const char *domt_storm_end(bool killed)
     static char text[200];
     uint64_t open = 0;
 
-    for (uint32_t i = 0; i < tickets_used(); i++)
+    for (uint32_t i = 0; i < tickets_used_count(); i++)
         open += atomic_load(&tickets[i]) == ASKED;
     if (first_wrong[0] != '\0')
         return first_wrong;

@@ -1,10 +1,11 @@
-/* The storm: actors whose payloads own memory call at random every verb that an actor may call.
+/* The storm: a test whose actors call at random every verb that an actor may call, with payloads
+ * that own memory.
  *
- * It is checked that each payload is released once, by the library or by the actor that took it;
- * that each ask is answered once, unless its conversation ended before; and that a message that a
- * handler is shown stays readable as long as promised. Each actor draws from dice of its own, so in
- * a test kit one seed is one run. storm.c has the counts, storm_deeds.c and storm_society.c the
- * verbs, storm_actors.c the actors. */
+ * It is checked that each payload is released once, by the library or by the actor that took it,
+ * that each ask is answered once, unless its conversation ended before, and that a message that a
+ * handler is shown stays readable as long as promised. Each actor has its own random numbers, so in
+ * a test kit one seed always gives the same run. storm.c has the counts, storm_deeds.c and
+ * storm_society.c the actions, and storm_actors.c the actors. */
 #ifndef DOMT_STORM_H
 #define DOMT_STORM_H
 
@@ -20,13 +21,13 @@
 
 /* --- books: storm.c --------------------------------------------------------------------------- */
 
-/* The beginning of each payload of the storm. */
+/* The first bytes of each payload of the storm, whatever its type. */
 typedef struct domt_load {
-    char *memory;   /* memory that the payload owns */
-    uint64_t depth; /* verbs that may still follow from this payload */
+    char *memory;   /* memory of the heap that the payload owns */
+    uint64_t depth; /* how many more actions may follow from this payload */
 } domt_load;
 
-/* The counted actions of the storm: each must happen at least once. */
+/* The counted actions of the storm; a test checks that each of them has happened. */
 /* clang-format off: one line for each */
 #define DOMT_STORM_DEEDS(X)                                                                        \
     X(NOTICE, "a notice")                                                                          \
@@ -86,21 +87,21 @@ enum domt_deed { DOMT_STORM_DEEDS(DOMT_STORM_NAME) DOMT_DEEDS };
 #undef DOMT_STORM_NAME
 
 extern _Atomic uint64_t domt_storm_did[DOMT_DEEDS];
-extern _Atomic int64_t domt_storm_budget; /* verbs that are left to call; at 0 no more are begun */
+extern _Atomic int64_t domt_storm_budget; /* number of actions that actors may still begin */
 
-/* Types of notices, asks, replies, events of timers and publications, and a type that
- * no actor knows. */
+/* The storm's types: two of notices, two of asks, two of replies, the event of timers,
+ * publications, and a type that no actor handles. */
 extern const domus_type domt_storm_note, domt_storm_letter, domt_storm_question, domt_storm_essay,
     domt_storm_answer, domt_storm_volume, domt_storm_alarm, domt_storm_news, domt_storm_unknown;
 
-/* Begin a run with all counts at 0. */
+/* Begin a run of the storm with all counts at 0, and `budget` actions that may be begun. */
 void domt_storm_begin(int64_t budget);
 
-/* End a run. Returns "" if the counts agree, else what is wrong. With `killed`, actors were ended
- * as they were, and their asks with them. */
+/* End a run of the storm. Returns "" if the counts agree, else a text that says what is wrong. If
+ * `killed` is true, actors were ended in the middle of their work, so asks may be open. */
 const char *domt_storm_end(bool killed);
 
-/* Record something that must not happen. Only the first record is kept. */
+/* Record that something has happened that must not happen; only the first record is kept. */
 void domt_storm_wrong(const char *what);
 
 static inline void domt_did(enum domt_deed deed, bool done)
@@ -108,21 +109,23 @@ static inline void domt_did(enum domt_deed deed, bool done)
     atomic_fetch_add_explicit(&domt_storm_did[deed], done, memory_order_relaxed);
 }
 
-/* Make a payload of up to the largest type. It lies in thread-local memory and is valid until the
- * next call. */
+/* Make a payload whose memory is new, large enough for each type of the storm. It is valid until
+ * the thread's next call. */
 void *domt_load_new(uint64_t depth);
-void domt_load_look(const void *payload); /* checks that the payload was not released */
-void domt_load_free(domt_load load);      /* frees a payload that was taken */
+void domt_load_look(const void *payload); /* checks that the memory of the payload is still valid */
+/* frees the memory of a payload that an actor has taken */
+void domt_load_free(domt_load load);
 
-/* Handle the `result` of a verb that was given `payload`: frees it if the verb did not take it. */
+/* Return `result`, which a verb that got `payload` has returned; if the verb has failed, free the
+ * payload, because the verb did not take it. */
 int domt_load_gave(int result, const void *payload);
 
-/* Returns a ticket, which stands for an ask from its making to its answer, or to the end of its
- * conversation. 0: there is no more room. */
+/* Returns a new ticket for an ask, which is open until the ask is answered or its conversation has
+ * ended; 0: there is no room for more tickets. */
 uint32_t domt_ticket_new(void);
 void domt_ticket_answer(uint32_t ticket);
 void domt_ticket_abandon(uint32_t ticket);
-void domt_ticket_undo(uint32_t ticket); /* gives back a ticket whose ask was not made */
+void domt_ticket_undo(uint32_t ticket); /* gives back a ticket whose ask could not be made */
 
 /* --- who there is: storm.c -------------------------------------------------------------------- */
 
@@ -135,16 +138,19 @@ domus_address domt_crowd_at(uint32_t place);
 
 #define DOMT_TALK_ASKS 6
 
-/* The frame of a conversation. */
+/* The frame of a conversation of the storm. */
 typedef struct domt_talk {
-    uint32_t tickets[DOMT_TALK_ASKS]; /* tickets of asks under way; 0: a free place */
-    uint32_t single;                  /* ticket of the ask that is waited for alone */
-    bool all;                         /* the conversation waits for all its asks */
-    /* the ask that the conversation answers, while the ask is readable */
+    /* tickets of the asks under way that the conversation can wait for together; 0: a free place */
+    uint32_t tickets[DOMT_TALK_ASKS];
+    /* ticket of the ask that the conversation waits for alone; 0: none */
+    uint32_t single;
+    /* true: the conversation waits for the answers to all its asks */
+    bool all;
+    /* payload of the ask that the conversation has to answer, while it is readable */
     const void *asked;
 } domt_talk;
 
-/* The state of an actor. */
+/* The state of an actor of the storm. */
 typedef struct domt_doer {
     uint64_t seed;
     domi_random dice;
@@ -163,17 +169,19 @@ typedef enum domt_shown_kind {
     DOMT_SHOWN_EVENT,
 } domt_shown_kind;
 
-/* One step of a conversation. */
+/* One step of a conversation of the storm: what the conversation was shown, and what it has
+ * taken. */
 typedef struct domt_step {
     domus_stack *stack;
     domt_doer *self;
-    domt_talk *talk; /* NULL: the conversation has no frame, and asks nobody */
+    domt_talk *talk; /* frame of the conversation; NULL: it has none, so it asks nobody */
     domus_resumed *then;
-    const void *shown; /* the payload that was shown; NULL: none, or no longer valid */
+    /* the payload that the step was shown; NULL: none, or it is no longer valid */
+    const void *shown;
     domt_shown_kind kind;
-    bool received; /* the payload came by a receive */
+    bool received; /* true: the shown payload came by a receive */
     bool taken;
-    domt_load own; /* the payload that was taken, until it is freed or sent on */
+    domt_load own; /* the payload that the step has taken, until it is freed or sent on */
     uint64_t depth;
 } domt_step;
 
@@ -182,30 +190,31 @@ domus_address domt_anyone(domt_step *step);
 
 uint64_t domt_some_time(domt_step *step);
 
-/* Returns a payload to give: the one that was taken, or a new one. */
+/* Returns a payload to send: the one that the step has taken, or a new one. */
 const void *domt_something(domt_step *step);
 
-/* Count an action if the `result` of its verb says that it was done. */
+/* Count the action `deed` if the `result` of its verb says that it was done. */
 void domt_did_if(enum domt_deed deed, int result);
 
-/* Functions that do one action each; they are in storm_society.c. */
+/* Functions that do one random action each, which is not about messages (storm_society.c). */
 void domt_use_timers(domt_step *step);
 void domt_spawn_somebody(domt_step *step);
 void domt_look_around(domt_step *step);
 void domt_end_somebody(domt_step *step);
 void domt_converse(domt_step *step);
 
-/* Do some actions, and perhaps wait. Returns what the handler has to return. */
+/* Do some random actions in a step, and perhaps wait. Returns the result for the handler. */
 int domt_step_act(domt_step *step);
 
 /* --- actors: storm_actors.c ------------------------------------------------------------------- */
 
 extern const domus_behaviour domt_storm_wild, domt_storm_calm, domt_storm_boss, domt_storm_hermit;
-extern const domus_on domt_storm_rows[]; /* rows of actors whose state is a domt_doer */
+/* handlers for actors of the storm whose state is a domt_doer */
+extern const domus_on domt_storm_rows[];
 extern const domus_process domt_storm_process;
 
-/* Spawn an actor of some kind, from a foreign thread, for place `i` of the crowd, if there is
- * memory. */
+/* Spawn an actor of some kind, from a foreign thread, and write its address to place `i` of the
+ * crowd. Does nothing if the spawn fails. */
 void domt_storm_spawn_root(domus_system *system, uint32_t i, uint64_t seed);
 
 #endif

@@ -1,5 +1,5 @@
-/* The actors of the storm, of all kinds, with their handlers: among them a process and a detached
- * actor. */
+/* The actors of the storm (tests/runtime/storm.h), of all kinds, with their handlers; among them
+ * are a process and a detached actor. */
 #include "tests/runtime/storm.h"
 
 #include <domus/detached.h>
@@ -11,11 +11,11 @@
 
 /* --- conversations ---------------------------------------------------------------------------- */
 
-static int resume_talk(domus_stack *stack, void *self, const domus_answer *answer);
+static int resume_conversation(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* End a step with `result`. A conversation that goes on is answered later; for one that ends, the
- * open tickets are given up. */
-static int end_step(domt_step *step, int result)
+/* End a step with `result`. If the conversation does not go on, it abandons the tickets of its asks
+ * that are still open. */
+static int end_step_with_result(domt_step *step, int result)
 {
     domt_talk *talk = step->talk;
 
@@ -30,13 +30,13 @@ static int end_step(domt_step *step, int result)
     return result;
 }
 
-static int act_in_step(domt_step *step)
+static int act_and_end_step(domt_step *step)
 {
-    step->then = resume_talk;
-    return end_step(step, domt_step_act(step));
+    step->then = resume_conversation;
+    return end_step_with_result(step, domt_step_act(step));
 }
 
-static void look_at_answer(domt_talk *talk, const domus_answer *answer)
+static void take_ticket_of_answer(domt_talk *talk, const domus_answer *answer)
 {
     if (answer->tag == 0)
         return;
@@ -50,12 +50,12 @@ static void look_at_answer(domt_talk *talk, const domus_answer *answer)
     domt_storm_wrong("an answer came twice, or to somebody else");
 }
 
-static bool is_ours(const domus_type *type)
+static bool is_type_of_storm(const domus_type *type)
 {
     return type != NULL && type->release == domt_storm_note.release;
 }
 
-static domt_shown_kind kind_of(const domus_type *type)
+static domt_shown_kind shown_kind_of_type(const domus_type *type)
 {
     if (type == &domt_storm_answer || type == &domt_storm_volume)
         return DOMT_SHOWN_REPLY;
@@ -64,15 +64,15 @@ static domt_shown_kind kind_of(const domus_type *type)
     return type == &domt_storm_alarm ? DOMT_SHOWN_EVENT : DOMT_SHOWN_NOTICE;
 }
 
-/* Look at several answers that came at once, and take some or all of them. */
+/* Check several answers that have come at once, and take some or all of their payloads. */
 static void handle_all_answers(domt_step *step, const domus_answer *answers)
 {
     bool all = domt_dice(step, 4) == 0 && domus_take(step->stack) == 0;
 
     domt_did(DOMT_DID_TAKE_ALL, all);
     for (const domus_answer *answer = answers; answer != NULL; answer = answer->next) {
-        look_at_answer(step->talk, answer);
-        if (!is_ours(answer->type))
+        take_ticket_of_answer(step->talk, answer);
+        if (!is_type_of_storm(answer->type))
             continue;
         domt_load_look(answer->payload);
         bool taken = all;
@@ -85,38 +85,39 @@ static void handle_all_answers(domt_step *step, const domus_answer *answers)
     }
 }
 
-static int resume_talk(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_conversation(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_talk *talk = domus_frame(stack);
     domt_step step = {.stack = stack, .self = self, .talk = talk, .depth = 2};
 
     if (talk->asked != NULL)
-        domt_load_look(talk->asked); /* the ask is readable as long as it is not answered */
+        /* the ask of the conversation must be readable until it is answered */
+        domt_load_look(talk->asked);
     step.depth = domt_dice(&step, 4);
     if (talk->all) {
         talk->all = false;
         handle_all_answers(&step, answer);
-        return act_in_step(&step);
+        return act_and_end_step(&step);
     }
     if (talk->single != 0) {
         domt_ticket_answer(talk->single);
         talk->single = 0;
     } else {
-        look_at_answer(talk, answer);
+        take_ticket_of_answer(talk, answer);
     }
-    if (is_ours(answer->type)) {
+    if (is_type_of_storm(answer->type)) {
         step.shown = answer->payload;
-        step.kind = kind_of(answer->type);
+        step.kind = shown_kind_of_type(answer->type);
         step.received = step.kind != DOMT_SHOWN_REPLY;
         domt_load_look(step.shown);
     }
-    return act_in_step(&step);
+    return act_and_end_step(&step);
 }
 
 /* --- handlers --------------------------------------------------------------------------------- */
 
-static int handle_load(domus_stack *stack, domt_doer *self, const void *payload,
-                       domt_shown_kind kind)
+static int begin_step_with_payload(domus_stack *stack, domt_doer *self, const void *payload,
+                                   domt_shown_kind kind)
 {
     domt_talk *talk = domus_frame(stack);
     const domt_load *load = payload;
@@ -126,39 +127,40 @@ static int handle_load(domus_stack *stack, domt_doer *self, const void *payload,
     step.depth = load->depth != 0 ? load->depth - 1 : 0;
     if (kind == DOMT_SHOWN_ASK && talk != NULL)
         talk->asked = payload;
-    return act_in_step(&step);
+    return act_and_end_step(&step);
 }
 
-static int on_notice(domus_stack *stack, void *self, const void *payload)
+static int on_notice_act(domus_stack *stack, void *self, const void *payload)
 {
-    return handle_load(stack, self, payload, DOMT_SHOWN_NOTICE);
+    return begin_step_with_payload(stack, self, payload, DOMT_SHOWN_NOTICE);
 }
 
-static int on_ask(domus_stack *stack, void *self, const void *payload)
+static int on_ask_act(domus_stack *stack, void *self, const void *payload)
 {
-    return handle_load(stack, self, payload, DOMT_SHOWN_ASK);
+    return begin_step_with_payload(stack, self, payload, DOMT_SHOWN_ASK);
 }
 
-static int on_alarm(domus_stack *stack, void *self, const void *payload)
+static int on_alarm_act(domus_stack *stack, void *self, const void *payload)
 {
-    return handle_load(stack, self, payload, DOMT_SHOWN_EVENT);
+    return begin_step_with_payload(stack, self, payload, DOMT_SHOWN_EVENT);
 }
 
-/* Handle an event about another actor: it has ended, it has room again, or it got no letter. */
-static int on_news_of_others(domus_stack *stack, void *self, const void *payload)
+/* Handle an event about another actor: it has ended, it has room again, or a dead letter was sent
+ * to it. */
+static int on_news_of_others_act(domus_stack *stack, void *self, const void *payload)
 {
     domt_step step = {.stack = stack, .self = self, .talk = domus_frame(stack), .depth = 1};
-    return act_in_step(&step);
+    return act_and_end_step(&step);
 }
 
-static int on_ask_calmly(domus_stack *stack, void *self, const void *payload)
+static int on_ask_reply_or_not(domus_stack *stack, void *self, const void *payload)
 {
     const domt_load *asked = payload;
     domt_doer *doer = self;
 
     domt_load_look(asked);
     if (domi_random_below(&doer->dice, 3) == 0)
-        return 0; /* -ENOMSG: no message was there */
+        return 0; /* without an answer from this handler, the ask fails with -ENOMSG */
     if (domi_random_below(&doer->dice, 2) == 0 && domus_take(stack) == 0) {
         const domt_load own = *asked;
         return domt_load_gave(domus_reply(stack, &domt_storm_answer, &own), &own);
@@ -167,16 +169,17 @@ static int on_ask_calmly(domus_stack *stack, void *self, const void *payload)
     return domt_load_gave(domus_reply(stack, &domt_storm_volume, load), load);
 }
 
-static int on_mount(domus_stack *stack, void *self_)
+static int on_mount_act(domus_stack *stack, void *self_)
 {
     domt_doer *self = self_;
     domi_random_init(&self->dice, self->seed);
     domt_step step = {.stack = stack, .self = self, .talk = domus_frame(stack), .depth = 1};
-    int result = act_in_step(&step);
-    return result < 0 ? 0 : result; /* the actor is mounted in any case */
+    int result = act_and_end_step(&step);
+    /* an error is not returned, so that the actor is always mounted */
+    return result < 0 ? 0 : result;
 }
 
-static void give_back(domus_stack *stack, domt_doer *self)
+static void free_held_messages(domus_stack *stack, domt_doer *self)
 {
     for (uint32_t i = 0; i < 2; i++) {
         domus_message_free(stack, self->held[i]);
@@ -184,16 +187,16 @@ static void give_back(domus_stack *stack, domt_doer *self)
     }
 }
 
-static void on_stop(domus_stack *stack, void *self)
+static void on_stop_free_messages(domus_stack *stack, void *self)
 {
-    give_back(stack, self);
+    free_held_messages(stack, self);
 }
 
-/* Restart, and forget all known actors. */
-static int on_restart(domus_stack *stack, void *self_, int error)
+/* Restart the actor: it forgets its kept asks and its timers. */
+static int on_restart_forget_actors(domus_stack *stack, void *self_, int error)
 {
     domt_doer *self = self_;
-    give_back(stack, self);
+    free_held_messages(stack, self);
     domt_did(DOMT_DID_RESTART, true);
     memset(self->kept, 0, sizeof self->kept);
     memset(self->timers, 0, sizeof self->timers);
@@ -202,15 +205,15 @@ static int on_restart(domus_stack *stack, void *self_, int error)
 
 #define TALK sizeof(domt_talk)
 
-const domus_on domt_storm_rows[] = {{&domt_storm_note, on_notice, TALK},
-                                    {&domt_storm_letter, on_notice, TALK},
-                                    {&domt_storm_news, on_notice, TALK},
-                                    {&domt_storm_question, on_ask, TALK},
-                                    {&domt_storm_essay, on_ask, TALK},
-                                    {&domt_storm_alarm, on_alarm, TALK},
-                                    {&domus_down_type, on_news_of_others, TALK},
-                                    {&domus_room_type, on_news_of_others, TALK},
-                                    {&domus_letter_type, on_news_of_others, TALK},
+const domus_on domt_storm_rows[] = {{&domt_storm_note, on_notice_act, TALK},
+                                    {&domt_storm_letter, on_notice_act, TALK},
+                                    {&domt_storm_news, on_notice_act, TALK},
+                                    {&domt_storm_question, on_ask_act, TALK},
+                                    {&domt_storm_essay, on_ask_act, TALK},
+                                    {&domt_storm_alarm, on_alarm_act, TALK},
+                                    {&domus_down_type, on_news_of_others_act, TALK},
+                                    {&domus_room_type, on_news_of_others_act, TALK},
+                                    {&domus_letter_type, on_news_of_others_act, TALK},
                                     {0}};
 
 static const domus_supervision restarting = {.intensity = 1000, .otherwise = DOMUS_RESTART};
@@ -218,30 +221,31 @@ static const domus_supervision restarting = {.intensity = 1000, .otherwise = DOM
 #define BEHAVIOUR(its_name, its_rows, supervised)                                                  \
     {                                                                                              \
         .name = its_name, .kind = DOMUS_STATE, .state_size = sizeof(domt_doer), .on = its_rows,    \
-        .on_mount = on_mount, .on_stop = on_stop, .on_restart = on_restart,                        \
-        .supervision = supervised, .mount_frame_size = TALK,                                       \
+        .on_mount = on_mount_act, .on_stop = on_stop_free_messages,                                \
+        .on_restart = on_restart_forget_actors, .supervision = supervised,                         \
+        .mount_frame_size = TALK,                                                                  \
     }
 
 const domus_behaviour domt_storm_wild = BEHAVIOUR("wild", domt_storm_rows, NULL);
 const domus_behaviour domt_storm_boss = BEHAVIOUR("boss", domt_storm_rows, &restarting);
 
-/* A calm actor has no frames, so it asks nobody. */
+/* The calm actor's conversations have no frames, so they ask nobody. */
 const domus_behaviour domt_storm_calm = {
     .name = "calm",
     .state_size = sizeof(domt_doer),
-    .on = (const domus_on[]){{&domt_storm_question, on_ask_calmly, 0},
-                             {&domt_storm_essay, on_ask_calmly, 0},
-                             {&domt_storm_note, on_notice, TALK},
-                             {&domt_storm_news, on_notice, TALK},
-                             {&domt_storm_alarm, on_alarm, TALK},
+    .on = (const domus_on[]){{&domt_storm_question, on_ask_reply_or_not, 0},
+                             {&domt_storm_essay, on_ask_reply_or_not, 0},
+                             {&domt_storm_note, on_notice_act, TALK},
+                             {&domt_storm_news, on_notice_act, TALK},
+                             {&domt_storm_alarm, on_alarm_act, TALK},
                              {0}},
-    .on_mount = on_mount,
-    .on_stop = on_stop,
+    .on_mount = on_mount_act,
+    .on_stop = on_stop_free_messages,
     .mount_frame_size = TALK};
 
 /* --- a detached actor ------------------------------------------------------------------------- */
 
-static int on_note_alone(domus_stack *stack, void *self, const void *payload)
+static int on_note_receive_now(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_pattern any = {.types = NULL};
     domt_doer *doer = self;
@@ -252,7 +256,7 @@ static int on_note_alone(domus_stack *stack, void *self, const void *payload)
         if (domus_receive_now(stack, &any, MS, &got) != 0)
             break;
         domt_did(DOMT_DID_RECEIVE_NOW, true);
-        if (!is_ours(got.type))
+        if (!is_type_of_storm(got.type))
             continue;
         domt_load_look(got.payload);
         domt_load own = *(const domt_load *)got.payload;
@@ -270,23 +274,23 @@ static int on_note_alone(domus_stack *stack, void *self, const void *payload)
 const domus_behaviour domt_storm_hermit = {
     .name = "hermit",
     .state_size = sizeof(domt_doer),
-    .on = (const domus_on[]){{&domt_storm_note, on_note_alone, 0},
-                             {&domt_storm_question, on_ask_calmly, 0},
-                             {&domt_storm_essay, on_ask, TALK},
-                             {&domt_storm_alarm, on_alarm, TALK},
+    .on = (const domus_on[]){{&domt_storm_note, on_note_receive_now, 0},
+                             {&domt_storm_question, on_ask_reply_or_not, 0},
+                             {&domt_storm_essay, on_ask_act, TALK},
+                             {&domt_storm_alarm, on_alarm_act, TALK},
                              {0}},
-    .on_mount = on_mount,
-    .on_stop = on_stop,
+    .on_mount = on_mount_act,
+    .on_stop = on_stop_free_messages,
     .mount_frame_size = TALK};
 
 /* --- a process -------------------------------------------------------------------------------- */
 
 typedef struct stepper {
     uint32_t steps;
-    uint32_t ticket; /* ticket of the item that the process yielded */
+    uint32_t ticket; /* ticket of the ask that the process has sent; 0: none is open */
 } stepper;
 
-static void answer_or_leave(domus_stack *stack, const domus_process_event *event)
+static void answer_ask_of_event(domus_stack *stack, const domus_process_event *event)
 {
     if (!event->is_ask)
         return;
@@ -294,8 +298,8 @@ static void answer_or_leave(domus_stack *stack, const domus_process_event *event
     (void)domt_load_gave(domus_kept_reply(stack, event->ask, &domt_storm_answer, load), load);
 }
 
-static int process_step(domus_stack *stack, void *self_, const domus_process_event *events,
-                        uint32_t count, domus_process_output *out)
+static int step_storm_process(domus_stack *stack, void *self_, const domus_process_event *events,
+                              uint32_t count, domus_process_output *out)
 {
     stepper *self = self_;
 
@@ -305,7 +309,7 @@ static int process_step(domus_stack *stack, void *self_, const domus_process_eve
             domt_ticket_answer(self->ticket);
             self->ticket = 0;
         }
-        if (is_ours(event->data_type)) {
+        if (is_type_of_storm(event->data_type)) {
             domt_load_look(event->data);
             if (++self->steps % 2 == 0 && domus_process_take(out, event) == 0) {
                 domt_did(DOMT_DID_PROCESS_TAKE, true);
@@ -313,7 +317,7 @@ static int process_step(domus_stack *stack, void *self_, const domus_process_eve
             }
         }
         if (self->steps % 3 != 0)
-            answer_or_leave(stack, event);
+            answer_ask_of_event(stack, event);
     }
     if (self->ticket != 0 || atomic_fetch_sub(&domt_storm_budget, 1) <= 0)
         return 0;
@@ -331,21 +335,23 @@ static int process_step(domus_stack *stack, void *self_, const domus_process_eve
     return domt_load_gave(domus_process_done(out, &domt_storm_note, load), load) < 0 ? -EIO : 0;
 }
 
-/* An item that the process yielded, and of whose end it was not told, is dropped with the
- * process. */
-static void process_close(domus_stack *stack, void *self_)
+/* If the process closes while an ask of it is open, the ask is never answered, so its ticket is
+ * abandoned. */
+static void close_storm_process(domus_stack *stack, void *self_)
 {
     const stepper *self = self_;
     if (self->ticket != 0)
         domt_ticket_abandon(self->ticket);
 }
 
-const domus_process domt_storm_process = {
-    .name = "stepper", .state_size = sizeof(stepper), .step = process_step, .close = process_close};
+const domus_process domt_storm_process = {.name = "stepper",
+                                          .state_size = sizeof(stepper),
+                                          .step = step_storm_process,
+                                          .close = close_storm_process};
 
 /* --- those who are there from the beginning --------------------------------------------------- */
 
-static const domus_behaviour *some_behaviour(uint32_t i)
+static const domus_behaviour *behaviour_of_place(uint32_t i)
 {
     return i % 3 == 0 ? &domt_storm_boss : i % 7 == 6 ? &domt_storm_calm : &domt_storm_wild;
 }
@@ -354,7 +360,7 @@ void domt_storm_spawn_root(domus_system *system, uint32_t i, uint64_t seed)
 {
     domt_doer state = {.seed = seed};
     domus_address born;
-    if (domus_outside_spawn_on(system, i % domus_system_threads(system), some_behaviour(i), &state,
-                               &born) == 0)
+    if (domus_outside_spawn_on(system, i % domus_system_threads(system), behaviour_of_place(i),
+                               &state, &born) == 0)
         domt_crowd_set(i, born);
 }

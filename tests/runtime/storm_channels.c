@@ -1,7 +1,7 @@
 /* The channels of the storm: connections whose actors do what all actors of the storm do, and also
  * what only channels can do. There are three kinds of owners: one whose channels have states of
  * their own, one whose channels share its state, and one whose channels' conversations go on after
- * the connection. */
+ * the connection has ended. */
 #include "tests/runtime/storm_channels.h"
 
 #include <errno.h>
@@ -11,19 +11,19 @@ _Atomic uint64_t domt_channels_open, domt_channels_mounted, domt_channels_deeds[
 
 static _Atomic uint64_t next_seed;
 
-/* The record of a channel, from on_open to on_close. */
+/* The record that a channel of the storm has from on_open to on_close. */
 typedef struct record {
     domus_channel *channel;
     domus_address actor;
 } record;
 
-static void count_deed(enum domt_line_deed deed)
+static void count_deed_of_channel(enum domt_line_deed deed)
 {
     atomic_fetch_add(&domt_channels_deeds[deed], 1);
 }
 
-/* Check that the channel has been opened and not closed, and that its actor runs. */
-static void hold_open(const domus_stack *stack, const domus_channel *channel)
+/* Check that the channel was opened and not closed, and that the running actor is its own. */
+static void check_channel_is_open(const domus_stack *stack, const domus_channel *channel)
 {
     const record *own = domus_channel_data(channel);
     domus_address self = domus_self(stack);
@@ -34,30 +34,30 @@ static void hold_open(const domus_stack *stack, const domus_channel *channel)
 
 /* --- conversations ---------------------------------------------------------------------------- */
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer);
+static int act_again_after_wait(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* Do a step without a frame: such a conversation asks nobody. */
-static int act_in_step(domus_stack *stack, void *self)
+/* Do random actions in a conversation without a frame, which asks nobody. */
+static int act_without_frame(domus_stack *stack, void *self)
 {
-    domt_step step = {.stack = stack, .self = self, .then = go_on, .depth = 1};
+    domt_step step = {.stack = stack, .self = self, .then = act_again_after_wait, .depth = 1};
     return domt_step_act(&step);
 }
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int act_again_after_wait(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_channel *channel = domus_channel_running(stack);
 
     if (channel != NULL && domus_channel_data(channel) != NULL)
-        hold_open(stack, channel);
+        check_channel_is_open(stack, channel);
     else
-        count_deed(DOMT_LINE_OUTLIVED);
-    int result = act_in_step(stack, self);
+        count_deed_of_channel(DOMT_LINE_OUTLIVED);
+    int result = act_without_frame(stack, self);
     return result == -EINVAL ? 0 : result;
 }
 
 /* --- functions of a channel ------------------------------------------------------------------- */
 
-static int mount_line(domus_stack *stack, void *self_)
+static int on_mount_line(domus_stack *stack, void *self_)
 {
     domt_doer *self = self_;
 
@@ -66,14 +66,14 @@ static int mount_line(domus_stack *stack, void *self_)
     atomic_fetch_add(&domt_channels_mounted, 1);
     if (domi_random_below(&self->dice, 16) == 0) {
         atomic_fetch_sub(&domt_channels_mounted, 1);
-        count_deed(DOMT_LINE_UNMOUNTED);
+        count_deed_of_channel(DOMT_LINE_UNMOUNTED);
         return -EACCES;
     }
-    int result = act_in_step(stack, self);
+    int result = act_without_frame(stack, self);
     return result < 0 ? 0 : result;
 }
 
-static void stop_line(domus_stack *stack, void *self_)
+static void on_stop_line(domus_stack *stack, void *self_)
 {
     domt_doer *self = self_;
 
@@ -86,7 +86,7 @@ static void stop_line(domus_stack *stack, void *self_)
     atomic_fetch_sub(&domt_channels_mounted, 1);
 }
 
-static int open_line(domus_stack *stack, void *self, const void *payload)
+static int on_open_line(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     record *own = malloc(sizeof *own);
@@ -98,36 +98,36 @@ static int open_line(domus_stack *stack, void *self, const void *payload)
     atomic_fetch_add(&domt_channels_open, 1);
     domt_crowd_set((uint32_t)domi_random_below(&((domt_doer *)self)->dice, DOMT_STORM_CROWD),
                    own->actor);
-    return act_in_step(stack, self);
+    return act_without_frame(stack, self);
 }
 
-/* Do an action that only a channel can do. */
-static int use_channel(domus_stack *stack, domt_doer *self, domus_channel *channel)
+/* Do a random action that only a channel can do. */
+static int do_action_of_channel(domus_stack *stack, domt_doer *self, domus_channel *channel)
 {
     domus_buffer *bytes;
 
     switch (domi_random_below(&self->dice, 24)) {
     case 0:
-        count_deed(DOMT_LINE_CLOSE);
+        count_deed_of_channel(DOMT_LINE_CLOSE);
         return domus_channel_close(stack, channel) == -EPERM ? -EIO : 0;
     case 1:
-        count_deed(DOMT_LINE_RESET);
+        count_deed_of_channel(DOMT_LINE_RESET);
         return domus_channel_reset(stack, channel, -ECANCELED);
     case 2:
-        count_deed(DOMT_LINE_FINISH);
+        count_deed_of_channel(DOMT_LINE_FINISH);
         return domus_channel_finish(stack, channel) == -EPERM ? -EIO : 0;
     case 3:
-        count_deed(DOMT_LINE_PAUSE);
+        count_deed_of_channel(DOMT_LINE_PAUSE);
         (void)domus_channel_pause(stack, channel);
         return 0;
     case 4:
-        count_deed(DOMT_LINE_STOP);
+        count_deed_of_channel(DOMT_LINE_STOP);
         return domus_stop(stack, domus_self(stack));
     case 5:
-        count_deed(DOMT_LINE_REFUSE);
+        count_deed_of_channel(DOMT_LINE_REFUSE);
         return -EPROTO;
     case 6:
-        count_deed(DOMT_LINE_ESCALATE);
+        count_deed_of_channel(DOMT_LINE_ESCALATE);
         return domus_escalate(stack, -EPROTO);
     default:
         (void)domus_channel_resume(stack, channel);
@@ -137,36 +137,36 @@ static int use_channel(domus_stack *stack, domt_doer *self, domus_channel *chann
     }
 }
 
-static int read_line(domus_stack *stack, void *self, const void *payload)
+static int on_read_line(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-    hold_open(stack, event->channel);
+    check_channel_is_open(stack, event->channel);
     domus_buffer_free(event->bytes);
-    count_deed(DOMT_LINE_READ);
-    int result = use_channel(stack, self, event->channel);
-    return result != 0 ? result : act_in_step(stack, self);
+    count_deed_of_channel(DOMT_LINE_READ);
+    int result = do_action_of_channel(stack, self, event->channel);
+    return result != 0 ? result : act_without_frame(stack, self);
 }
 
-static int end_line(domus_stack *stack, void *self, const void *payload)
+static int on_end_line(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-    hold_open(stack, event->channel);
+    check_channel_is_open(stack, event->channel);
     return domi_random_below(&((domt_doer *)self)->dice, 4) != 0
                ? domus_channel_close(stack, event->channel)
-               : act_in_step(stack, self);
+               : act_without_frame(stack, self);
 }
 
-static int close_line(domus_stack *stack, void *self, const void *payload)
+static int on_close_line(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     record *own = domus_channel_data(event->channel);
 
-    hold_open(stack, event->channel);
+    check_channel_is_open(stack, event->channel);
     domus_channel_set_data(event->channel, NULL);
     free(own);
     atomic_fetch_sub(&domt_channels_open, 1);
-    /* the conversation waits for nothing */
-    domt_step step = {.stack = stack, .self = self, .then = go_on};
+    /* with a depth of 0 the conversation does not wait */
+    domt_step step = {.stack = stack, .self = self, .then = act_again_after_wait};
     (void)domt_step_act(&step);
     return 0;
 }
@@ -175,8 +175,8 @@ static int close_line(domus_stack *stack, void *self, const void *payload)
 
 #define LINE                                                                                       \
     .kind = DOMUS_CHANNELS, .state_size = sizeof(domt_doer), .on = domt_storm_rows,                \
-    .on_mount = mount_line, .on_stop = stop_line, .on_open = {open_line, 0},                       \
-    .on_read = {read_line, 0}, .on_end = {end_line, 0}, .on_close = {close_line, 0},               \
+    .on_mount = on_mount_line, .on_stop = on_stop_line, .on_open = {on_open_line, 0},              \
+    .on_read = {on_read_line, 0}, .on_end = {on_end_line, 0}, .on_close = {on_close_line, 0},      \
     .supervision = &escalating
 
 static const domus_supervision escalating = {.otherwise = DOMUS_ESCALATE};
@@ -184,7 +184,7 @@ static const domus_behaviour own = {.name = "own", LINE};
 static const domus_behaviour shared = {.name = "shared", LINE, .shares_state = true};
 static const domus_behaviour lasting = {.name = "lasting", LINE, .conversations_go_on = true};
 
-static int mount_owner(domus_stack *stack, void *self_)
+static int on_mount_owner(domus_stack *stack, void *self_)
 {
     domt_doer *self = self_;
     domi_random_init(&self->dice, self->seed + atomic_fetch_add(&next_seed, 1));
@@ -195,7 +195,8 @@ static int mount_owner(domus_stack *stack, void *self_)
 #define OWNER(its_name, of)                                                                        \
     {                                                                                              \
         .name = its_name, .kind = DOMUS_CHANNELS, .state_size = sizeof(domt_doer),                 \
-        .on = domt_storm_rows, .on_mount = mount_owner, .on_stop = stop_line, .channel = (of)      \
+        .on = domt_storm_rows, .on_mount = on_mount_owner, .on_stop = on_stop_line,                \
+        .channel = (of)                                                                            \
     }
 
 const domus_behaviour domt_storm_owners[DOMT_STORM_OWNERS] = {

@@ -1,6 +1,6 @@
-/* Channels in the storm (storm.h). It is checked, whatever the channels and their peers do, that
- * on_open, on_read, on_end and on_close come in this order, for the channel whose actor runs; that
- * each opened channel is closed, and each mounted one stopped. */
+/* Channels in the storm (tests/runtime/storm.h). Whatever channels and peers do, it is checked that
+ * on_open, on_read, on_end and on_close are called in this order, for the channel whose actor runs,
+ * that each opened channel is closed, and that each mounted one is stopped. */
 #ifndef DOMT_STORM_CHANNELS_H
 #define DOMT_STORM_CHANNELS_H
 
@@ -15,14 +15,15 @@ enum domt_line_deed {
     DOMT_LINE_STOP,
     DOMT_LINE_REFUSE,
     DOMT_LINE_ESCALATE,
-    DOMT_LINE_UNMOUNTED, /* mounts that failed */
-    DOMT_LINE_OUTLIVED,  /* conversations that went on without their connection */
+    DOMT_LINE_UNMOUNTED, /* counts mounts of channels that failed */
+    DOMT_LINE_OUTLIVED,  /* counts conversations that went on after their connection had ended */
     DOMT_LINE_DEEDS,
 };
 
 extern _Atomic uint64_t domt_channels_deeds[DOMT_LINE_DEEDS];
-extern _Atomic uint64_t domt_channels_open; /* channels that were opened and not closed */
-/* channels and owners that were mounted and not stopped */
+/* number of channels that were opened and are not closed yet */
+extern _Atomic uint64_t domt_channels_open;
+/* number of channels and owners that were mounted and are not stopped yet */
 extern _Atomic uint64_t domt_channels_mounted;
 
 #define DOMT_STORM_OWNERS 3u

@@ -1,7 +1,7 @@
-/* The storm with connections (storm_channels.h), on real threads: actors, and peers on loopback, do
- * at random what they may. The seed determines the dice, but not the schedule; DOMUS_SEED=n runs
- * one seed. The numbers of actions of actors and of peers are bounded. DOMT_LONG runs many
- * seeds. */
+/* The storm with connections (tests/runtime/storm_channels.h), on real threads: actors, and peers
+ * on loopback, do at random what they may do. The seed determines the random numbers, but not the
+ * schedule; DOMUS_SEED=n runs one seed, and DOMT_LONG many. The numbers of actions of actors and of
+ * peers are bounded. */
 #include "tests/runtime/storm_channels.h"
 
 #include "tests/runtime/running.h"
@@ -36,7 +36,7 @@ typedef struct stranger {
 
 /* --- strangers -------------------------------------------------------------------------------- */
 
-static int connect_to(uint16_t port)
+static int connect_to_storm_port(uint16_t port)
 {
     const struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -44,12 +44,12 @@ static int connect_to(uint16_t port)
 
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
         close(fd);
-        return -1; /* the system stops */
+        return -1; /* the connect fails when the system stops */
     }
     return fd;
 }
 
-static void close_somehow(int fd, bool abort)
+static void close_or_reset_socket(int fd, bool abort)
 {
     const struct linger reset = {.l_onoff = 1, .l_linger = 0};
     if (abort)
@@ -57,19 +57,19 @@ static void close_somehow(int fd, bool abort)
     close(fd);
 }
 
-static void use_socket(stranger *self, domi_random *dice)
+static void use_random_socket(stranger *self, domi_random *dice)
 {
     int *fd = &self->sockets[domi_random_below(dice, SOCKETS)];
     char bytes[6000] = "";
 
     if (*fd < 0) {
-        *fd = connect_to(self->ports[domi_random_below(dice, DOMT_STORM_OWNERS)]);
+        *fd = connect_to_storm_port(self->ports[domi_random_below(dice, DOMT_STORM_OWNERS)]);
         self->connects += *fd >= 0;
         return;
     }
     switch (domi_random_below(dice, 12)) {
     case 0:
-        close_somehow(*fd, domi_random_below(dice, 2) == 0);
+        close_or_reset_socket(*fd, domi_random_below(dice, 2) == 0);
         *fd = -1;
         break;
     case 1:
@@ -87,7 +87,7 @@ static void use_socket(stranger *self, domi_random *dice)
     }
 }
 
-static void *be_strange(void *stranger_)
+static void *run_stranger(void *stranger_)
 {
     stranger *self = stranger_;
     domi_random dice;
@@ -96,7 +96,7 @@ static void *be_strange(void *stranger_)
     for (uint32_t i = 0; i < SOCKETS; i++)
         self->sockets[i] = -1;
     while (atomic_fetch_sub(&domt_storm_budget, 1) > 0) {
-        use_socket(self, &dice);
+        use_random_socket(self, &dice);
         if (domi_random_below(&dice, 64) == 0)
             (void)domus_outside_stop(
                 self->system, domt_crowd_at((uint32_t)domi_random_below(&dice, DOMT_STORM_CROWD)));
@@ -117,7 +117,7 @@ static const domus_listener_config listeners[DOMT_STORM_OWNERS] = {
     {.name = "shared", .address = "127.0.0.1:0", .backlog = 64},
     {.name = "lasting", .address = "127.0.0.1:0", .backlog = 64}};
 
-static domus_config some_config(domi_random *dice)
+static domus_config config_of_channels_storm(domi_random *dice)
 {
     domus_config config = domt_config(THREADS);
 
@@ -135,7 +135,7 @@ static domus_config some_config(domi_random *dice)
     return config;
 }
 
-static void serve_all(domus_system *system, uint16_t *ports)
+static void serve_all_owners(domus_system *system, uint16_t *ports)
 {
     for (uint32_t i = 0; i < DOMT_STORM_OWNERS; i++) {
         const domt_doer state = {.seed = i};
@@ -144,7 +144,7 @@ static void serve_all(domus_system *system, uint16_t *ports)
     }
 }
 
-static void spawn_actors(domus_system *system, domi_random *dice)
+static void spawn_actors_of_storm(domus_system *system, domi_random *dice)
 {
     for (uint32_t i = 0; i < THREADS; i++) {
         const domt_doer state = {.seed = domi_random_next(dice)};
@@ -153,7 +153,7 @@ static void spawn_actors(domus_system *system, domi_random *dice)
     }
 }
 
-static const char *end_run(domus_system *system)
+static const char *end_run_and_check_counts(domus_system *system)
 {
     domus_profile sum = domt_profile_all(system);
     const char *left = domus_system_left(system);
@@ -166,7 +166,7 @@ static const char *end_run(domus_system *system)
     return domt_storm_end(false);
 }
 
-static int run_storm(uint64_t seed, void *ret_text)
+static int run_storm_with_channels(uint64_t seed, void *ret_text)
 {
     stranger strangers[STRANGERS];
     uint16_t ports[DOMT_STORM_OWNERS];
@@ -174,17 +174,19 @@ static int run_storm(uint64_t seed, void *ret_text)
     domi_random dice;
 
     domi_random_init(&dice, seed);
-    domus_config config = some_config(&dice);
+    domus_config config = config_of_channels_storm(&dice);
     domt_storm_begin(DEEDS);
     domus_system *system = domt_start(&config);
-    serve_all(system, ports);
-    spawn_actors(system, &dice);
+    serve_all_owners(system, ports);
+    spawn_actors_of_storm(system, &dice);
     for (uint32_t i = 0; i < STRANGERS; i++) {
         strangers[i] =
             (stranger){.system = system, .seed = domi_random_next(&dice), .ports = ports};
-        ck_assert_int_eq(pthread_create(&strangers[i].pthread, NULL, be_strange, &strangers[i]), 0);
+        ck_assert_int_eq(pthread_create(&strangers[i].pthread, NULL, run_stranger, &strangers[i]),
+                         0);
     }
-    if (seed % 2 == 0) { /* closed in the middle of the bytes */
+    /* in each second seed the connection is closed in the middle of its bytes */
+    if (seed % 2 == 0) {
         domt_pause_ns(40 * MS);
         ck_assert_int_ge(domus_system_stop(system), 0);
         atomic_store(&domt_storm_budget, 0);
@@ -195,7 +197,7 @@ static int run_storm(uint64_t seed, void *ret_text)
     }
     ck_assert_int_ge(domus_system_stop(system), 0);
     ck_assert_uint_gt(connects, 0);
-    *(const char **)ret_text = end_run(system);
+    *(const char **)ret_text = end_run_and_check_counts(system);
     return **(const char **)ret_text == '\0' ? 0 : -EIO;
 }
 
@@ -204,8 +206,8 @@ DOMT_TEST(storm_closes_what_it_opened_and_stops_what_it_mounted)
     const char *text = "";
     uint64_t seed = 0;
 
-    int result = domus_testkit_sweep(1, domt_is_long() ? SEEDS_LONG : SEEDS, run_storm,
-                                     (void *)&text, &seed);
+    int result = domus_testkit_sweep(1, domt_is_long() ? SEEDS_LONG : SEEDS,
+                                     run_storm_with_channels, (void *)&text, &seed);
     ck_assert_msg(result == 0, "seed %llu: %s", (unsigned long long)seed, text);
     for (uint32_t i = 0; getenv("DOMUS_SEED") == NULL && i < DOMT_LINE_DEEDS; i++)
         ck_assert_msg(atomic_load(&domt_channels_deeds[i]) != 0, "deed %u was never done", i);

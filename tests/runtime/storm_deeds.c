@@ -1,5 +1,5 @@
-/* The actions of an actor of the storm in one step of a conversation: sends, asks, waits, answers
- * and takes. */
+/* The random actions of an actor of the storm in one step of a conversation: sends, asks, waits,
+ * answers and takes. */
 #include "tests/runtime/storm.h"
 
 #include <errno.h>
@@ -30,8 +30,8 @@ void domt_did_if(enum domt_deed deed, int result)
 
 /* --- what was shown --------------------------------------------------------------------------- */
 
-/* Forget the message that was shown: it has left, with everything that it owned. */
-static void lose_shown(domt_step *step)
+/* Forget the message that the step was shown: it was sent on, with everything that it owned. */
+static void forget_shown_message(domt_step *step)
 {
     if (step->taken && step->kind != DOMT_SHOWN_ASK)
         domt_storm_wrong("what was taken was passed on as it was");
@@ -39,23 +39,24 @@ static void lose_shown(domt_step *step)
     step->kind = DOMT_SHOWN_NOTHING;
 }
 
-/* Forget the ask that has left: one just received, else the one that the conversation began
- * with. */
-static void lose_ask(domt_step *step)
+/* Forget the ask that was answered or sent on: the one that the step has received, else the one
+ * with which the conversation began. */
+static void forget_ask(domt_step *step)
 {
     if (step->kind == DOMT_SHOWN_ASK && step->received) {
-        lose_shown(step);
+        forget_shown_message(step);
         return;
     }
     if (step->talk != NULL)
         step->talk->asked = NULL;
     if (step->kind == DOMT_SHOWN_ASK)
-        lose_shown(step);
+        forget_shown_message(step);
 }
 
-static void take_shown(domt_step *step)
+static void take_shown_payload(domt_step *step)
 {
-    /* after a wait for all answers, domus_take() would take one that was already looked at */
+    /* return, because after a wait for all answers domus_take() would take an answer that was
+     * already handled */
     if (step->shown == NULL)
         return;
     int result = domus_take(step->stack);
@@ -73,10 +74,10 @@ static void take_shown(domt_step *step)
     step->taken = true;
     step->own = *(const domt_load *)step->shown;
     if (step->talk != NULL && step->talk->asked == step->shown)
-        step->talk->asked = NULL; /* the ask is not readable when this step has ended */
+        step->talk->asked = NULL; /* the payload of a taken ask is freed at the end of this step */
 }
 
-/* Returns a payload to give: the one that was taken, or a new one. */
+/* Returns a payload to send: the one that the step has taken, or a new one. */
 const void *domt_something(domt_step *step)
 {
     domt_load *load = domt_load_new(step->depth);
@@ -92,7 +93,7 @@ const void *domt_something(domt_step *step)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-static void send_notice(domt_step *step)
+static void send_random_notice(domt_step *step)
 {
     const domus_type *type = domt_dice(step, 4) != 0 ? &domt_storm_note : &domt_storm_letter;
     const void *load = domt_something(step);
@@ -100,7 +101,7 @@ static void send_notice(domt_step *step)
                 domt_load_gave(domus_notice(step->stack, domt_anyone(step), type, load), load));
 }
 
-static const domus_type *some_question(domt_step *step)
+static const domus_type *random_type_of_ask(domt_step *step)
 {
     uint64_t dice = domt_dice(step, 24);
     return dice == 0 ? &domt_storm_unknown : dice < 6 ? &domt_storm_essay : &domt_storm_question;
@@ -118,7 +119,7 @@ static void ask_one_of_several(domt_step *step)
     if (ticket == 0)
         return;
     uint64_t within_ns = domt_dice(step, 3) == 0 ? domt_some_time(step) : 0;
-    const domus_type *type = some_question(step);
+    const domus_type *type = random_type_of_ask(step);
     const void *load = domt_something(step);
     int result = domt_load_gave(
         domus_ask_add(step->stack, domt_anyone(step), type, load, within_ns, ticket), load);
@@ -136,7 +137,7 @@ static int ask_and_wait(domt_step *step)
     if (ticket == 0)
         return 0;
     uint64_t within_ns = domt_dice(step, 2) == 0 ? domt_some_time(step) : 0;
-    const domus_type *type = some_question(step);
+    const domus_type *type = random_type_of_ask(step);
     const void *load = domt_something(step);
     int result = domt_load_gave(
         domus_ask_within(step->stack, domt_anyone(step), type, load, within_ns, step->then), load);
@@ -148,7 +149,7 @@ static int ask_and_wait(domt_step *step)
     return result;
 }
 
-static void publish(domt_step *step)
+static void use_group_or_publish(domt_step *step)
 {
     domus_group group;
 
@@ -161,14 +162,14 @@ static void publish(domt_step *step)
     case 1:
         domt_did_if(DOMT_DID_LEAVE, domus_group_leave(step->stack, group));
         break;
-    default: /* the payload is consumed in every case */
+    default: /* domus_publish() consumes the payload even if it fails */
         domt_did_if(DOMT_DID_PUBLISH,
                     domus_publish(step->stack, group, &domt_storm_news, domt_something(step)));
         break;
     }
 }
 
-static void handle_message(domt_step *step)
+static void use_message_object(domt_step *step)
 {
     domus_message **held = &step->self->held[domt_dice(step, 2)];
 
@@ -181,7 +182,7 @@ static void handle_message(domt_step *step)
         domt_did(DOMT_DID_MESSAGE, true);
     } else if (domt_dice(step, 2) == 0) {
         if (domus_message_take(step->stack, held) == 0)
-            lose_shown(step);
+            forget_shown_message(step);
     } else if (domus_message_new(step->stack, &domt_storm_letter, held) == 0 &&
                domt_dice(step, 4) != 0) {
         domt_load *load = domus_message_payload(*held);
@@ -191,17 +192,17 @@ static void handle_message(domt_step *step)
 
 /* --- answering -------------------------------------------------------------------------------- */
 
-static void send_reply(domt_step *step)
+static void send_random_reply(domt_step *step)
 {
     const domus_type *type = domt_dice(step, 3) != 0 ? &domt_storm_answer : &domt_storm_volume;
     const void *load = domt_something(step);
     int result = domt_load_gave(domus_reply(step->stack, type, load), load);
     domt_did_if(DOMT_DID_REPLY, result);
     if (result == 0)
-        lose_ask(step);
+        forget_ask(step);
 }
 
-static void forward(domt_step *step)
+static void forward_shown_message(domt_step *step)
 {
     bool is_notice = step->kind == DOMT_SHOWN_NOTICE;
 
@@ -211,12 +212,12 @@ static void forward(domt_step *step)
     if (step->taken && step->kind == DOMT_SHOWN_ASK)
         domt_storm_wrong("an ask that was taken was forwarded");
     if (is_notice)
-        lose_shown(step);
+        forget_shown_message(step);
     else
-        lose_ask(step);
+        forget_ask(step);
 }
 
-static void answer_kept_ask(domt_step *step)
+static void answer_or_keep_ask(domt_step *step)
 {
     domus_kept *kept = &step->self->kept[domt_dice(step, 3)];
     const void *load;
@@ -227,14 +228,14 @@ static void answer_kept_ask(domt_step *step)
         result = domus_fail(step->stack, -EPROTO);
         domt_did_if(DOMT_DID_FAIL, result);
         if (result == 0)
-            lose_ask(step);
+            forget_ask(step);
         break;
     case 1:
     case 2:
         result = domus_keep(step->stack, kept);
         domt_did_if(DOMT_DID_KEEP, result);
         if (result == 0)
-            lose_ask(step);
+            forget_ask(step);
         break;
     case 3:
         load = domt_something(step);
@@ -243,13 +244,13 @@ static void answer_kept_ask(domt_step *step)
             domt_load_gave(domus_kept_reply(step->stack, *kept, &domt_storm_volume, load), load));
         break;
     case 4:
-    case 5: /* the asker has mostly ended already */
+    case 5: /* both calls may fail, because the asker has mostly ended already */
         domt_did_if(DOMT_DID_KEPT_FORWARD,
                     domus_kept_forward(step->stack, *kept, domt_anyone(step)));
         (void)domus_kept_fail(step->stack, *kept, -EIO);
         break;
     case 6:
-        forward(step);
+        forward_shown_message(step);
         break;
     case 7:
         result = domus_stash(step->stack);
@@ -257,12 +258,12 @@ static void answer_kept_ask(domt_step *step)
         if (result == 0 && step->taken)
             domt_storm_wrong("what was taken was put aside");
         if (result == 0 && step->kind == DOMT_SHOWN_ASK)
-            lose_ask(step);
+            forget_ask(step);
         else if (result == 0)
-            lose_shown(step);
+            forget_shown_message(step);
         break;
     default:
-        send_reply(step);
+        send_random_reply(step);
         break;
     }
 }
@@ -271,22 +272,21 @@ static const domus_pattern anything = {.types = NULL};
 static const domus_pattern notes = {
     .types = (const domus_type *const[]){&domt_storm_note, &domt_storm_question, NULL}};
 
-static void receive_one_of_several(domt_step *step)
+static void add_receive(domt_step *step)
 {
     domt_did_if(DOMT_DID_RECEIVE_SEVERAL,
                 domus_receive_add(step->stack, domt_dice(step, 2) == 0 ? &anything : &notes,
                                   domt_some_time(step), 0));
 }
 
-static void do_something(domt_step *step)
+static void do_random_action(domt_step *step)
 {
     static void (*const deeds[])(domt_step *) = {
-        send_notice,         send_notice,        send_notice,
-        ask_one_of_several,  ask_one_of_several, answer_kept_ask,
-        answer_kept_ask,     answer_kept_ask,    handle_message,
-        take_shown,          take_shown,         publish,
-        domt_use_timers,     domt_look_around,   domt_converse,
-        domt_spawn_somebody, domt_end_somebody,  receive_one_of_several};
+        send_random_notice, send_random_notice, send_random_notice, ask_one_of_several,
+        ask_one_of_several, answer_or_keep_ask, answer_or_keep_ask, answer_or_keep_ask,
+        use_message_object, take_shown_payload, take_shown_payload, use_group_or_publish,
+        domt_use_timers,    domt_look_around,   domt_converse,      domt_spawn_somebody,
+        domt_end_somebody,  add_receive};
 
     if (atomic_fetch_sub(&domt_storm_budget, 1) > 0)
         deeds[domt_dice(step, sizeof deeds / sizeof deeds[0])](step);
@@ -294,18 +294,19 @@ static void do_something(domt_step *step)
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-static int nothing_much(void *argument)
+static int return_one(void *argument)
 {
     return 1;
 }
 
-static int wait_for_something(domt_step *step)
+static int wait_for_random_promise(domt_step *step)
 {
     domus_stack *stack = step->stack;
     enum domt_deed deed = DOMT_DID_SLEEP;
     int result;
 
-    if (domt_dice(step, 2) == 0) /* shared so that another actor may cancel the conversation */
+    /* the conversation is stored in the actor, which may cancel it later */
+    if (domt_dice(step, 2) == 0)
         (void)domus_conversation_of(stack, &step->self->conversations[domt_dice(step, 2)]);
     switch (domt_dice(step, 12)) {
     case 0:
@@ -331,7 +332,7 @@ static int wait_for_something(domt_step *step)
         break;
     case 9:
         deed = DOMT_DID_BLOCKING;
-        result = domus_blocking(stack, nothing_much, NULL, step->then);
+        result = domus_blocking(stack, return_one, NULL, step->then);
         break;
     case 10:
         return -EIO;
@@ -346,11 +347,11 @@ static int wait_for_something(domt_step *step)
 int domt_step_act(domt_step *step)
 {
     for (uint64_t left = domt_dice(step, 4); left != 0; left--)
-        do_something(step);
+        do_random_action(step);
     if (step->shown != NULL && !step->taken)
         domt_load_look(step->shown);
     int result = step->depth != 0 && domt_dice(step, 3) != 0 && atomic_load(&domt_storm_budget) > 0
-                     ? wait_for_something(step)
+                     ? wait_for_random_promise(step)
                      : 0;
     if (step->own.memory != NULL)
         domt_load_free(step->own);

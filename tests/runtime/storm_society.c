@@ -1,5 +1,5 @@
-/* The actions of an actor of the storm other than messages: timers, children, names, watches, ends
- * and conversations. */
+/* The random actions of an actor of the storm that are not about messages: timers, children, names,
+ * watches, ends and conversations. */
 #include "tests/runtime/storm.h"
 
 #include <errno.h>

@@ -1,9 +1,10 @@
-/* The storm (storm.h), in the test kit by seed, and on real threads.
+/* The storm of tests/runtime/storm.h, in which actors do at random all that actors may do: in the
+ * test kit, and on real threads.
  *
- * In the kit a seed determines the run: a failure prints the command that replays it. On threads a
- * seed determines the dice, but not the schedule. DOMUS_SEED=n runs one seed, DOMT_SUMS=1 prints
- * how many times each action was done. The short form takes some seconds; the long form (DOMT_LONG)
- * runs many seeds. */
+ * In the kit the seed determines the whole run, and a failure prints the command that repeats it.
+ * On threads the seed determines the random choices, but not the schedule. DOMUS_SEED=n runs one
+ * seed, and DOMT_SUMS=1 prints how many times each action was done. A usual run takes some seconds;
+ * with DOMT_LONG there are many seeds. */
 #include "tests/runtime/storm.h"
 
 #include "tests/runtime/running.h"
@@ -18,37 +19,38 @@
 #include <string.h>
 
 #define MS DOMT_STORM_MS
-/* few under ThreadSanitizer, because a kit has one thread */
-#define KIT_SEEDS            (DOMT_TSAN ? 10u : DOMT_SCALE(200u, 100u))
-#define KIT_LONG             (DOMT_TSAN ? 250u : 5000u)
-#define KIT_SEEDS_TO_SEE_ALL 100u /* with fewer seeds some actions never happen */
+/* number of seeds in the kit; few under ThreadSanitizer, because a kit has one thread */
+#define KIT_SEEDS (DOMT_TSAN ? 10u : DOMT_SCALE(200u, 100u))
+#define KIT_LONG  (DOMT_TSAN ? 250u : 5000u)
+/* number of seeds in which each action must happen; with fewer, some actions never do */
+#define KIT_SEEDS_TO_SEE_ALL 100u
 #define KIT_BUDGET           1500
 #define KIT_TURNS            300u
 #define THREAD_SEEDS         DOMT_SCALE(6u, 4u)
 #define THREAD_LONG          (DOMT_TSAN ? 60u : 200u)
 #define ROOTS                10u
 
-static uint64_t choose_seeds(uint64_t few, uint64_t many)
+static uint64_t number_of_seeds(uint64_t few, uint64_t many)
 {
     const char *text = getenv("DOMT_LONG");
     return text != NULL && text[0] != '\0' ? many : few;
 }
 
-static void send_from_outside(domus_system *system, uint32_t to, uint64_t depth)
+static void send_note_from_outside(domus_system *system, uint32_t to, uint64_t depth)
 {
     const void *load = domt_load_new(depth);
     (void)domt_load_gave(domus_outside_notice(system, domt_crowd_at(to), &domt_storm_note, load),
                          load);
 }
 
-static void publish_from_outside(domus_system *system)
+static void publish_news_from_outside(domus_system *system)
 {
     domus_group group;
     if (domus_outside_group_open(system, "storm", &group) == 0)
         (void)domus_outside_publish(system, group, &domt_storm_news, domt_load_new(2));
 }
 
-static domus_config storm_config(domi_random *dice, uint32_t threads)
+static domus_config random_config_of_storm(domi_random *dice, uint32_t threads)
 {
     domus_config config = domt_config(threads);
 
@@ -59,15 +61,16 @@ static domus_config storm_config(domi_random *dice, uint32_t threads)
     config.scheduler.steal.floor = 1;
     config.scheduler.steal.aggression = 1;
     config.detached.threads_max = 4;
-    /* mostly such that threads stand in for each other however long the runs are */
+    /* in most seeds threads stand in for each other, however long the runs are */
     config.scheduler.idle.stand_in_ns = domi_random_below(dice, 4) == 0 ? 0 : 1000 * MS;
     config.scheduler.idle.doze_ns = 1000 * MS;
     config.scheduler.belt_slots = domi_random_below(dice, 2) == 0 ? 0 : 64;
     return config;
 }
 
-/* Check that each action but those of `but` was done at least once. */
-static void saw_all(const enum domt_deed *but, size_t count)
+/* Check that each action of the storm was done at least once, except the `count` actions in
+ * `but`. */
+static void check_each_action_was_done(const enum domt_deed *but, size_t count)
 {
 #define DOMT_STORM_TEXT(name, text) text,
     static const char *const names[] = {DOMT_STORM_DEEDS(DOMT_STORM_TEXT)};
@@ -88,7 +91,7 @@ static void saw_all(const enum domt_deed *but, size_t count)
 
 /* --- in the kit ------------------------------------------------------------------------------- */
 
-static void kit_turn(domus_testkit *kit, domi_random *dice)
+static void do_random_action_in_kit(domus_testkit *kit, domi_random *dice)
 {
     domus_system *system = domus_testkit_system(kit);
     uint32_t one = (uint32_t)domi_random_below(dice, DOMT_STORM_CROWD);
@@ -98,7 +101,7 @@ static void kit_turn(domus_testkit *kit, domi_random *dice)
         domt_storm_spawn_root(system, one, domi_random_next(dice));
         break;
     case 1:
-        publish_from_outside(system);
+        publish_news_from_outside(system);
         break;
     case 2:
         (void)domus_testkit_advance(kit, MS + domi_random_below(dice, 4 * MS));
@@ -110,7 +113,7 @@ static void kit_turn(domus_testkit *kit, domi_random *dice)
     case 4:
     case 5:
     case 6:
-        send_from_outside(system, one, 4);
+        send_note_from_outside(system, one, 4);
         break;
     default:
         for (uint64_t steps = domi_random_below(dice, 12); steps != 0; steps--)
@@ -119,13 +122,15 @@ static void kit_turn(domus_testkit *kit, domi_random *dice)
     }
 }
 
-static int kit_storm(uint64_t seed, void *ret_text)
+static int run_storm_in_kit(uint64_t seed, void *ret_text)
 {
     domi_random dice;
 
     domi_random_init(&dice, seed);
-    domus_config config = storm_config(&dice, (uint32_t)(1 + domi_random_below(&dice, 4)));
-    bool at_once = domi_random_below(&dice, 4) == 0; /* actors are ended as they are */
+    domus_config config =
+        random_config_of_storm(&dice, (uint32_t)(1 + domi_random_below(&dice, 4)));
+    /* in a quarter of the seeds, a stop ends the actors as they are */
+    bool at_once = domi_random_below(&dice, 4) == 0;
     if (at_once)
         config.shutdown.actor_timeout_ns = 0;
     domt_storm_begin(KIT_BUDGET);
@@ -134,7 +139,7 @@ static int kit_storm(uint64_t seed, void *ret_text)
         domt_storm_spawn_root(domus_testkit_system(kit), i, domi_random_next(&dice));
     uint64_t turns = domi_random_below(&dice, 2) == 0 ? KIT_TURNS : KIT_TURNS / 4;
     for (uint64_t i = 0; i < turns; i++)
-        kit_turn(kit, &dice);
+        do_random_action_in_kit(kit, &dice);
     (void)domus_testkit_stop(kit);
     domus_testkit_free(kit);
     *(const char **)ret_text = domt_storm_end(at_once);
@@ -149,12 +154,12 @@ DOMT_TEST(storm_by_seed_releases_every_payload_and_answers_every_ask_once)
     char replay[DOMUS_TESTKIT_TEXT_MAX];
     uint64_t seed = 0;
 
-    int result =
-        domus_testkit_sweep(1, choose_seeds(KIT_SEEDS, KIT_LONG), kit_storm, (void *)&text, &seed);
+    int result = domus_testkit_sweep(1, number_of_seeds(KIT_SEEDS, KIT_LONG), run_storm_in_kit,
+                                     (void *)&text, &seed);
     ck_assert_msg(result == 0, "seed %llu: %s: %s", (unsigned long long)seed, text,
                   domus_testkit_replay(seed, replay, sizeof replay));
-    if (choose_seeds(KIT_SEEDS, KIT_LONG) >= KIT_SEEDS_TO_SEE_ALL)
-        saw_all(threads_only, sizeof threads_only / sizeof threads_only[0]);
+    if (number_of_seeds(KIT_SEEDS, KIT_LONG) >= KIT_SEEDS_TO_SEE_ALL)
+        check_each_action_was_done(threads_only, sizeof threads_only / sizeof threads_only[0]);
 }
 
 /* --- on threads ------------------------------------------------------------------------------- */
@@ -165,7 +170,7 @@ typedef struct stranger {
     uint64_t seed;
 } stranger;
 
-static void ask_from_outside(domus_system *system, domus_address to)
+static void ask_member_from_outside(domus_system *system, domus_address to)
 {
     union {
         domt_load load;
@@ -179,7 +184,7 @@ static void ask_from_outside(domus_system *system, domus_address to)
     domt_load_free(answer.load);
 }
 
-static void *be_strange(void *stranger_)
+static void *run_stranger(void *stranger_)
 {
     const stranger *self = stranger_;
     domi_random dice;
@@ -192,16 +197,16 @@ static void *be_strange(void *stranger_)
             domt_storm_spawn_root(self->system, one, domi_random_next(&dice));
             break;
         case 1:
-            publish_from_outside(self->system);
+            publish_news_from_outside(self->system);
             break;
         case 2:
-            ask_from_outside(self->system, domt_crowd_at(one));
+            ask_member_from_outside(self->system, domt_crowd_at(one));
             break;
         case 3:
             domt_pause_ns(200000);
             break;
         default:
-            send_from_outside(self->system, one, 5);
+            send_note_from_outside(self->system, one, 5);
             break;
         }
         (void)atomic_fetch_sub(&domt_storm_budget, 1);
@@ -209,13 +214,13 @@ static void *be_strange(void *stranger_)
     return NULL;
 }
 
-static int thread_storm(uint64_t seed, void *ret_text)
+static int run_storm_on_threads(uint64_t seed, void *ret_text)
 {
     stranger strangers[2];
     domi_random dice;
 
     domi_random_init(&dice, seed);
-    domus_config config = storm_config(&dice, 3);
+    domus_config config = random_config_of_storm(&dice, 3);
     config.blocking.threads_max = 2;
     bool in_the_middle = seed % 2 == 0;
     domt_storm_begin(DOMT_SANITIZED ? 8000 : 40000);
@@ -224,7 +229,8 @@ static int thread_storm(uint64_t seed, void *ret_text)
         domt_storm_spawn_root(system, i, domi_random_next(&dice));
     for (uint32_t i = 0; i < 2; i++) {
         strangers[i] = (stranger){.system = system, .seed = domi_random_next(&dice)};
-        ck_assert_int_eq(pthread_create(&strangers[i].pthread, NULL, be_strange, &strangers[i]), 0);
+        ck_assert_int_eq(pthread_create(&strangers[i].pthread, NULL, run_stranger, &strangers[i]),
+                         0);
     }
     if (in_the_middle) {
         domt_pause_ns(50 * MS);
@@ -245,11 +251,13 @@ DOMT_TEST(storm_on_threads_releases_every_payload_and_answers_every_ask_once)
     const char *text = "";
     uint64_t seed = 0;
 
-    int result = domus_testkit_sweep(1, choose_seeds(THREAD_SEEDS, THREAD_LONG), thread_storm,
-                                     (void *)&text, &seed);
+    int result = domus_testkit_sweep(1, number_of_seeds(THREAD_SEEDS, THREAD_LONG),
+                                     run_storm_on_threads, (void *)&text, &seed);
     ck_assert_msg(result == 0, "seed %llu, on threads: %s", (unsigned long long)seed, text);
-    /* The asker of a kept ask has mostly ended by then, so six seeds may see none of these. */
-    saw_all((const enum domt_deed[]){DOMT_DID_KEPT_REPLY, DOMT_DID_KEPT_FORWARD}, 2);
+    /* In six seeds these two may not happen, because the asker of a kept ask has mostly ended by
+     * then. */
+    check_each_action_was_done((const enum domt_deed[]){DOMT_DID_KEPT_REPLY, DOMT_DID_KEPT_FORWARD},
+                               2);
 }
 
 DOMT_SUITE(280)

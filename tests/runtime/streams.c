@@ -1,4 +1,4 @@
-/* The service of streams.h. */
+/* The service with bodies and streams; tests/runtime/streams.h lists its requests. */
 #include "tests/runtime/streams.h"
 #include "tests/support/suite.h"
 
@@ -11,7 +11,7 @@
 
 domt_streams domt_streams_now;
 
-#define GIVEN 1000u /* bytes of a piece of `give` */
+#define GIVEN 1000u /* bytes of a piece that `give` writes */
 
 typedef struct serve_frame {
     char how[16];
@@ -20,13 +20,13 @@ typedef struct serve_frame {
     uint64_t bytes;
     uint64_t sum;
     bool ended;
-    domt_line trailer; /* the trailer; "": none */
+    domt_line trailer; /* the trailer of the request's body; an empty text: none */
     domt_line line;
     domus_slice piece;
 } serve_frame;
 
-/* Split the line of a request. Returns true if the request is to be forwarded. */
-static bool parse(serve_frame *frame, const domt_line *line)
+/* Split the line of a request. Returns true if the request has to be forwarded first. */
+static bool parse_request(serve_frame *frame, const domt_line *line)
 {
     char how[16] = "";
     unsigned long long number = 0;
@@ -40,12 +40,12 @@ static bool parse(serve_frame *frame, const domt_line *line)
     return is_far;
 }
 
-static bool is_how(const serve_frame *frame, const char *how)
+static bool is_request_how(const serve_frame *frame, const char *how)
 {
     return strcmp(frame->how, how) == 0;
 }
 
-static int reply_line(domus_stack *stack, const char *text)
+static int reply_with_line(domus_stack *stack, const char *text)
 {
     domt_line line = {.body = {{NULL, 0}, 0}};
     snprintf(line.text, sizeof line.text, "%s", text);
@@ -53,16 +53,16 @@ static int reply_line(domus_stack *stack, const char *text)
     return domus_reply(stack, &domt_line_type, &line);
 }
 
-static int reply_error(domus_stack *stack, const char *what, int error)
+static int reply_with_error(domus_stack *stack, const char *what, int error)
 {
     char text[64];
     domt_streams_now.error = error;
     snprintf(text, sizeof text, "%s %s", what, strerrorname_np(-error));
-    return reply_line(stack, text);
+    return reply_with_line(stack, text);
 }
 
-/* Count a piece, or the end of a body. */
-static void take_piece(serve_frame *frame, const domus_answer *answer)
+/* Count a piece of the request's body, or note that the body has ended. */
+static void count_piece_of_body(serve_frame *frame, const domus_answer *answer)
 {
     if (answer->type == &domt_trailer_type) {
         frame->trailer = *(const domt_line *)answer->payload;
@@ -81,16 +81,16 @@ static void take_piece(serve_frame *frame, const domus_answer *answer)
     domt_streams_now.reads++;
 }
 
-static int reply_sum(domus_stack *stack, const serve_frame *frame)
+static int reply_with_sum(domus_stack *stack, const serve_frame *frame)
 {
     char text[64];
     snprintf(text, sizeof text, "%llu %llu%.16s", (unsigned long long)frame->bytes,
              (unsigned long long)(frame->sum % 1000000), frame->trailer.text);
-    return reply_line(stack, text);
+    return reply_with_line(stack, text);
 }
 
-/* Make a piece of `give`. */
-static int make_given(serve_frame *frame)
+/* Make the next piece of the stream that `give` writes. */
+static int make_piece_of_given(serve_frame *frame)
 {
     char data[GIVEN];
     uint64_t left = frame->number - frame->bytes;
@@ -103,7 +103,7 @@ static int make_given(serve_frame *frame)
 static const domus_type lend_type = {.name = "lend", .size = sizeof(domus_stream)};
 static const domus_type unknown_type = {.name = "unknown"};
 
-static domus_slice slice_of(const char *text)
+static domus_slice new_slice_of_text(const char *text)
 {
     domus_slice slice;
     ck_assert_int_eq(domus_slice_copy(text, strlen(text), &slice), 0);
@@ -113,46 +113,46 @@ static domus_slice slice_of(const char *text)
 DOMUS_SEQUENCE(count, serve_frame)
 {
     DOMUS_BEGIN;
-    if (parse(frame, message))
+    if (parse_request(frame, message))
         return domus_forward(stack, domt_streams_now.far);
     while (!frame->ended) {
         if (frame->number != 0)
             DOMUS_SLEEP(frame->number * DOMT_PIPE_MS);
         DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
         if (answer->error != 0)
-            return reply_error(stack, "read", answer->error);
-        take_piece(frame, answer);
-        if (is_how(frame, "one"))
-            return reply_line(stack, "one");
+            return reply_with_error(stack, "read", answer->error);
+        count_piece_of_body(frame, answer);
+        if (is_request_how(frame, "one"))
+            return reply_with_line(stack, "one");
     }
-    if (is_how(frame, "over")) {
+    if (is_request_how(frame, "over")) {
         DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
-        return reply_error(stack, "read", answer->error);
+        return reply_with_error(stack, "read", answer->error);
     }
-    return reply_sum(stack, frame);
+    return reply_with_sum(stack, frame);
     DOMUS_END;
 }
 
 DOMUS_SEQUENCE(echo, serve_frame)
 {
     DOMUS_BEGIN;
-    if (parse(frame, message))
+    if (parse_request(frame, message))
         return domus_forward(stack, domt_streams_now.far);
     snprintf(frame->line.text, sizeof frame->line.text, "%s", frame->how);
     DOMUS_AWAIT(domus_reply_begin(stack, &domt_line_type, &frame->line, then));
     while (answer->error == 0 && !frame->ended) {
-        if (is_how(frame, "echo")) {
+        if (is_request_how(frame, "echo")) {
             DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
             if (answer->error != 0)
                 break;
-            take_piece(frame, answer);
+            count_piece_of_body(frame, answer);
             if (answer->type != &domus_piece_type)
                 break;
             ck_assert_int_eq(domus_take(stack), 0);
             frame->piece = ((const domus_piece *)answer->payload)->bytes;
         } else {
             frame->ended = frame->number - frame->bytes <= GIVEN;
-            ck_assert_int_eq(make_given(frame), 0);
+            ck_assert_int_eq(make_piece_of_given(frame), 0);
             frame->bytes += frame->piece.size;
         }
         DOMUS_AWAIT(domus_reply_write(stack, frame->piece, then));
@@ -161,7 +161,7 @@ DOMUS_SEQUENCE(echo, serve_frame)
     domt_streams_now.ended++;
     if (answer->error != 0)
         domt_streams_now.error = answer->error;
-    if (answer->error != 0 || is_how(frame, "part"))
+    if (answer->error != 0 || is_request_how(frame, "part"))
         return answer->error != 0 ? answer->error : -EBADMSG;
     if (frame->trailer.text[0] != '\0')
         return domus_reply_end(stack, &domt_trailer_type, &frame->trailer);
@@ -172,17 +172,18 @@ DOMUS_SEQUENCE(echo, serve_frame)
 DOMUS_SEQUENCE(twice, serve_frame)
 {
     DOMUS_BEGIN;
-    (void)parse(frame, message);
+    (void)parse_request(frame, message);
     ck_assert_int_eq(domus_body_read(stack, (domus_body){frame->body.channel, 0}, then), -EINVAL);
     ck_assert_int_eq(domus_body_read_add(stack, frame->body, 1), 0);
     ck_assert_int_eq(domus_body_read_add(stack, frame->body, 2), 0);
-    while (domus_pending(stack) != 0) { /* wait until the piece is there */
+    /* wait for the first read, which gets the piece, and for the second one, which fails */
+    while (domus_pending(stack) != 0) {
         DOMUS_WAIT_FIRST();
         ck_assert_int_eq(answer->error, answer->tag == 1 ? 0 : -EBUSY);
         if (answer->tag == 1)
-            take_piece(frame, answer);
+            count_piece_of_body(frame, answer);
     }
-    return reply_sum(stack, frame);
+    return reply_with_sum(stack, frame);
     DOMUS_END;
 }
 
@@ -191,8 +192,8 @@ DOMUS_SEQUENCE(twice, serve_frame)
 DOMUS_SEQUENCE(wrong, serve_frame)
 {
     DOMUS_BEGIN;
-    (void)parse(frame, message);
-    DOMUS_AWAIT(domus_reply_write(stack, slice_of("early"), then));
+    (void)parse_request(frame, message);
+    DOMUS_AWAIT(domus_reply_write(stack, new_slice_of_text("early"), then));
     EXPECT(-EINVAL);
     DOMUS_AWAIT(domus_reply_begin(stack, &unknown_type, NULL, then));
     EXPECT(-EOPNOTSUPP);
@@ -201,21 +202,21 @@ DOMUS_SEQUENCE(wrong, serve_frame)
     EXPECT(0);
     DOMUS_AWAIT(domus_reply_begin(stack, &domt_line_type, &frame->line, then));
     EXPECT(-EALREADY);
-    DOMUS_AWAIT(domus_reply_write(stack, slice_of("?bad"), then));
+    DOMUS_AWAIT(domus_reply_write(stack, new_slice_of_text("?bad"), then));
     EXPECT(-EINVAL);
     DOMUS_AWAIT(domus_reply_write(stack, (domus_slice){NULL, 0, 0}, then));
     EXPECT(0);
-    DOMUS_AWAIT(domus_reply_write(stack, slice_of("ok"), then));
+    DOMUS_AWAIT(domus_reply_write(stack, new_slice_of_text("ok"), then));
     EXPECT(0);
     ck_assert_int_eq(domus_reply_end(stack, NULL, NULL), 0);
     ck_assert_int_eq(domus_reply_end(stack, NULL, NULL), -EALREADY);
-    ck_assert_int_eq(domus_reply_write(stack, slice_of("late"), then), -EALREADY);
+    ck_assert_int_eq(domus_reply_write(stack, new_slice_of_text("late"), then), -EALREADY);
     domt_streams_now.ended++;
     return 0;
     DOMUS_END;
 }
 
-/* Write, as the other actor, into a stream that was lent to it. */
+/* Write into a stream that was lent to this actor, and check that it cannot be lent on. */
 DOMUS_SEQUENCE(borrow, domus_stream)
 {
     static const domt_line head = {.text = "lent"};
@@ -224,9 +225,9 @@ DOMUS_SEQUENCE(borrow, domus_stream)
     *frame = *(const domus_stream *)message;
     DOMUS_AWAIT(domus_stream_begin(stack, *frame, &domt_line_type, &head, then));
     EXPECT(0);
-    DOMUS_AWAIT(domus_stream_write(stack, *frame, slice_of("hello"), then));
+    DOMUS_AWAIT(domus_stream_write(stack, *frame, new_slice_of_text("hello"), then));
     EXPECT(0);
-    /* -EINVAL, because this ask came from an actor */
+    /* -EINVAL, because the ask that is answered here came from an actor, and not from a peer */
     ck_assert_int_eq(domus_reply_stream(stack, frame), -EINVAL);
     return domus_reply(stack, &unknown_type, NULL);
     DOMUS_END;
@@ -246,13 +247,14 @@ DOMUS_SEQUENCE(lend, domus_stream)
 DOMUS_SEQUENCE(hang, serve_frame)
 {
     DOMUS_BEGIN;
-    if (parse(frame, message))
+    if (parse_request(frame, message))
         return domus_forward(stack, domt_streams_now.far);
-    if (is_how(frame, "drop") || is_how(frame, "last"))
-        return reply_line(stack, is_how(frame, "drop") ? "dropped" : "last");
-    DOMUS_SLEEP(is_how(frame, "wait") ? frame->number * DOMT_PIPE_MS : 3600 * DOMT_PIPE_SECOND);
+    if (is_request_how(frame, "drop") || is_request_how(frame, "last"))
+        return reply_with_line(stack, is_request_how(frame, "drop") ? "dropped" : "last");
+    DOMUS_SLEEP(is_request_how(frame, "wait") ? frame->number * DOMT_PIPE_MS
+                                              : 3600 * DOMT_PIPE_SECOND);
     if (answer->error == 0)
-        return reply_line(stack, "waited");
+        return reply_with_line(stack, "waited");
     domt_streams_now.ended++;
     return answer->error;
     DOMUS_END;
@@ -260,38 +262,40 @@ DOMUS_SEQUENCE(hang, serve_frame)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* Serve a request: one row stands for all sequences, so this handler calls the sequence that the
- * line names. */
-static int serve_request(domus_stack *stack, void *self, const void *payload)
+/* Handle a request: the row of requests stands for all sequences, so this handler begins the
+ * sequence that the line names. */
+static int on_request_begin_sequence(domus_stack *stack, void *self, const void *payload)
 {
     serve_frame words;
 
-    (void)parse(&words, payload);
-    if (is_how(&words, "count") || is_how(&words, "one") || is_how(&words, "over"))
+    (void)parse_request(&words, payload);
+    if (is_request_how(&words, "count") || is_request_how(&words, "one") ||
+        is_request_how(&words, "over"))
         return domi_count_begin(stack, self, payload);
-    if (is_how(&words, "echo") || is_how(&words, "give") || is_how(&words, "part"))
+    if (is_request_how(&words, "echo") || is_request_how(&words, "give") ||
+        is_request_how(&words, "part"))
         return domi_echo_begin(stack, self, payload);
-    if (is_how(&words, "twice"))
+    if (is_request_how(&words, "twice"))
         return domi_twice_begin(stack, self, payload);
-    if (is_how(&words, "wrong"))
+    if (is_request_how(&words, "wrong"))
         return domi_wrong_begin(stack, self, payload);
-    if (is_how(&words, "lend"))
+    if (is_request_how(&words, "lend"))
         return domi_lend_begin(stack, self, payload);
     return domi_hang_begin(stack, self, payload);
 }
 
-/* Serve a request on the other actor, to which it was forwarded. */
-static int serve_far(domus_stack *stack, void *self, const void *payload)
+/* Handle a request that was forwarded to this actor, without the "f" in its line. */
+static int on_forwarded_request_serve(domus_stack *stack, void *self, const void *payload)
 {
     domt_line line = *(const domt_line *)payload;
     char *how = strchr(line.text, ' ');
     ck_assert_ptr_nonnull(how);
     ck_assert_int_eq(how[1], 'f');
     memmove(how + 1, how + 2, strlen(how + 1));
-    return serve_request(stack, self, &line);
+    return on_request_begin_sequence(stack, self, &line);
 }
 
-static uint32_t marks_of(const void *payload)
+static uint32_t marks_of_line(const void *payload)
 {
     return ((const domt_line *)payload)->text[0] == 'A' ? DOMUS_ALONE : 0;
 }
@@ -303,14 +307,14 @@ const domus_pipeline domt_stream_server = {.stages = server_stages};
 static const domus_pipeline hasty = {.stages = server_stages,
                                      .request_timeout_ns = DOMT_STREAM_HASTE_MS * DOMT_PIPE_MS};
 
-static int on_open(domus_stack *stack, void *self, const void *payload)
+static int on_open_count(domus_stack *stack, void *self, const void *payload)
 {
     domt_pipes_now.opened++;
     domt_pipes_now.channel = domus_self(stack);
     return 0;
 }
 
-static int on_close(domus_stack *stack, void *self, const void *payload)
+static int on_close_count(domus_stack *stack, void *self, const void *payload)
 {
     domt_pipes_now.closed++;
     domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
@@ -320,10 +324,10 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
 #define SERVICE(pipe)                                                                              \
     {                                                                                              \
         .name = "streams", .kind = DOMUS_CHANNELS, .pipeline = pipe,                               \
-        .on_peer = (const domus_on_peer[]){{&domt_line_type, serve_request,                        \
-                                            sizeof(struct domi_count_frame), 0, marks_of},         \
+        .on_peer = (const domus_on_peer[]){{&domt_line_type, on_request_begin_sequence,            \
+                                            sizeof(struct domi_count_frame), 0, marks_of_line},    \
                                            {.type = NULL}},                                        \
-        .on_open = {on_open, 0}, .on_close = {on_close, 0},                                        \
+        .on_open = {on_open_count, 0}, .on_close = {on_close_count, 0},                            \
     }
 
 const domus_behaviour domt_stream_service = SERVICE(&domt_stream_server);
@@ -331,9 +335,10 @@ const domus_behaviour domt_stream_hasty = SERVICE(&hasty);
 
 static const domus_behaviour far_actor = {
     .name = "far",
-    .on = (const domus_on[]){{&domt_line_type, serve_far, sizeof(struct domi_count_frame)},
-                             DOMUS_ON(&lend_type, borrow),
-                             {0}}};
+    .on = (const domus_on[]){
+        {&domt_line_type, on_forwarded_request_serve, sizeof(struct domi_count_frame)},
+        DOMUS_ON(&lend_type, borrow),
+        {0}}};
 
 domus_testkit *domt_streams_kit(const domus_config *config, const domus_behaviour *behaviour)
 {

@@ -1,4 +1,4 @@
-/* The stage of the protocol in streams.h. */
+/* The stage of the protocol with bodies and streams that tests/runtime/streams.h describes. */
 #include "tests/runtime/streams.h"
 
 #include <errno.h>
@@ -8,11 +8,12 @@
 const domus_type domt_line_type = {.name = "line of a stream", .size = sizeof(domt_line)};
 const domus_type domt_trailer_type = {.name = "trailer", .size = sizeof(domt_line)};
 
-/* The state of the stage: how the incoming body is divided. */
+/* The state of the stage: how the incoming body is divided, and how much of it is missing. */
 typedef struct stream_state {
     const domt_stream_options *options;
-    char kind;     /* the kind of the open body; 0: none is open */
-    uint64_t left; /* bytes left of this chunk, or of the body */
+    /* kind of the incoming body, the letter in the request's line; 0: no body is open */
+    char kind;
+    uint64_t left; /* bytes that are missing of the chunk or of the body */
 } stream_state;
 
 static int open_stream(domus_wire *wire, void *state_, const void *options)
@@ -22,8 +23,8 @@ static int open_stream(domus_wire *wire, void *state_, const void *options)
     return 0;
 }
 
-/* Copy the text of a line. */
-static bool set_text(domt_line *line, const char *from, size_t size)
+/* Copy text to a line. Returns false if it is too long. */
+static bool set_text_of_line(domt_line *line, const char *from, size_t size)
 {
     if (size >= sizeof line->text)
         return false;
@@ -32,7 +33,7 @@ static bool set_text(domt_line *line, const char *from, size_t size)
     return true;
 }
 
-static bool is_client(const stream_state *state)
+static bool is_stage_of_client(const stream_state *state)
 {
     return state->options->role == DOMUS_ROLE_CLIENT;
 }
@@ -44,29 +45,32 @@ static int decode_line(domus_wire *wire, stream_state *state, const char *bytes,
 
     if (end == NULL)
         return 0;
-    domt_line *line = is_client(state) ? domus_wire_answer(wire, &domt_line_type, DOMUS_NO_ID)
-                                       : domus_wire_request(wire, &domt_line_type, DOMUS_NO_ID);
+    domt_line *line = is_stage_of_client(state)
+                          ? domus_wire_answer(wire, &domt_line_type, DOMUS_NO_ID)
+                          : domus_wire_request(wire, &domt_line_type, DOMUS_NO_ID);
     if (line == NULL)
         return -ENOMEM;
-    if (length == 0 || !set_text(line, bytes, length))
+    if (length == 0 || !set_text_of_line(line, bytes, length))
         return -EPROTO;
     const char *kind = line->text[0] == 'A' ? line->text + 1 : line->text;
     if (*kind == 'Z') {
         kind++;
         domus_wire_last(wire);
     }
-    bool has_body = is_client(state) ? bytes[length - 1] == '+' : strchr("LCXE", *kind) != NULL;
+    bool has_body =
+        is_stage_of_client(state) ? bytes[length - 1] == '+' : strchr("LCXE", *kind) != NULL;
     if (has_body) {
-        state->kind = is_client(state) ? 'C' : *kind;
+        state->kind = is_stage_of_client(state) ? 'C' : *kind;
         state->left = *kind == 'L' ? strtoull(kind + 1, NULL, 10) : 0;
         line->body = domus_wire_body(wire);
     }
     return (int)length + 1;
 }
 
-/* Make a piece of up to `left` bytes; `last` is true if the body ends with them. */
-static int make_piece(domus_wire *wire, stream_state *state, const char *bytes, size_t size,
-                      bool last)
+/* Make a piece of the bytes, at most of `left` of them. If `last` is true, the body ends when these
+ * are used up. */
+static int make_piece_of_body(domus_wire *wire, stream_state *state, const char *bytes, size_t size,
+                              bool last)
 {
     size_t part = size < state->left ? size : (size_t)state->left;
     state->left -= part;
@@ -81,7 +85,7 @@ static int decode_chunk(domus_wire *wire, stream_state *state, const char *bytes
     size_t at = 0;
 
     if (state->left != 0)
-        return make_piece(wire, state, bytes, size, false);
+        return make_piece_of_body(wire, state, bytes, size, false);
     if (*bytes == 'T') {
         const char *end = memchr(bytes, '\n', size);
         if (end == NULL)
@@ -90,8 +94,8 @@ static int decode_chunk(domus_wire *wire, stream_state *state, const char *bytes
         if (line == NULL)
             return -ENOMEM;
         state->kind = 0;
-        return set_text(line, bytes + 1, (size_t)(end - bytes) - 1) ? (int)(end - bytes) + 1
-                                                                    : -EPROTO;
+        return set_text_of_line(line, bytes + 1, (size_t)(end - bytes) - 1) ? (int)(end - bytes) + 1
+                                                                            : -EPROTO;
     }
     for (; at < size && at < 9 && bytes[at] != ':'; at++) {
         if (bytes[at] < '0' || bytes[at] > '9')
@@ -104,7 +108,7 @@ static int decode_chunk(domus_wire *wire, stream_state *state, const char *bytes
         state->kind = 0;
         return domus_wire_piece(wire, bytes, 0, true) ? (int)at + 1 : -ENOMEM;
     }
-    return (int)at + 1; /* no message is complete yet */
+    return (int)at + 1; /* not enough bytes for a message have come yet */
 }
 
 static int decode_stream(domus_wire *wire, void *state_, const char *bytes, size_t size)
@@ -115,10 +119,10 @@ static int decode_stream(domus_wire *wire, void *state_, const char *bytes, size
     case 0:
         return decode_line(wire, state, bytes, size);
     case 'L':
-        return make_piece(wire, state, bytes, size, true);
+        return make_piece_of_body(wire, state, bytes, size, true);
     case 'E':
         state->left = size;
-        return make_piece(wire, state, bytes, size, false);
+        return make_piece_of_body(wire, state, bytes, size, false);
     default:
         return decode_chunk(wire, state, bytes, size);
     }
@@ -134,7 +138,8 @@ static int end_stream(domus_wire *wire, void *state_, size_t left)
     return left != 0 ? -EPIPE : 0;
 }
 
-#define BEGUN UINT64_C(0x5eed) /* the word in a stream's message whose head was encoded */
+/* word in the head of the message that is being encoded as a stream */
+#define BEGUN UINT64_C(0x5eed)
 
 static int encode_stream(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
                          const void *payload)

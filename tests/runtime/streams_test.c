@@ -1,5 +1,5 @@
-/* io/pipelines/stream.c: answers that leave in pieces, their order, how they are cut, and their
- * bounds; drains; and stages with bodies in a kit. */
+/* io/pipelines/stream.c: answers that leave in pieces (streams): their order, how they are cut, and
+ * their bounds; drains; and stages with bodies in a kit of stages. */
 #include "tests/runtime/streams.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
@@ -16,7 +16,7 @@
 
 /* --- streams ---------------------------------------------------------------------------------- */
 
-DOMT_TEST(answers_leave_in_pieces)
+DOMT_TEST(streamed_answers_leave_in_pieces)
 {
     domt_streams_hold("Q give 3\nQ drop\nQ fgive 3\n", false,
                       "give+\n3:abc0:dropped\ngive+\n3:abc0:");
@@ -46,7 +46,8 @@ DOMT_TEST(streams_leave_in_the_order_of_the_requests)
 
     domt_pipe_say(peer, "Q wait 10\nQ give 2500\nQ drop\nQ fgive 2\nQ drop\n");
     domt_pipe_pass(5 * MS);
-    ck_assert_uint_eq(domt_streams_now.given, 0); /* both streams wait with their first pieces */
+    /* both streams have to wait with their first pieces */
+    ck_assert_uint_eq(domt_streams_now.given, 0);
     domt_pipe_hear(peer, "waited\ngive+\n1000:abc");
     domt_pipe_run();
     size_t size;
@@ -89,7 +90,7 @@ DOMT_TEST(a_stream_that_fails_is_cut)
 {
     domt_streams_hold("Q part 3\nQ drop\nQ fpart 2\n", false,
                       "part+\n3:abc!EBADMSG\ndropped\npart+\n2:ab!EBADMSG\n");
-    /* The stream is cut when its turn comes. */
+    /* A stream that has failed while it waited is cut when its turn comes. */
     domt_streams_hold("Q wait 5\nQ part 3\nQ drop\n", false,
                       "waited\npart+\n3:abc!EBADMSG\ndropped\n");
 }
@@ -156,7 +157,7 @@ DOMT_TEST(a_drain_reads_a_body_to_its_end)
 
     ck_assert_ptr_nonnull(body);
     domt_pipe_say(peer, "L1000000 count 1\n");
-    /* most of the body waits in the peer */
+    /* most bytes of the body wait at the peer */
     ck_assert_int_eq(domus_peer_send(peer, body, BYTES), 0);
     free(body);
     domt_pipe_run();
@@ -197,7 +198,8 @@ DOMT_TEST(stages_with_bodies_run_in_a_kit)
     size_t size;
 
     ck_assert_int_eq(domus_stage_kit_new(&domt_stream_server, &kit), 0);
-    for (size_t i = 0; i + 1 < sizeof text - 1; i++) /* byte by byte, without the last byte */
+    /* feed the text byte by byte, all but its last byte */
+    for (size_t i = 0; i + 1 < sizeof text - 1; i++)
         ck_assert_int_eq(domus_stage_kit_feed(kit, text + i, 1), 0);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
     ck_assert(message.kind == DOMUS_STAGE_REQUEST && message.has_body && !message.last);

@@ -1,4 +1,4 @@
-/* The socket of a supervisor; see the header. */
+/* The socket that stands for the one of systemd; tests/runtime/supervisor.h has the contract. */
 #include "tests/runtime/supervisor.h"
 
 #include "tests/runtime/running.h"
@@ -12,7 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define FILLERS 8 /* several senders, because the buffer of one may be full before the queue is */
+/* number of sending sockets, because the buffer of one may be full before the receiver's queue is
+ */
+#define FILLERS 8
 
 static int fd = -1;
 static struct sockaddr_un at;

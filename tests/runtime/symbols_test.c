@@ -1,7 +1,7 @@
 /* Names of functions and probes in the file of a program. runtime/os/symbols.c: functions have
  * names, also those that no module exports. base/probe.h: the probes of the libraries are there,
- * and the scripts of examples/trace use no others. The kernel may not let this process trace, so
- * the test traces nothing. */
+ * and the scripts in examples/trace use no others. The kernel may not let this process trace, so
+ * nothing is traced. */
 #include "base/memory.h"
 #include "runtime/os/symbols.h"
 #include "tests/runtime/running.h"
@@ -17,7 +17,7 @@
 
 static char name[64];
 
-__attribute__((noinline)) static int hidden_function(int by)
+__attribute__((noinline)) static int sum_in_static_function(int by)
 {
     static volatile int sum;
     for (int i = 0; i < by; i++)
@@ -28,9 +28,9 @@ __attribute__((noinline)) static int hidden_function(int by)
 DOMT_TEST(static_function_has_its_name)
 {
     domi_symbols *symbols = domi_symbols_new();
-    uintptr_t begin = (uintptr_t)hidden_function;
+    uintptr_t begin = (uintptr_t)sum_in_static_function;
 
-    ck_assert_int_eq(hidden_function(1), 0);
+    ck_assert_int_eq(sum_in_static_function(1), 0);
     for (uintptr_t at = begin; at < begin + 8; at++) {
         ck_assert_uint_eq(domi_symbols_find(symbols, at, name, sizeof name), begin);
         ck_assert_str_eq(name, "hidden_function");
@@ -49,7 +49,7 @@ DOMT_TEST(function_of_another_module_has_its_name)
     domi_symbols_free(symbols);
 }
 
-DOMT_TEST(code_without_a_module_says_so)
+DOMT_TEST(address_outside_of_modules_is_named_so)
 {
     domi_symbols *symbols = domi_symbols_new();
     void *code = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -62,16 +62,17 @@ DOMT_TEST(code_without_a_module_says_so)
     domi_symbols_free(symbols);
 }
 
-DOMT_TEST(long_name_is_cut)
+DOMT_TEST(long_symbol_name_is_cut)
 {
     domi_symbols *symbols = domi_symbols_new();
-    ck_assert_uint_ne(domi_symbols_find(symbols, (uintptr_t)hidden_function, name, 7), 0);
+    ck_assert_uint_ne(domi_symbols_find(symbols, (uintptr_t)sum_in_static_function, name, 7), 0);
     ck_assert_str_eq(name, "hidden");
     domi_symbols_free(symbols);
 }
 
-/* Without memory for the table, the name is one that the loader knows, or a place in the module. */
-DOMT_TEST(without_memory_there_is_some_name)
+/* Without memory for the table of symbols, a function has the name that the loader knows, or its
+ * place in the module. */
+DOMT_TEST(name_of_function_is_found_without_memory)
 {
     domi_memory_fail_after(0, 0);
     ck_assert_ptr_null(domi_symbols_new());
@@ -80,7 +81,7 @@ DOMT_TEST(without_memory_there_is_some_name)
         domi_symbols *symbols = domi_symbols_new();
         name[0] = '\0';
         domi_memory_fail_after(n, 0);
-        (void)domi_symbols_find(symbols, (uintptr_t)hidden_function, name, sizeof name);
+        (void)domi_symbols_find(symbols, (uintptr_t)sum_in_static_function, name, sizeof name);
         domi_memory_fail_after(-1, 0);
         ck_assert_str_ne(name, "");
         if (n < 3)
@@ -96,7 +97,7 @@ DOMT_TEST(without_memory_there_is_some_name)
 
 static char text[4 << 20];
 
-/* Run a shell command, and write its output to `text`. Returns its status. */
+/* Run a shell command, and write its output to `text`. Returns the exit status of the command. */
 static int run_command(const char *command)
 {
     FILE *file = popen(command, "r"); /* NOLINT(cert-env33-c): a test may use the shell */
@@ -123,7 +124,7 @@ DOMT_TEST(each_probe_is_in_the_file)
         snprintf(line, sizeof line, "Name: %s\n", names[i]);
         ck_assert_msg(strstr(text, line) != NULL, "%s", names[i]);
     }
-    /* No probe has a semaphore, which a program would have to check. */
+    /* No probe has a semaphore, because the program would have to check it each time. */
     for (const char *at = text; (at = strstr(at, "Semaphore: ")) != NULL; at++)
         ck_assert(strncmp(at, "Semaphore: 0x0000000000000000", 29) == 0);
 }

@@ -1,5 +1,5 @@
 /* runtime/control/system_life.c: a system from its making to its free, in every order of calls that
- * a program may try; a start that fails leaves nothing. */
+ * a program may try. A start that fails leaves nothing. */
 #include "base/memory.h"
 #include "tests/runtime/running.h"
 #include "tests/support/deny.h"
@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static domus_system *new_system(uint32_t threads)
+static domus_system *make_system_of_threads(uint32_t threads)
 {
     domus_config config = domt_config(threads);
     domus_system *system = NULL;
@@ -30,14 +30,14 @@ static void expect_one_line(const char *text)
     ck_assert_msg(text[0] != '\0' && strchr(text, '\n') == NULL, "not one line: '%s'", text);
 }
 
-DOMT_TEST(every_order_of_calls_is_taken)
+DOMT_TEST(calls_of_a_system_may_come_in_any_order)
 {
     domus_system_free(NULL);
-    domus_system_free(new_system(1)); /* a system that was never started */
+    domus_system_free(make_system_of_threads(1)); /* frees a system that was never started */
 
-    domus_system *system = new_system(2);
+    domus_system *system = make_system_of_threads(2);
     ck_assert_str_eq(domus_system_error(system), "");
-    ck_assert_int_eq(domus_system_stop(system), 0); /* the system does not run yet */
+    ck_assert_int_eq(domus_system_stop(system), 0); /* a stop before the start does nothing */
     ck_assert_int_eq(domus_system_start(system), 0);
     ck_assert_int_eq(domus_system_start(system), -EALREADY);
     expect_one_line(domus_system_error(system));
@@ -46,9 +46,9 @@ DOMT_TEST(every_order_of_calls_is_taken)
     ck_assert_int_eq(domus_system_start(system), -EALREADY);
     domus_system_free(system);
 
-    system = new_system(2);
+    system = make_system_of_threads(2);
     ck_assert_int_eq(domus_system_start(system), 0);
-    domus_system_free(system); /* the free stops the system */
+    domus_system_free(system); /* this call also stops the system */
 }
 
 DOMT_TEST(wrong_configuration_makes_nothing_and_says_one_line)
@@ -75,7 +75,7 @@ DOMT_TEST(wrong_configuration_makes_nothing_and_says_one_line)
 
 DOMT_TEST(failed_start_leaves_nothing_and_may_be_tried_again)
 {
-    domus_system *system = new_system(3);
+    domus_system *system = make_system_of_threads(3);
     uint32_t files = domt_entries("/proc/self/fd");
     struct rlimit before, few;
     int next = dup(0);
@@ -84,7 +84,7 @@ DOMT_TEST(failed_start_leaves_nothing_and_may_be_tried_again)
     close(next);
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
     few = before;
-    /* descriptors for less than an eventfd and a ring for each thread */
+    /* in each round, fewer descriptors than an eventfd and a ring for each thread need */
     for (rlim_t room = 0; room < 6; room++) {
         few.rlim_cur = (rlim_t)next + room;
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
@@ -97,7 +97,7 @@ DOMT_TEST(failed_start_leaves_nothing_and_may_be_tried_again)
     ck_assert_int_eq(domus_system_start(system), 0);
     domt_end(system);
 
-    system = new_system(2);
+    system = make_system_of_threads(2);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
     few.rlim_cur = (rlim_t)next + 1;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
@@ -107,8 +107,8 @@ DOMT_TEST(failed_start_leaves_nothing_and_may_be_tried_again)
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), files);
 }
 
-/* Make the enabling fail of each ring whose descriptor is `fd` or more. */
-static void refuse_rings_from(int fd)
+/* From now on let the enabling of each ring fail whose descriptor is `fd` or a higher number. */
+static void let_enabling_of_rings_fail_from(int fd)
 {
     enum { ENABLE_RINGS = 12 };
     struct sock_filter rules[] = {
@@ -127,17 +127,17 @@ static void refuse_rings_from(int fd)
     ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-/* Some threads already run when another one finds that it cannot: all of them end. */
+/* Some threads already run when another one cannot enable its ring; then all of them must end. */
 DOMT_TEST(start_fails_whole_when_one_thread_cannot_enable_its_ring)
 {
-    domus_system *system = new_system(3);
+    domus_system *system = make_system_of_threads(3);
     uint32_t files = domt_entries("/proc/self/fd");
     int next = dup(0);
 
     ck_assert_int_ge(next, 0);
     close(next);
-    /* the eventfd and ring of the first and the second thread are below */
-    refuse_rings_from(next + 4);
+    /* `next` to `next` + 3 are the eventfds and rings of the first two threads */
+    let_enabling_of_rings_fail_from(next + 4);
     ck_assert_int_eq(domus_system_start(system), -EPERM);
     expect_one_line(domus_system_error(system));
     ck_assert_ptr_nonnull(strstr(domus_system_error(system), "seccomp"));
@@ -151,7 +151,7 @@ DOMT_TEST(a_system_that_cannot_be_made_says_why)
     domus_system *system = NULL;
     char error[256] = "left over";
 
-    /* A filter that does not know a system call may answer that there is no such call. */
+    /* A filter that does not know a system call may answer that the kernel does not have it. */
     ck_assert_int_eq(domt_deny_call(SYS_getrandom, ENOSYS), 0);
     ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), -ENOSYS);
     expect_one_line(error);
@@ -193,18 +193,19 @@ struct adder {
     _Atomic uint64_t *sum;
 };
 
-static int add_number(domus_stack *stack, void *self_, const void *payload)
+static int add_number_to_sum(domus_stack *stack, void *self_, const void *payload)
 {
     struct adder *self = self_;
     atomic_fetch_add(self->sum, *(const uint64_t *)payload);
     return 0;
 }
 
-static const domus_behaviour adder = {.name = "adder",
-                                      .state_size = sizeof(struct adder),
-                                      .on = (const domus_on[]){{&add_type, add_number, 0}, {0}},
-                                      .on_mount = domt_count_mount,
-                                      .on_stop = domt_count_stop};
+static const domus_behaviour adder = {
+    .name = "adder",
+    .state_size = sizeof(struct adder),
+    .on = (const domus_on[]){{&add_type, add_number_to_sum, 0}, {0}},
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop};
 
 DOMT_TEST(several_systems_run_in_one_process)
 {
@@ -226,7 +227,7 @@ DOMT_TEST(several_systems_run_in_one_process)
     }
     for (uint32_t i = 0; i < SYSTEMS; i++)
         DOMT_WAIT_FOR(10, atomic_load(&sums[i]) == UINT64_C(5050) << i);
-    domt_end(systems[1]); /* the other systems are not affected */
+    domt_end(systems[1]); /* the end of one system does not affect the others */
     domt_notice(systems[2], addresses[2], &add_type, &(uint64_t){1});
     DOMT_WAIT_FOR(10, atomic_load(&sums[2]) == (UINT64_C(5050) << 2) + 1);
     domt_end(systems[2]);
@@ -240,40 +241,40 @@ static const int numbers[] = {SIGUSR1, SIGTERM, SIGINT, SIGCHLD, SIGHUP, SIGPIPE
 static pthread_t signalled;
 static atomic_int signals_here, signals_elsewhere;
 
-static void on_signal(int number)
+static void count_signal_here_or_elsewhere(int number)
 {
     atomic_fetch_add(pthread_equal(pthread_self(), signalled) ? &signals_here : &signals_elsewhere,
                      1);
 }
 
-/* Handlers run on threads that do not block: the test records which signals these threads let
- * through. */
+/* The signal mask of a thread of the system, as a handler on it has recorded it. */
 static sigset_t seen_mask;
 static atomic_bool mask_told;
 
-static int record_mask(domus_stack *stack, void *self)
+static int record_signal_mask_of_thread(domus_stack *stack, void *self)
 {
     pthread_sigmask(SIG_SETMASK, NULL, &seen_mask);
     atomic_store(&mask_told, true);
     return 0;
 }
 
-static const domus_behaviour mask_teller = {.name = "mask", .on_mount = record_mask};
+static const domus_behaviour mask_teller = {.name = "mask",
+                                            .on_mount = record_signal_mask_of_thread};
 
-static bool is_fault(int number)
+static bool is_signal_of_fault(int number)
 {
     return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
            number == SIGABRT || number == SIGTRAP;
 }
 
-static void blocks_all_but_faults(domus_system *system, uint32_t thread)
+static void check_thread_blocks_all_but_faults(domus_system *system, uint32_t thread)
 {
     atomic_store(&mask_told, false);
     (void)domt_spawn(system, thread, &mask_teller, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&mask_told));
     for (int number = 1; number <= SIGSYS; number++) {
         if (number != SIGKILL && number != SIGSTOP)
-            ck_assert_int_eq(sigismember(&seen_mask, number), !is_fault(number));
+            ck_assert_int_eq(sigismember(&seen_mask, number), !is_signal_of_fault(number));
     }
     for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
         ck_assert_int_eq(sigismember(&seen_mask, number), 1);
@@ -281,7 +282,7 @@ static void blocks_all_but_faults(domus_system *system, uint32_t thread)
 
 DOMT_TEST(signals_stay_with_the_threads_of_the_caller)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction action = {.sa_handler = count_signal_here_or_elsewhere};
     sigset_t before, after;
 
     signalled = pthread_self();
@@ -294,7 +295,7 @@ DOMT_TEST(signals_stay_with_the_threads_of_the_caller)
         ck_assert_int_eq(sigismember(&before, number), sigismember(&after, number));
 
     for (uint32_t thread = 0; thread < 3; thread++)
-        blocks_all_but_faults(system, thread);
+        check_thread_blocks_all_but_faults(system, thread);
     for (int round = 0; round < 10; round++) {
         for (size_t i = 0; i < NUMBERS; i++)
             ck_assert_int_eq(kill(getpid(), numbers[i]), 0);
@@ -316,7 +317,7 @@ struct scout {
     struct place *place;
 };
 
-static int look_around(domus_stack *stack, void *self_)
+static int record_cpus_and_name_of_thread(domus_stack *stack, void *self_)
 {
     struct scout *self = self_;
     (void)sched_getaffinity(0, sizeof self->place->cpus, &self->place->cpus);
@@ -325,10 +326,12 @@ static int look_around(domus_stack *stack, void *self_)
     return 0;
 }
 
-static const domus_behaviour scout = {
-    .name = "scout", .state_size = sizeof(struct scout), .on_mount = look_around};
+static const domus_behaviour scout = {.name = "scout",
+                                      .state_size = sizeof(struct scout),
+                                      .on_mount = record_cpus_and_name_of_thread};
 
-static void look_at(domus_system *system, uint32_t thread, struct place *place)
+static void check_cpus_and_name_of_thread(domus_system *system, uint32_t thread,
+                                          struct place *place)
 {
     char name[16];
     atomic_store(&place->told, false);
@@ -353,7 +356,7 @@ DOMT_TEST(threads_are_pinned_as_told_and_named)
     config.system.cpus = list;
     domus_system *system = domt_start(&config);
     for (uint32_t thread = 0; thread < 3; thread++) {
-        look_at(system, thread, &place);
+        check_cpus_and_name_of_thread(system, thread, &place);
         ck_assert_int_eq(CPU_COUNT(&place.cpus), 1);
         ck_assert(CPU_ISSET(last, &place.cpus));
     }
@@ -361,7 +364,7 @@ DOMT_TEST(threads_are_pinned_as_told_and_named)
 
     config.system.cpus = "none";
     system = domt_start(&config);
-    look_at(system, 2, &place);
+    check_cpus_and_name_of_thread(system, 2, &place);
     ck_assert(CPU_EQUAL(&place.cpus, &own));
     domt_end(system);
 
@@ -370,7 +373,7 @@ DOMT_TEST(threads_are_pinned_as_told_and_named)
     system = domt_start(&config);
     ck_assert_uint_le(domus_system_threads(system), (uint32_t)CPU_COUNT(&own));
     for (uint32_t thread = 0; thread < domus_system_threads(system); thread++) {
-        look_at(system, thread, &place);
+        check_cpus_and_name_of_thread(system, thread, &place);
         ck_assert_int_eq(CPU_COUNT(&place.cpus), 1);
         ck_assert(CPU_ISSET(thread, &place.cpus) || (size_t)CPU_COUNT(&own) <= last);
     }

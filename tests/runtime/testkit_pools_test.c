@@ -25,14 +25,14 @@ static const domus_type ball_type = {.name = "ball", .size = sizeof(uint32_t)};
 static const domus_type question_type = {.name = "question", .size = sizeof(uint32_t)};
 static const domus_type tick_type = {.name = "tick"};
 
-/* The data of the kit that runs now. */
+/* The pool, the actors and the counts of the kit that runs now. */
 static struct {
     const domus_pool *pool;
     domus_address echoes[ECHOES];
     uint32_t passes, ticks, stops;
 } now;
 
-static int on_ball(domus_stack *stack, void *self, const void *payload)
+static int pass_ball_on(domus_stack *stack, void *self, const void *payload)
 {
     uint32_t me = *(uint32_t *)self, left = *(const uint32_t *)payload;
     now.passes++;
@@ -42,24 +42,24 @@ static int on_ball(domus_stack *stack, void *self, const void *payload)
     return domus_notice(stack, now.echoes[(me + 1) % ECHOES], &ball_type, &left);
 }
 
-static int on_question(domus_stack *stack, void *self, const void *number)
+static int reply_number_plus_one(domus_stack *stack, void *self, const void *number)
 {
     uint32_t answer = *(const uint32_t *)number + 1;
     return domus_reply(stack, &question_type, &answer);
 }
 
-static int on_tick(domus_stack *stack, void *self, const void *nothing)
+static int count_tick(domus_stack *stack, void *self, const void *nothing)
 {
     now.ticks++;
     return 0;
 }
 
-static int mount_echo(domus_stack *stack, void *self)
+static int arm_timer_in_mount(domus_stack *stack, void *self)
 {
     return domus_every(stack, HOUR, &tick_type, NULL, NULL);
 }
 
-static void stop_echo(domus_stack *stack, void *self)
+static void count_stopped_echo(domus_stack *stack, void *self)
 {
     now.stops++;
 }
@@ -67,12 +67,14 @@ static void stop_echo(domus_stack *stack, void *self)
 static const domus_behaviour echo = {
     .name = "echo",
     .state_size = sizeof(uint32_t),
-    .on_mount = mount_echo,
-    .on_stop = stop_echo,
-    .on = (const domus_on[]){
-        {&ball_type, on_ball, 0}, {&question_type, on_question, 0}, {&tick_type, on_tick, 0}, {0}}};
+    .on_mount = arm_timer_in_mount,
+    .on_stop = count_stopped_echo,
+    .on = (const domus_on[]){{&ball_type, pass_ball_on, 0},
+                             {&question_type, reply_number_plus_one, 0},
+                             {&tick_type, count_tick, 0},
+                             {0}}};
 
-static domus_testkit *make_kit(const char *policy, uint64_t seed)
+static domus_testkit *make_kit_with_pool(const char *policy, uint64_t seed)
 {
     const domus_pool_config work = {.name = "work", .runners = 3, .policy = policy, .spares = 2};
     domus_config config;
@@ -94,8 +96,9 @@ static domus_testkit *make_kit(const char *policy, uint64_t seed)
     return kit;
 }
 
-/* Let some messages go round at once, while a probe, which lives on a thread, asks. */
-static void play_balls(domus_testkit *kit)
+/* Let some messages go round among the actors at the same time, while a probe, which lives on a
+ * thread, asks one of them. */
+static void play_balls_among_echoes(domus_testkit *kit)
 {
     domus_probe *probe;
     const uint32_t question = 41;
@@ -119,8 +122,8 @@ DOMT_TEST(pools_run_in_kits_on_their_clock)
 {
     for (uint32_t i = 0; i < POLICIES; i++) {
         for (uint64_t seed = 1; seed <= DOMT_SCALE(50, 10); seed++) {
-            domus_testkit *kit = make_kit(policies[i], seed);
-            play_balls(kit);
+            domus_testkit *kit = make_kit_with_pool(policies[i], seed);
+            play_balls_among_echoes(kit);
             ck_assert_uint_eq(now.ticks, 0);
             ck_assert_int_eq(domus_testkit_advance(kit, HOUR - MS), 0);
             ck_assert_uint_eq(now.ticks, 0);
@@ -135,11 +138,11 @@ DOMT_TEST(pools_run_in_kits_on_their_clock)
     }
 }
 
-static char *trace_of(const char *policy, uint64_t seed)
+static char *trace_of_play(const char *policy, uint64_t seed)
 {
-    domus_testkit *kit = make_kit(policy, seed);
+    domus_testkit *kit = make_kit_with_pool(policy, seed);
 
-    play_balls(kit);
+    play_balls_among_echoes(kit);
     char *trace = strdup(domus_testkit_trace(kit));
     ck_assert_ptr_nonnull(trace);
     ck_assert_ptr_nonnull(strstr(trace, "pool work runner "));
@@ -152,8 +155,8 @@ DOMT_TEST(one_seed_is_one_run_and_seeds_differ)
     for (uint32_t i = 0; i < POLICIES; i++) {
         char *before = NULL;
         for (uint64_t seed = 1; seed <= 10; seed++) {
-            char *once = trace_of(policies[i], seed);
-            char *again = trace_of(policies[i], seed);
+            char *once = trace_of_play(policies[i], seed);
+            char *again = trace_of_play(policies[i], seed);
             ck_assert_str_eq(once, again);
             ck_assert(before == NULL || strcmp(before, once) != 0);
             free(before);
@@ -164,15 +167,16 @@ DOMT_TEST(one_seed_is_one_run_and_seeds_differ)
     }
 }
 
-DOMT_TEST(all_runners_have_turns)
+DOMT_TEST(kit_gives_turns_to_all_runners)
 {
     for (uint32_t i = 0; i < POLICIES; i++) {
-        domus_testkit *kit = make_kit(policies[i], 7);
+        domus_testkit *kit = make_kit_with_pool(policies[i], 7);
         domus_runner_profile one;
-        play_balls(kit);
+        play_balls_among_echoes(kit);
         for (uint32_t j = 0; j < 5; j++) {
             ck_assert_int_eq(domus_pool_profile(now.pool, j, &one, NULL), 0);
-            ck_assert(j < 3 ? one.turns != 0 : one.turns == 0); /* spares do not begin in a kit */
+            /* runners 3 and 4 are spares, which do not begin in a kit */
+            ck_assert(j < 3 ? one.turns != 0 : one.turns == 0);
         }
         domus_testkit_free(kit);
     }
@@ -180,59 +184,59 @@ DOMT_TEST(all_runners_have_turns)
 
 /* --- numbers of actors ------------------------------------------------------------------------ */
 
-/* more than 128, for which the first table has room, so the table grows three times */
+/* number of houses; the first table has room for 128, so it has to grow three times */
 #define HOUSES 1000u
 
-/* Houses in which no actor lives: only the place and the lease of a house count here. */
+/* Houses without actors, because only the place and the lease of a house are used here. */
 static domi_house houses[HOUSES];
 static domi_who *who;
 
-static uint32_t number_of(uint32_t house)
+static uint32_t number_of_actor_in_house(uint32_t house)
 {
     return domi_who_number(&who, &houses[house]);
 }
 
-static void set_lease(uint32_t house, uint32_t lease)
+static void set_lease_of_house(uint32_t house, uint32_t lease)
 {
     atomic_store(&houses[house].life, (uint64_t)lease << 32);
 }
 
-DOMT_TEST(numbers_follow_the_order_of_the_first_run)
+DOMT_TEST(actor_numbers_follow_order_of_first_runs)
 {
     for (uint32_t i = HOUSES; i-- > 0;) {
-        ck_assert_uint_eq(number_of(i), HOUSES - 1 - i);
-        ck_assert_uint_eq(number_of(HOUSES - 1), 0);
+        ck_assert_uint_eq(number_of_actor_in_house(i), HOUSES - 1 - i);
+        ck_assert_uint_eq(number_of_actor_in_house(HOUSES - 1), 0);
     }
     for (uint32_t i = 0; i < HOUSES; i++)
-        ck_assert_uint_eq(number_of(i), HOUSES - 1 - i);
+        ck_assert_uint_eq(number_of_actor_in_house(i), HOUSES - 1 - i);
     domi_memory_free(who);
 }
 
-/* The next actor of a house gets another number. */
+/* An actor gets another number than the actor before it in the same house. */
 DOMT_TEST(actors_of_one_house_are_told_apart)
 {
     for (int twice = 0; twice < 2; twice++) {
         for (uint32_t lease = 0; lease < 500; lease++) {
-            set_lease(7, lease);
-            ck_assert_uint_eq(number_of(7), lease);
+            set_lease_of_house(7, lease);
+            ck_assert_uint_eq(number_of_actor_in_house(7), lease);
         }
     }
     domi_memory_free(who);
 }
 
-/* An actor without a number gets one as soon as there is memory, and no number is lost. */
+/* An actor that got no number gets one as soon as there is memory, and no number is skipped. */
 DOMT_TEST(without_memory_an_actor_is_unknown)
 {
     domi_memory_fail_after(0, 0);
-    ck_assert_uint_eq(number_of(0), DOMI_WHO_UNKNOWN);
+    ck_assert_uint_eq(number_of_actor_in_house(0), DOMI_WHO_UNKNOWN);
     domi_memory_fail_after(-1, 0);
     for (uint32_t i = 0; i < 128; i++)
-        ck_assert_uint_eq(number_of(i), i);
+        ck_assert_uint_eq(number_of_actor_in_house(i), i);
     domi_memory_fail_after(0, 0);
-    ck_assert_uint_eq(number_of(128), DOMI_WHO_UNKNOWN);
+    ck_assert_uint_eq(number_of_actor_in_house(128), DOMI_WHO_UNKNOWN);
     domi_memory_fail_after(-1, 0);
-    ck_assert_uint_eq(number_of(128), 128);
-    ck_assert_uint_eq(number_of(0), 0);
+    ck_assert_uint_eq(number_of_actor_in_house(128), 128);
+    ck_assert_uint_eq(number_of_actor_in_house(0), 0);
     domi_memory_free(who);
 }
 

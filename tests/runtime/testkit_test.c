@@ -1,5 +1,5 @@
-/* runtime/testkit/: the test kit as its users see it, with steps, time, trace, seeds and stop.
- * testkit_probe_test.c tests the probes. */
+/* runtime/testkit/: the test kit as its users see it: steps, time, traces, seeds and the stop.
+ * (testkit_probe_test.c tests probes.) */
 #include "base/memory.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -23,7 +23,8 @@ static const domus_type write_type = {.name = "write", .size = sizeof(uint32_t)}
 static const domus_type value_type = {.name = "value", .size = sizeof(uint32_t)};
 static const domus_type tick_type = {.name = "tick"};
 
-static domus_address spawn_on(domus_testkit *kit, uint32_t thread, const domus_behaviour *behaviour)
+static domus_address spawn_actor_on_thread(domus_testkit *kit, uint32_t thread,
+                                           const domus_behaviour *behaviour)
 {
     domus_address address;
     ck_assert_int_eq(
@@ -31,13 +32,13 @@ static domus_address spawn_on(domus_testkit *kit, uint32_t thread, const domus_b
     return address;
 }
 
-static void send_notice(domus_testkit *kit, domus_address to, const domus_type *type,
-                        const void *payload)
+static void send_notice_into_kit(domus_testkit *kit, domus_address to, const domus_type *type,
+                                 const void *payload)
 {
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), to, type, payload), 0);
 }
 
-static int count_up(domus_stack *stack, void *self)
+static int count_up_state(domus_stack *stack, void *self)
 {
     (*(uint32_t *)self)++;
     return 0;
@@ -45,14 +46,14 @@ static int count_up(domus_stack *stack, void *self)
 
 /* --- a race: two clients that read, add one and write ----------------------------------------- */
 
-static uint32_t stored; /* the value that the store holds at the end */
+static uint32_t stored; /* value that the store has when the race is over */
 
-static int store_read(domus_stack *stack, void *self, const void *nothing)
+static int reply_value_of_store(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_reply(stack, &value_type, self);
 }
 
-static int store_write(domus_stack *stack, void *self, const void *value)
+static int write_value_of_store(domus_stack *stack, void *self, const void *value)
 {
     stored = *(uint32_t *)self = *(const uint32_t *)value;
     return 0;
@@ -61,13 +62,14 @@ static int store_write(domus_stack *stack, void *self, const void *value)
 static const domus_behaviour store = {
     .name = "store",
     .state_size = sizeof(uint32_t),
-    .on = (const domus_on[]){{&read_type, store_read, 0}, {&write_type, store_write, 0}, {0}}};
+    .on = (const domus_on[]){
+        {&read_type, reply_value_of_store, 0}, {&write_type, write_value_of_store, 0}, {0}}};
 
 struct client {
     domus_address store;
 };
 
-static int client_has_read(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_value_plus_one(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const struct client *client = self;
     if (answer->error != 0)
@@ -76,29 +78,30 @@ static int client_has_read(domus_stack *stack, void *self, const domus_answer *a
     return domus_notice(stack, client->store, &write_type, &more);
 }
 
-static int client_go(domus_stack *stack, void *self, const void *where)
+static int begin_to_read_and_write(domus_stack *stack, void *self, const void *where)
 {
     struct client *client = self;
     memcpy(&client->store, where, sizeof client->store);
-    return domus_ask(stack, client->store, &read_type, NULL, client_has_read);
+    return domus_ask(stack, client->store, &read_type, NULL, write_value_plus_one);
 }
 
-static const domus_behaviour client = {.name = "client",
-                                       .state_size = sizeof(struct client),
-                                       .on = (const domus_on[]){{&go_type, client_go, 0}, {0}}};
+static const domus_behaviour client = {
+    .name = "client",
+    .state_size = sizeof(struct client),
+    .on = (const domus_on[]){{&go_type, begin_to_read_and_write, 0}, {0}}};
 
-/* Run a race. Returns 0 if no update was lost. `context` may get a copy of the trace, to be
- * freed. */
-static int run_race(uint64_t seed, void *context)
+/* Run a race of two actors in a kit. Returns 0 if no update was lost. `context`, if it is not NULL,
+ * gets a copy of the trace, which the caller frees. */
+static int run_race_of_two_actors(uint64_t seed, void *context)
 {
     domus_testkit *kit = domt_kit_new(NULL, seed);
-    domus_address where = spawn_on(kit, 0, &store);
-    domus_address one = spawn_on(kit, 1, &client);
-    domus_address two = spawn_on(kit, 2, &client);
+    domus_address where = spawn_actor_on_thread(kit, 0, &store);
+    domus_address one = spawn_actor_on_thread(kit, 1, &client);
+    domus_address two = spawn_actor_on_thread(kit, 2, &client);
 
     stored = 0;
-    send_notice(kit, one, &go_type, &where);
-    send_notice(kit, two, &go_type, &where);
+    send_notice_into_kit(kit, one, &go_type, &where);
+    send_notice_into_kit(kit, two, &go_type, &where);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     if (context != NULL)
         *(char **)context = strdup(domus_testkit_trace(kit));
@@ -106,16 +109,16 @@ static int run_race(uint64_t seed, void *context)
     return stored == 2 ? 0 : -EDOM;
 }
 
-DOMT_TEST(same_seed_same_trace)
+DOMT_TEST(same_seed_gives_same_trace_of_kit)
 {
     char *first, *again;
 
-    (void)run_race(7, &first);
-    /* another kit, so that later memory has other addresses */
+    (void)run_race_of_two_actors(7, &first);
+    /* another kit beside it, so that the memory of the next run has other addresses */
     domus_testkit *beside = domt_kit_new(NULL, 7);
-    (void)spawn_on(beside, 0, &store);
+    (void)spawn_actor_on_thread(beside, 0, &store);
     ck_assert_int_eq(domus_testkit_run(beside), 0);
-    (void)run_race(7, &again);
+    (void)run_race_of_two_actors(7, &again);
     ck_assert_str_eq(first, again);
     ck_assert_ptr_nonnull(strstr(first, "thread 0 state of store#"));
     ck_assert_ptr_nonnull(strstr(first, ": runs 1, asks "));
@@ -125,13 +128,13 @@ DOMT_TEST(same_seed_same_trace)
     domus_testkit_free(beside);
 }
 
-DOMT_TEST(another_seed_another_interleaving)
+DOMT_TEST(another_seed_gives_another_interleaving)
 {
     char *traces[20];
     int different = 0;
 
     for (uint64_t seed = 0; seed < 20; seed++)
-        (void)run_race(seed, &traces[seed]);
+        (void)run_race_of_two_actors(seed, &traces[seed]);
     for (int i = 1; i < 20; i++)
         different += strcmp(traces[0], traces[i]) != 0;
     for (int i = 0; i < 20; i++)
@@ -147,10 +150,10 @@ DOMT_TEST(a_race_of_some_seeds_is_found_and_replayed)
     char text[DOMUS_TESTKIT_TEXT_MAX];
     char expected[64];
 
-    ck_assert_int_eq(domus_testkit_sweep(1, 1000, run_race, NULL, &guilty), -EDOM);
+    ck_assert_int_eq(domus_testkit_sweep(1, 1000, run_race_of_two_actors, NULL, &guilty), -EDOM);
     for (uint64_t i = 1; i <= 100; i++)
-        found += run_race(i, NULL) != 0;
-    ck_assert_uint_gt(found, 10); /* some seeds, but not all */
+        found += run_race_of_two_actors(i, NULL) != 0;
+    ck_assert_uint_gt(found, 10); /* the race is lost in some seeds, but not in all */
     ck_assert_uint_lt(found, 95);
 
     snprintf(expected, sizeof expected, "DOMUS_SEED=%u ", (unsigned)guilty);
@@ -158,7 +161,7 @@ DOMT_TEST(a_race_of_some_seeds_is_found_and_replayed)
         strncmp(domus_testkit_replay(guilty, text, sizeof text), expected, strlen(expected)), 0);
     *strchr(text, ' ') = '\0';
     ck_assert_int_eq(setenv("DOMUS_SEED", text + strlen("DOMUS_SEED="), 1), 0);
-    ck_assert_int_eq(domus_testkit_sweep(5000, 1000, run_race, NULL, &seed), -EDOM);
+    ck_assert_int_eq(domus_testkit_sweep(5000, 1000, run_race_of_two_actors, NULL, &seed), -EDOM);
     ck_assert_uint_eq(seed, guilty);
 }
 
@@ -181,10 +184,10 @@ DOMT_TEST(the_seed_comes_from_the_environment)
 static struct {
     uint32_t ticks;
     uint64_t last_ns;
-    uint32_t early; /* ticks that did not come 1 s after the one before */
+    uint32_t early; /* number of ticks that did not come exactly 1 s after the tick before */
 } clocked;
 
-static int clock_tick(domus_stack *stack, void *self, const void *nothing)
+static int check_and_count_tick(domus_stack *stack, void *self, const void *nothing)
 {
     clocked.early += domus_now_ns(stack) != clocked.last_ns + SECOND;
     clocked.last_ns = domus_now_ns(stack);
@@ -192,24 +195,26 @@ static int clock_tick(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static int clock_begin(domus_stack *stack, void *self)
+static int arm_clock_in_mount(domus_stack *stack, void *self)
 {
     clocked.last_ns = domus_now_ns(stack);
     return domus_every(stack, SECOND, &tick_type, NULL, NULL);
 }
 
-static const domus_behaviour ticking = {.name = "ticking",
-                                        .on = (const domus_on[]){{&tick_type, clock_tick, 0}, {0}},
-                                        .on_mount = clock_begin};
+static const domus_behaviour ticking = {
+    .name = "ticking",
+    .on = (const domus_on[]){{&tick_type, check_and_count_tick, 0}, {0}},
+    .on_mount = arm_clock_in_mount};
 
 DOMT_TEST(an_hour_passes_in_no_time)
 {
     domus_testkit *kit = domt_kit_new(NULL, 1);
 
-    (void)spawn_on(kit, 1, &ticking);
+    (void)spawn_actor_on_thread(kit, 1, &ticking);
     ck_assert_uint_eq(domus_testkit_now_ns(kit), START_NS);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
-    ck_assert_uint_eq(domus_testkit_now_ns(kit), START_NS); /* steps take no time */
+    /* the clock has not moved, because steps take no time */
+    ck_assert_uint_eq(domus_testkit_now_ns(kit), START_NS);
     ck_assert(!domus_testkit_step(kit));
     ck_assert_int_eq(domus_testkit_advance(kit, SECOND - 1), 0);
     ck_assert_uint_eq(clocked.ticks, 0);
@@ -223,7 +228,7 @@ DOMT_TEST(an_hour_passes_in_no_time)
     domus_testkit_free(kit);
 }
 
-static int count_tasks(void)
+static int count_threads_of_process(void)
 {
     DIR *tasks = opendir("/proc/self/task");
     int count = 0;
@@ -235,22 +240,22 @@ static int count_tasks(void)
 
 DOMT_TEST(a_kit_makes_no_thread)
 {
-    int before = count_tasks();
+    int before = count_threads_of_process();
     domus_testkit *kit = domt_kit_new(NULL, 1);
-    ck_assert_int_eq(count_tasks(), before);
+    ck_assert_int_eq(count_threads_of_process(), before);
     ck_assert_uint_eq(domus_system_threads(domus_testkit_system(kit)), DOMUS_TESTKIT_THREADS);
     domus_testkit_free(kit);
 }
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-static int notice_oneself(domus_stack *stack, void *self, const void *nothing)
+static int notify_own_actor(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_notice(stack, domus_self(stack), &tick_type, NULL);
 }
 
 static const domus_behaviour restless = {
-    .name = "restless", .on = (const domus_on[]){{&tick_type, notice_oneself, 0}, {0}}};
+    .name = "restless", .on = (const domus_on[]){{&tick_type, notify_own_actor, 0}, {0}}};
 
 DOMT_TEST(actor_that_never_rests_is_named)
 {
@@ -259,7 +264,7 @@ DOMT_TEST(actor_that_never_rests_is_named)
     domus_config_init(&config);
     config.scheduler.messages_per_run_max = 16;
     domus_testkit *kit = domt_kit_new(&config, 1);
-    send_notice(kit, spawn_on(kit, 2, &restless), &tick_type, NULL);
+    send_notice_into_kit(kit, spawn_actor_on_thread(kit, 2, &restless), &tick_type, NULL);
     ck_assert_int_eq(domus_testkit_advance(kit, SECOND), -ETIMEDOUT);
     ck_assert_str_eq(domus_testkit_error(kit),
                      "1000000 steps and no end; thread 2 runs: restless;");
@@ -273,7 +278,7 @@ DOMT_TEST(a_trace_keeps_the_newest_lines)
     domus_testkit *kit = domt_kit_new(NULL, 1);
     uint32_t lines = 0;
 
-    send_notice(kit, spawn_on(kit, 2, &restless), &tick_type, NULL);
+    send_notice_into_kit(kit, spawn_actor_on_thread(kit, 2, &restless), &tick_type, NULL);
     for (int i = 0; i < 20000; i++)
         ck_assert(domus_testkit_step(kit));
     const char *trace = domus_testkit_trace(kit);
@@ -298,7 +303,7 @@ DOMT_TEST(a_kit_takes_what_counts_of_a_configuration)
 
     domus_config_init(&config);
     config.system.threads = 5;
-    config.system.cpus = "1000"; /* CPUs of another machine */
+    config.system.cpus = "1000"; /* CPUs that this machine does not have */
     config.scheduler.idle.spin_ns = MS;
     config.scheduler.mailbox_max = 16;
     config.listeners = &listener;
@@ -307,7 +312,7 @@ DOMT_TEST(a_kit_takes_what_counts_of_a_configuration)
     domus_system *system = domus_testkit_system(kit);
     ck_assert_uint_eq(domus_system_threads(system), 5);
     ck_assert_uint_eq(domus_system_config(system)->scheduler.mailbox_max, 16);
-    /* a state actor cannot serve */
+    /* fails, because only a channels actor can serve a listener */
     ck_assert_int_eq(domus_serve(system, "web", &store, NULL, NULL), -EINVAL);
     ck_assert_int_eq(domus_serve(system, "wide", &store, NULL, NULL), -ENOENT);
     ck_assert_int_eq(domus_system_start(system), -EALREADY);
@@ -323,10 +328,11 @@ DOMT_TEST(a_kit_takes_what_counts_of_a_configuration)
 /* --- stop ------------------------------------------------------------------------------------- */
 
 static domus_testkit *current;
-static uint32_t lives[2]; /* how many actors were mounted, and how many stopped */
+/* number of actors that were mounted, and number of those that were stopped */
+static uint32_t lives[2];
 static int refusals[4];
 
-static int misuse_kit(domus_stack *stack, void *self, const void *nothing)
+static int misuse_kit_in_handler(domus_stack *stack, void *self, const void *nothing)
 {
     refusals[0] = domus_testkit_run(current);
     refusals[1] = domus_testkit_stop(current);
@@ -337,18 +343,19 @@ static int misuse_kit(domus_stack *stack, void *self, const void *nothing)
 
 static int count_mount(domus_stack *stack, void *self)
 {
-    return count_up(stack, &lives[0]);
+    return count_up_state(stack, &lives[0]);
 }
 
 static void count_stop(domus_stack *stack, void *self)
 {
-    (void)count_up(stack, &lives[1]);
+    (void)count_up_state(stack, &lives[1]);
 }
 
-static const domus_behaviour mortal = {.name = "mortal",
-                                       .on = (const domus_on[]){{&tick_type, misuse_kit, 0}, {0}},
-                                       .on_mount = count_mount,
-                                       .on_stop = count_stop};
+static const domus_behaviour mortal = {
+    .name = "mortal",
+    .on = (const domus_on[]){{&tick_type, misuse_kit_in_handler, 0}, {0}},
+    .on_mount = count_mount,
+    .on_stop = count_stop};
 
 DOMT_TEST(stop_ends_all_actors_and_counts_dead_letters)
 {
@@ -358,10 +365,11 @@ DOMT_TEST(stop_ends_all_actors_and_counts_dead_letters)
     domus_profile profile;
 
     for (uint32_t i = 0; i < 6; i++)
-        address[i] = spawn_on(kit, i % 3, &mortal);
+        address[i] = spawn_actor_on_thread(kit, i % 3, &mortal);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_int_eq(domus_outside_stop(system, address[0]), 0);
-    send_notice(kit, address[3], &go_type, &address[0]); /* no actor handles this type */
+    /* no actor has a row for this type, so the message is a dead letter */
+    send_notice_into_kit(kit, address[3], &go_type, &address[0]);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     ck_assert_uint_eq(lives[0], 6);
@@ -380,7 +388,7 @@ DOMT_TEST(stop_ends_all_actors_and_counts_dead_letters)
 DOMT_TEST(freeing_a_kit_stops_it)
 {
     current = domt_kit_new(NULL, 3);
-    (void)spawn_on(current, 1, &mortal);
+    (void)spawn_actor_on_thread(current, 1, &mortal);
     ck_assert_int_eq(domus_testkit_run(current), 0);
     domus_testkit_free(current);
     ck_assert_uint_eq(lives[1], 1);
@@ -389,7 +397,7 @@ DOMT_TEST(freeing_a_kit_stops_it)
 DOMT_TEST(a_handler_cannot_take_steps)
 {
     current = domt_kit_new(NULL, 1);
-    send_notice(current, spawn_on(current, 0, &mortal), &tick_type, NULL);
+    send_notice_into_kit(current, spawn_actor_on_thread(current, 0, &mortal), &tick_type, NULL);
     ck_assert_int_eq(domus_testkit_run(current), 0);
     ck_assert_int_eq(refusals[0], -EBUSY);
     ck_assert_int_eq(refusals[1], -EBUSY);
@@ -400,8 +408,9 @@ DOMT_TEST(a_handler_cannot_take_steps)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Run a kit, a race and a conversation with a probe. Returns 0 when nothing failed. */
-static int run_scenario(void)
+/* Run a kit, a race, and a conversation with a probe. Returns 0 if nothing has failed, else the
+ * first error. */
+static int run_scenario_of_kit(void)
 {
     domus_testkit *kit = NULL;
     domus_address address;
@@ -427,20 +436,22 @@ static int run_scenario(void)
     return result;
 }
 
-DOMT_TEST(each_allocation_may_fail)
+DOMT_TEST(kits_survive_failed_allocations)
 {
     for (int stay = 0; stay < 2; stay++) {
         int failures = 0;
-        int clean = 0; /* runs in a row without a failure; a trace without numbers is no failure */
+        /* number of rounds without a failure that followed each other; a trace without numbers is
+         * no failure */
+        int clean = 0;
 
         for (int count = 0; clean < 10; count++) {
             domi_memory_fail_after(count, stay);
-            int result = run_scenario();
+            int result = run_scenario_of_kit();
             domi_memory_fail_after(-1, 0);
             clean = result == 0 ? clean + 1 : 0;
             failures += result != 0;
             ck_assert_int_lt(count, 1000);
-            /* -EBADMSG: the ask of the probe failed, with -ENOMEM. */
+            /* -EBADMSG stands for an ask of the probe that has failed with -ENOMEM. */
             ck_assert_msg(result == 0 || result == -ENOMEM || result == -EBADMSG, "%d", result);
         }
         ck_assert_int_gt(failures, 20);

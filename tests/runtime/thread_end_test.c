@@ -1,5 +1,6 @@
-/* A thread ends its actors one after the other, on a stepped system. on_stop may send to actors
- * that have ended and to others, and this never links a slot twice. */
+/* A thread ends its actors one after the other, on a stepped system (tests/runtime/stepped.h).
+ * on_stop may send to actors that have ended and to others, and still no slot is ever linked into
+ * two lists. */
 #include "runtime/loop/steps.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
@@ -12,19 +13,19 @@
 
 static uint64_t stopped, sent, released;
 
-static void release(void *payload)
+static void count_released_message(void *payload)
 {
     released++;
 }
 
-static const domus_type word_type = {.name = "word", .release = release};
+static const domus_type word_type = {.name = "word", .release = count_released_message};
 
 struct whisperer {
-    domus_address *to;    /* NULL: sends nothing */
-    domus_address *stops; /* NULL: stops nobody */
+    domus_address *to;    /* actor to which on_stop sends; NULL: to nobody */
+    domus_address *stops; /* actor that on_stop stops; NULL: nobody */
 };
 
-static void last_words(domus_stack *stack, void *self_)
+static void send_and_stop_in_stop(domus_stack *stack, void *self_)
 {
     const struct whisperer *self = self_;
     stopped++;
@@ -35,9 +36,9 @@ static void last_words(domus_stack *stack, void *self_)
 }
 
 static const domus_behaviour whisperer = {
-    .name = "whisperer", .state_size = sizeof(struct whisperer), .on_stop = last_words};
+    .name = "whisperer", .state_size = sizeof(struct whisperer), .on_stop = send_and_stop_in_stop};
 
-static void count_slot(void *house_, void *count)
+static void count_slot_of_ended_actor(void *house_, void *count)
 {
     const domi_house *house = house_;
     ck_assert_uint_ne(atomic_load(&((domi_house *)house_)->life) & DOMI_LIFE_CLOSED, 0);
@@ -45,7 +46,7 @@ static void count_slot(void *house_, void *count)
     ++*(uint32_t *)count;
 }
 
-static uint32_t length_of(const domi_house *house, uint32_t most)
+static uint32_t length_of_list_of_slots(const domi_house *house, uint32_t most)
 {
     uint32_t length = 0;
     for (; house != NULL && length <= most; house = house->next)
@@ -53,27 +54,28 @@ static uint32_t length_of(const domi_house *house, uint32_t most)
     return length;
 }
 
-/* Check that all slots are closed, and that none is in two of the lists of free ones: home's,
- * home's surplus, and the spawner's. */
+/* Check that all slots are closed, and that none of them is in two of the lists of free slots: that
+ * of home, that of home's surplus, and that of the spawner. */
 static void check_no_slot_twice(domt_stepped *stepped)
 {
     domi_manager *home = &domt_stepped_thread(stepped, 0)->manager;
     uint32_t slots = 0;
     uint32_t linked = 0;
 
-    domi_slots_walk(home, count_slot, &slots);
+    domi_slots_walk(home, count_slot_of_ended_actor, &slots);
     ck_assert_uint_ge(slots, ACTORS);
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
-        uint32_t kept = length_of(home->births.slots_of[0].free[i], slots);
+        uint32_t kept = length_of_list_of_slots(home->births.slots_of[0].free[i], slots);
         ck_assert_uint_eq(kept, home->births.slots_of[0].count[i]);
-        linked += kept + length_of(home->births.slots.slabs[i].free, slots) +
-                  length_of(stepped->system->outside.births.slots_of[0].free[i], slots);
+        linked +=
+            kept + length_of_list_of_slots(home->births.slots.slabs[i].free, slots) +
+            length_of_list_of_slots(stepped->system->outside.births.slots_of[0].free[i], slots);
     }
     ck_assert_uint_le(linked, slots);
     ck_assert_uint_eq(home->births.houses, 0);
 }
 
-static void end_by(uint64_t seed, uint64_t one_of)
+static void end_actors_in_every_way(uint64_t seed, uint64_t one_of)
 {
     static domus_address addresses[ACTORS];
     domt_stepped stepped;
@@ -103,9 +105,9 @@ static void end_by(uint64_t seed, uint64_t one_of)
 DOMT_TEST(on_stop_may_send_to_those_that_have_ended_and_those_that_have_not)
 {
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        end_by(seed, 1);
-        end_by(seed, 8);
-        end_by(seed, 100);
+        end_actors_in_every_way(seed, 1);
+        end_actors_in_every_way(seed, 8);
+        end_actors_in_every_way(seed, 100);
     }
 }
 
@@ -119,9 +121,9 @@ static int send_three_notices(domus_stack *stack, void *self)
 static const domus_behaviour late = {.name = "late",
                                      .state_size = sizeof(struct whisperer),
                                      .on_mount = send_three_notices,
-                                     .on_stop = last_words};
+                                     .on_stop = send_and_stop_in_stop};
 
-/* When their thread ends, the houses are in every state that a house may have. */
+/* When the thread ends, its houses are in every state that a house can have. */
 DOMT_TEST(end_finds_actors_in_every_state)
 {
     domt_stepped stepped;
@@ -131,14 +133,16 @@ DOMT_TEST(end_finds_actors_in_every_state)
     for (uint32_t i = 0; i < ACTORS; i++) {
         address = domt_spawn(stepped.system, 0, &late, &(struct whisperer){NULL, NULL});
         if (i == ACTORS / 3)
-            domt_stepped_iterate(&stepped, 0, true); /* these houses wait */
+            /* the houses that were spawned so far are now waiting */
+            domt_stepped_iterate(&stepped, 0, true);
         if (i == ACTORS / 3 * 2) {
             domi_phase_io(domt_stepped_thread(&stepped, 0));
-            domi_phase_channels(domt_stepped_thread(&stepped, 0)); /* these houses are ready */
+            /* the houses that were spawned since then are now ready */
+            domi_phase_channels(domt_stepped_thread(&stepped, 0));
         }
         if (i % 7 == 0)
             ck_assert_int_eq(domus_outside_stop(stepped.system, address), 0);
-    } /* these houses are only in the arrivals */
+    } /* the houses that were spawned last lie in the arrivals only */
     domi_manager_end_actors(&domt_stepped_thread(&stepped, 0)->manager);
     domus_profile profile = domt_profile(stepped.system, 0);
     ck_assert_uint_le(stopped, profile.spawns);

@@ -1,5 +1,6 @@
-/* Traces: each field as protobuf's own decoder reads it, texts and their limits, which records of
- * which system are written, the errors of a sink, and the trace that a crashed process leaves. */
+/* Traces (domus/trace.h): each field as protobuf's own decoder reads it, the texts and their
+ * limits, which records of which system are written, errors of a sink, and the trace that a crashed
+ * process leaves. */
 #include "base/memory.h"
 #include "runtime/trace/perfetto.h"
 #include "runtime/trace/recorder.h"
@@ -21,7 +22,7 @@ static const domus_behaviour counter = {.name = "counter"};
 static const domus_behaviour nameless = {.name = NULL};
 static const domus_type increment = {.name = "increment"};
 
-/* Recorders belong to the address of a system; no system need be there. */
+/* Recorders belong to a system by its address alone, so any memory can stand for a system. */
 static long system_space;
 static long other_space;
 static const struct domus_system *const a_system = (const struct domus_system *)&system_space;
@@ -31,22 +32,22 @@ static uint8_t bytes[8 << 20];
 static size_t length;
 static domt_traced traced;
 
-static domi_recorder *make_recorder(const struct domus_system *owner, const char *name,
-                                    uint32_t places)
+static domi_recorder *make_recorder_of_system(const struct domus_system *owner, const char *name,
+                                              uint32_t places)
 {
     domi_recorder *recorder = NULL;
     ck_assert_int_eq(domi_recorder_new(owner, name, places, &recorder), 0);
     return recorder;
 }
 
-static void record_record(domi_recorder *recorder, domi_record_kind kind, uint64_t begin_ns,
-                          uint64_t end_ns, const void *name, uint64_t value)
+static void write_record(domi_recorder *recorder, domi_record_kind kind, uint64_t begin_ns,
+                         uint64_t end_ns, const void *name, uint64_t value)
 {
     domi_recorder_note(recorder, kind, begin_ns, end_ns, name, value);
 }
 
-/* A domus_trace_sink that gathers all bytes. */
-static int gather_bytes(void *context, const void *more, size_t count)
+/* A sink of traces that gathers all bytes. */
+static int gather_bytes_of_trace(void *context, const void *more, size_t count)
 {
     ck_assert_uint_gt(count, 0);
     ck_assert_uint_le(count, 8192);
@@ -59,23 +60,24 @@ static int gather_bytes(void *context, const void *more, size_t count)
 static void write_and_decode(const struct domus_system *system, uint64_t since_ns)
 {
     length = 0;
-    ck_assert_int_eq(domus_trace_write(system, since_ns, gather_bytes, NULL), 0);
+    ck_assert_int_eq(domus_trace_write(system, since_ns, gather_bytes_of_trace, NULL), 0);
     domt_traced_decode(bytes, length, &traced);
 }
 
-/* Record an iteration of two phases: a run that asks, and a steal whose run takes the answer. */
-static void record_an_iteration(domi_recorder *recorder)
+/* Record an iteration with two phases: in the first a run asks, and in the second a steal has a run
+ * that takes the answer. */
+static void write_records_of_iteration(domi_recorder *recorder)
 {
     uint64_t type = (uintptr_t)&increment;
 
-    record_record(recorder, DOMI_RECORD_ASK_OUT, 105, 105, &increment, 77);
-    record_record(recorder, DOMI_RECORD_RUN, 100, 200, &counter, type);
-    record_record(recorder, DOMI_RECORD_RUN, 200, 200, &counter, 0);
-    record_record(recorder, DOMI_RECORD_PHASE, 100, 200, "state", 0);
-    record_record(recorder, DOMI_RECORD_ANSWER_IN, 210, 210, &increment, 77);
-    record_record(recorder, DOMI_RECORD_RUN, 205, 290, &counter, type);
-    record_record(recorder, DOMI_RECORD_STEAL, 200, 300, &counter, 2);
-    record_record(recorder, DOMI_RECORD_ITERATION, 90, 300, NULL, 300);
+    write_record(recorder, DOMI_RECORD_ASK_OUT, 105, 105, &increment, 77);
+    write_record(recorder, DOMI_RECORD_RUN, 100, 200, &counter, type);
+    write_record(recorder, DOMI_RECORD_RUN, 200, 200, &counter, 0);
+    write_record(recorder, DOMI_RECORD_PHASE, 100, 200, "state", 0);
+    write_record(recorder, DOMI_RECORD_ANSWER_IN, 210, 210, &increment, 77);
+    write_record(recorder, DOMI_RECORD_RUN, 205, 290, &counter, type);
+    write_record(recorder, DOMI_RECORD_STEAL, 200, 300, &counter, 2);
+    write_record(recorder, DOMI_RECORD_ITERATION, 90, 300, NULL, 300);
 }
 
 /* ---- protobuf's decoder ---------------------------------------------------------------------- */
@@ -86,7 +88,7 @@ static void record_an_iteration(domi_recorder *recorder)
 #define NEW(iid, txt) "interned_data { event_names { iid: " iid " name: \"" txt "\" } } "
 #define FLAGS         "sequence_flags: 2 } "
 
-/* The expected trace of record_an_iteration(). */
+/* The trace that write_records_of_iteration() must give, as protobuf's decoder prints it. */
 static const char events[] = EVENT(
     "90") "category_iids: 1 debug_annotations { uint_value: 300 name: \"completions\" } " BEGIN("1")
     NEW("1", "iteration") FLAGS EVENT("100") "category_iids: 2 " BEGIN("2") NEW(
@@ -116,16 +118,16 @@ static const char categories[] =
 DOMT_TEST(protobuf_decodes_each_field)
 {
     static char expected[16384];
-    domi_recorder *recorder = make_recorder(a_system, "thread 0", 64);
+    domi_recorder *recorder = make_recorder_of_system(a_system, "thread 0", 64);
     unsigned long process = ((unsigned long)getpid() << 20) + 1;
     domi_perfetto *perfetto = malloc(sizeof *perfetto);
     domi_record records[64];
     domi_record open[DOMI_RECORD_DEPTHS];
 
     domi_recorder_enter(recorder);
-    record_an_iteration(recorder);
+    write_records_of_iteration(recorder);
     length = 0;
-    domi_perfetto_begin(perfetto, gather_bytes, NULL, "prog\"ram", 1234567890123);
+    domi_perfetto_begin(perfetto, gather_bytes_of_trace, NULL, "prog\"ram", 1234567890123);
     domi_recorder_copy_open(recorder, open);
     domi_perfetto_add(perfetto, recorder, records, domi_recorder_copy(recorder, 0, records), open);
     ck_assert_int_eq(domi_perfetto_end(perfetto), 0);
@@ -151,23 +153,23 @@ DOMT_TEST(protobuf_decodes_each_field)
 
 DOMT_TEST(protobuf_knows_each_field_of_a_long_trace)
 {
-    domi_recorder *recorder = make_recorder(a_system, "thread", 4096);
+    domi_recorder *recorder = make_recorder_of_system(a_system, "thread", 4096);
 
     for (uint64_t i = 0; i < 5000; i++) {
         domi_record_kind kind = DOMI_RECORD_ITERATION + (i % (DOMI_RECORD_KINDS - 1));
         const void *name = kind == DOMI_RECORD_PHASE ? (const void *)"state" : &counter;
         if (kind >= DOMI_RECORD_ASK_OUT)
             name = &increment;
-        record_record(recorder, kind, i << 40, (i << 40) + 1, name,
-                      kind == DOMI_RECORD_RUN || kind == DOMI_RECORD_STALL ? (uintptr_t)&increment
-                                                                           : UINT64_MAX - i);
+        write_record(recorder, kind, i << 40, (i << 40) + 1, name,
+                     kind == DOMI_RECORD_RUN || kind == DOMI_RECORD_STALL ? (uintptr_t)&increment
+                                                                          : UINT64_MAX - i);
     }
     write_and_decode(a_system, 0);
     ck_assert_uint_gt(traced.events, 4096);
     ck_assert_uint_eq(traced.unended, 0);
     if (domt_protoc_is_there()) {
-        /* The decoder prints an unknown field as "7: 5" or "7 {", that is, with a number behind no
-         * colon. */
+        /* The decoder prints a field that it does not know by its number, as "7: 5" or "7 {". So no
+         * word may begin with a digit unless a colon stands before it. */
         for (const char *at = domt_protoc_decode(bytes, length); (at = strchr(at, ' ')) != NULL;
              at++)
             ck_assert_msg(at[1] < '0' || at[1] > '9' || at[-1] == ':', "%.60s", at);
@@ -179,19 +181,19 @@ DOMT_TEST(protobuf_knows_each_field_of_a_long_trace)
 
 DOMT_TEST(threads_of_a_system_are_tracks)
 {
-    domi_recorder *first = make_recorder(a_system, "thread 0", 64);
-    domi_recorder *second = make_recorder(a_system, "thread 1", 1024);
-    domi_recorder *stranger = make_recorder(other, "thread 0 of the other", 64);
+    domi_recorder *first = make_recorder_of_system(a_system, "thread 0", 64);
+    domi_recorder *second = make_recorder_of_system(a_system, "thread 1", 1024);
+    domi_recorder *stranger = make_recorder_of_system(other, "thread 0 of the other", 64);
 
-    record_an_iteration(first);
+    write_records_of_iteration(first);
     domi_recorder_enter(second);
-    record_record(second, DOMI_RECORD_ASK_IN, 150, 150, &increment, 77);
-    record_record(second, DOMI_RECORD_ANSWER_OUT, 155, 155, &increment, 77);
-    record_record(second, DOMI_RECORD_RUN, 150, 160, &nameless, 0);
-    record_record(second, DOMI_RECORD_STALL, 170, 180, NULL, 0);
-    /* the same as on the first thread */
-    record_record(second, DOMI_RECORD_RUN, 190, 195, &counter, (uintptr_t)&increment);
-    record_record(stranger, DOMI_RECORD_PARK, 1, 2, NULL, 0);
+    write_record(second, DOMI_RECORD_ASK_IN, 150, 150, &increment, 77);
+    write_record(second, DOMI_RECORD_ANSWER_OUT, 155, 155, &increment, 77);
+    write_record(second, DOMI_RECORD_RUN, 150, 160, &nameless, 0);
+    write_record(second, DOMI_RECORD_STALL, 170, 180, NULL, 0);
+    /* this run has the same texts as one on the first thread */
+    write_record(second, DOMI_RECORD_RUN, 190, 195, &counter, (uintptr_t)&increment);
+    write_record(stranger, DOMI_RECORD_PARK, 1, 2, NULL, 0);
     write_and_decode(a_system, 0);
     ck_assert_uint_eq(traced.threads, 2);
     ck_assert_uint_eq(traced.events, 14 + 8);
@@ -218,7 +220,8 @@ DOMT_TEST(threads_of_a_system_are_tracks)
 
     write_and_decode(a_system, 300);
     ck_assert_uint_eq(traced.threads, 2);
-    ck_assert_uint_eq(traced.events, 4); /* the iteration and the steal end at 300 */
+    /* only two of the events, with their ends, did not end before 300 */
+    ck_assert_uint_eq(traced.events, 4);
     write_and_decode(other, 0);
     ck_assert_uint_eq(traced.threads, 1);
     ck_assert_ptr_nonnull(domt_traced_find(&traced, 'B', "park"));
@@ -227,7 +230,7 @@ DOMT_TEST(threads_of_a_system_are_tracks)
     domi_recorder_free(stranger);
 }
 
-DOMT_TEST(each_kind_has_its_text)
+DOMT_TEST(each_kind_of_record_has_its_text)
 {
     static const struct {
         domi_record_kind kind;
@@ -282,13 +285,13 @@ DOMT_TEST(a_text_that_is_too_long_ends_with_a_whole_character)
 DOMT_TEST(texts_beyond_the_limit_stand_in_their_events)
 {
     static char names[DOMI_LABELS_MAX + 50][16];
-    domi_recorder *recorder = make_recorder(a_system, "thread 0", 4096);
+    domi_recorder *recorder = make_recorder_of_system(a_system, "thread 0", 4096);
 
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < DOMI_LABELS_MAX + 50; i++) {
             uint64_t at_ns = 1000 * round + i;
             snprintf(names[i], sizeof names[i], "phase %u", i);
-            record_record(recorder, DOMI_RECORD_PHASE, at_ns, at_ns + 1, names[i], 0);
+            write_record(recorder, DOMI_RECORD_PHASE, at_ns, at_ns + 1, names[i], 0);
         }
     }
     write_and_decode(a_system, 0);
@@ -303,22 +306,23 @@ DOMT_TEST(texts_beyond_the_limit_stand_in_their_events)
 
 static uint32_t calls;
 
-static int refuse_the_second(void *error, const void *more, size_t count)
+static int refuse_second_call_of_sink(void *error, const void *more, size_t count)
 {
     return ++calls == 2 ? *(const int *)error : 0;
 }
 
 DOMT_TEST(a_sink_that_fails_is_not_called_again)
 {
-    domi_recorder *first = make_recorder(a_system, "thread 0", 4096);
-    domi_recorder *second = make_recorder(a_system, "thread 1", 4096);
+    domi_recorder *first = make_recorder_of_system(a_system, "thread 0", 4096);
+    domi_recorder *second = make_recorder_of_system(a_system, "thread 1", 4096);
     int error = -ECONNRESET;
 
     for (uint64_t i = 0; i < 5000; i++) {
-        record_record(first, DOMI_RECORD_PARK, i, i + 1, NULL, 0);
-        record_record(second, DOMI_RECORD_PARK, i, i + 1, NULL, 0);
+        write_record(first, DOMI_RECORD_PARK, i, i + 1, NULL, 0);
+        write_record(second, DOMI_RECORD_PARK, i, i + 1, NULL, 0);
     }
-    ck_assert_int_eq(domus_trace_write(a_system, 0, refuse_the_second, &error), -ECONNRESET);
+    ck_assert_int_eq(domus_trace_write(a_system, 0, refuse_second_call_of_sink, &error),
+                     -ECONNRESET);
     ck_assert_uint_eq(calls, 2);
     domi_recorder_free(first);
     domi_recorder_free(second);
@@ -326,28 +330,29 @@ DOMT_TEST(a_sink_that_fails_is_not_called_again)
 
 DOMT_TEST(a_trace_without_memory_or_records_says_so)
 {
-    domi_recorder *recorder = make_recorder(a_system, "thread 0", 64);
+    domi_recorder *recorder = make_recorder_of_system(a_system, "thread 0", 64);
 
     length = 0;
-    ck_assert_int_eq(domus_trace_write(other, 0, gather_bytes, NULL), -ENODATA);
+    ck_assert_int_eq(domus_trace_write(other, 0, gather_bytes_of_trace, NULL), -ENODATA);
     for (int i = 0; i < 2; i++) {
         domi_memory_fail_after(i, 0);
-        ck_assert_int_eq(domus_trace_write(a_system, 0, gather_bytes, NULL), -ENOMEM);
+        ck_assert_int_eq(domus_trace_write(a_system, 0, gather_bytes_of_trace, NULL), -ENOMEM);
     }
     domi_memory_fail_after(-1, 0);
     ck_assert_uint_eq(length, 0);
     write_and_decode(a_system, 0);
     ck_assert_uint_eq(traced.events, 0);
     domi_recorder_free(recorder);
-    ck_assert_int_eq(domus_trace_write(a_system, 0, gather_bytes, NULL), -ENODATA);
+    ck_assert_int_eq(domus_trace_write(a_system, 0, gather_bytes_of_trace, NULL), -ENODATA);
 }
 
 /* ---- A crash --------------------------------------------------------------------------------- */
 
 static int crash_fd;
 
-/* A second thread that crashes meanwhile is refused; here the same thread asks again. */
-static void handle_crash(int signal)
+/* Handle the signal of a crash: only the first call writes the trace. (Here the same thread calls
+ * again, in place of a second thread that crashes.) */
+static void handle_crash_and_write_trace(int signal)
 {
     errno = 12345;
     int first = domus_trace_crash_write(crash_fd);
@@ -355,18 +360,18 @@ static void handle_crash(int signal)
     _exit(signal == SIGSEGV && first == 0 && second == -EBUSY && errno == 12345 ? 42 : 43);
 }
 
-/* Run two systems, one of which handles a message that crashes. */
+/* Run two systems, and let a handler of one of them crash. */
 static void crash_in_handler(void)
 {
-    domi_recorder *first = make_recorder(a_system, "thread 0", 64);
-    domi_recorder *second = make_recorder(other, "thread 1", 64);
-    struct sigaction action = {.sa_handler = handle_crash};
+    domi_recorder *first = make_recorder_of_system(a_system, "thread 0", 64);
+    domi_recorder *second = make_recorder_of_system(other, "thread 1", 64);
+    struct sigaction action = {.sa_handler = handle_crash_and_write_trace};
 
     sigaction(SIGSEGV, &action, NULL);
     domi_recorder_enter(first);
     for (uint64_t i = 1; i < 100; i++) {
-        record_record(first, DOMI_RECORD_RUN, 10 * i, 10 * i + 5, &counter, 0);
-        record_record(second, DOMI_RECORD_PARK, 10 * i, 10 * i + 10, NULL, 0);
+        write_record(first, DOMI_RECORD_RUN, 10 * i, 10 * i + 5, &counter, 0);
+        write_record(second, DOMI_RECORD_PARK, 10 * i, 10 * i + 10, NULL, 0);
     }
     domi_recorder_begin(first, DOMI_RECORD_PHASE, 2000, "state", 0);
     domi_recorder_begin(first, DOMI_RECORD_RUN, 2010, &counter, (uintptr_t)&increment);
@@ -410,7 +415,7 @@ DOMT_TEST(a_crash_leaves_a_trace_that_names_the_last_run)
     domt_tree_remove(&tree);
 }
 
-static void fail_to_crash(void)
+static void write_crash_without_recorder(void)
 {
     int result = domus_trace_crash_write(-1);
     if (result != -ENODATA)
@@ -418,14 +423,14 @@ static void fail_to_crash(void)
     _exit(42);
 }
 
-static void crash_into_nothing(void)
+static void write_crash_to_bad_descriptor(void)
 {
-    domi_recorder *recorder = make_recorder(a_system, "thread 0", 64);
-    record_an_iteration(recorder);
+    domi_recorder *recorder = make_recorder_of_system(a_system, "thread 0", 64);
+    write_records_of_iteration(recorder);
     _exit(domus_trace_crash_write(-1) == -EBADF ? 42 : 43);
 }
 
-static void check_child(void (*body)(void))
+static void check_child_exits_as_expected(void (*body)(void))
 {
     int status = 0;
     pid_t child = fork();
@@ -441,8 +446,8 @@ static void check_child(void (*body)(void))
 
 DOMT_TEST(a_trace_of_a_crash_that_is_impossible_says_so)
 {
-    check_child(fail_to_crash);
-    check_child(crash_into_nothing);
+    check_child_exits_as_expected(write_crash_without_recorder);
+    check_child_exits_as_expected(write_crash_to_bad_descriptor);
 }
 
 DOMT_SUITE(60)

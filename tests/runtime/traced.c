@@ -1,5 +1,6 @@
-/* Decodes traces. A field is a number, 8 bytes, or bytes with a length; a message is read field by
- * field. The sequence of a thread begins with a packet that discards what was sent before. */
+/* Decodes traces in the format of Perfetto, which is protobuf. A field is a number, 8 bytes, or
+ * bytes with a length, and messages are read field by field. The sequence of a thread begins with a
+ * packet that discards the state of earlier packets. */
 #include "tests/runtime/traced.h"
 
 #include "tests/support/suite.h"
@@ -13,8 +14,8 @@
 
 struct field {
     uint32_t number;
-    uint64_t value;       /* value of a number, or the 8 bytes */
-    const uint8_t *bytes; /* NULL: the field has no bytes */
+    uint64_t value;       /* value of the field, if it is a number or 8 bytes */
+    const uint8_t *bytes; /* bytes of the field; NULL: the field is a number */
     size_t length;
 };
 
@@ -36,8 +37,8 @@ static uint64_t read_varint(struct reader *reader)
     }
 }
 
-/* Read the next field. Returns false at the end. */
-static bool read_field(struct reader *reader, struct field *field)
+/* Read the next field of a message. Returns false at the end of the message. */
+static bool read_next_field(struct reader *reader, struct field *field)
 {
     if (reader->at == reader->end)
         return false;
@@ -49,7 +50,7 @@ static bool read_field(struct reader *reader, struct field *field)
         break;
     case 1:
         ck_assert_int_ge(reader->end - reader->at, 8);
-        /* the test's machine is little-endian, like the field */
+        /* the field is little-endian, as is the machine of the test */
         memcpy(&field->value, reader->at, 8);
         reader->at += 8;
         break;
@@ -65,31 +66,31 @@ static bool read_field(struct reader *reader, struct field *field)
     return true;
 }
 
-static struct reader reader_of(const struct field *field)
+static struct reader reader_of_field(const struct field *field)
 {
     ck_assert_ptr_nonnull(field->bytes);
     return (struct reader){field->bytes, field->bytes + field->length};
 }
 
-/* Find the first field of this number in a message. Returns false if there is none. */
+/* Find the first field with this number in a message. Returns false if there is none. */
 static bool find_field(const struct field *message, uint32_t number, struct field *field)
 {
-    struct reader reader = reader_of(message);
-    while (read_field(&reader, field)) {
+    struct reader reader = reader_of_field(message);
+    while (read_next_field(&reader, field)) {
         if (field->number == number)
             return true;
     }
     return false;
 }
 
-static uint64_t number_in(const struct field *message, uint32_t number)
+static uint64_t number_of_field(const struct field *message, uint32_t number)
 {
     struct field field;
     ck_assert_msg(find_field(message, number, &field), "no field %u", number);
     return field.value;
 }
 
-static void copy_text(char to[DOMT_TRACED_TEXT], const struct field *field)
+static void copy_text_of_field(char to[DOMT_TRACED_TEXT], const struct field *field)
 {
     ck_assert_ptr_nonnull(field->bytes);
     ck_assert_uint_lt(field->length, DOMT_TRACED_TEXT);
@@ -110,60 +111,62 @@ static struct sequence {
     uint64_t last_ns;
 } now;
 
-static void read_interned(const struct field *packet)
+static void read_interned_texts(const struct field *packet)
 {
     struct field interned, entry, name;
 
     if (!find_field(packet, 12, &interned))
         return;
-    struct reader reader = reader_of(&interned);
-    while (read_field(&reader, &entry)) {
-        uint64_t iid = number_in(&entry, 1);
+    struct reader reader = reader_of_field(&interned);
+    while (read_next_field(&reader, &entry)) {
+        uint64_t iid = number_of_field(&entry, 1);
         ck_assert(entry.number == 1 || entry.number == 2);
         ck_assert_uint_lt(iid, TEXTS_MAX);
         char *to = entry.number == 1 ? now.categories[iid] : now.texts[iid];
-        ck_assert_str_eq(to, ""); /* no number is given to two texts */
+        /* the number of a text must not have been given to another text */
+        ck_assert_str_eq(to, "");
         ck_assert(find_field(&entry, 2, &name));
-        copy_text(to, &name);
+        copy_text_of_field(to, &name);
     }
 }
 
-static void begin_sequence(domt_traced *traced, const struct field *packet)
+static void begin_sequence_of_thread(domt_traced *traced, const struct field *packet)
 {
     struct field defaults, event, track, thread, name;
 
     traced->unended += now.depth;
     memset(&now, 0, sizeof now);
-    now.number = number_in(packet, 10);
+    now.number = number_of_field(packet, 10);
     ck_assert(find_field(packet, 59, &defaults));
-    ck_assert_uint_eq(number_in(&defaults, 58), 3); /* 3 is CLOCK_MONOTONIC */
+    ck_assert_uint_eq(number_of_field(&defaults, 58), 3); /* 3 is the number of CLOCK_MONOTONIC */
     ck_assert(find_field(&defaults, 11, &event));
-    now.track = number_in(&event, 11);
+    now.track = number_of_field(&event, 11);
     ck_assert(find_field(packet, 60, &track));
-    ck_assert_uint_eq(number_in(&track, 1), now.track);
+    ck_assert_uint_eq(number_of_field(&track, 1), now.track);
     if (find_field(&track, 4, &thread)) {
-        ck_assert_uint_gt(number_in(&thread, 1), 0);
-        ck_assert_uint_gt(number_in(&thread, 2), 0);
+        ck_assert_uint_gt(number_of_field(&thread, 1), 0);
+        ck_assert_uint_gt(number_of_field(&thread, 2), 0);
         ck_assert(find_field(&thread, 5, &name));
     } else {
         ck_assert(find_field(&track, 2, &name));
     }
-    copy_text(now.thread, &name);
+    copy_text_of_field(now.thread, &name);
     traced->threads++;
-    read_interned(packet);
+    read_interned_texts(packet);
 }
 
-static void read_begin(domt_traced *traced, const struct field *event, domt_traced_event *to)
+static void read_begin_of_event(domt_traced *traced, const struct field *event,
+                                domt_traced_event *to)
 {
     struct field field;
 
     if (find_field(event, 23, &field)) {
-        copy_text(to->text, &field);
+        copy_text_of_field(to->text, &field);
         traced->named++;
     } else {
-        snprintf(to->text, sizeof to->text, "%s", now.texts[number_in(event, 10)]);
+        snprintf(to->text, sizeof to->text, "%s", now.texts[number_of_field(event, 10)]);
     }
-    snprintf(to->category, sizeof to->category, "%s", now.categories[number_in(event, 3)]);
+    snprintf(to->category, sizeof to->category, "%s", now.categories[number_of_field(event, 3)]);
     ck_assert_str_ne(to->text, "");
     ck_assert_str_ne(to->category, "");
     to->is_last = find_field(event, 48, &field);
@@ -171,17 +174,18 @@ static void read_begin(domt_traced *traced, const struct field *event, domt_trac
         to->flow = field.value;
 }
 
-static void read_event(domt_traced *traced, const struct field *packet, const struct field *event)
+static void read_event_packet(domt_traced *traced, const struct field *packet,
+                              const struct field *event)
 {
     static const char types[] = "?BEI";
-    domt_traced_event read = {.at_ns = number_in(packet, 8)};
-    uint64_t type = number_in(event, 9);
+    domt_traced_event read = {.at_ns = number_of_field(packet, 8)};
+    uint64_t type = number_of_field(event, 9);
 
-    ck_assert_uint_eq(number_in(packet, 10), now.number);
-    ck_assert_uint_eq(number_in(packet, 13), 2);
+    ck_assert_uint_eq(number_of_field(packet, 10), now.number);
+    ck_assert_uint_eq(number_of_field(packet, 13), 2);
     ck_assert_uint_ge(read.at_ns, now.last_ns);
     now.last_ns = read.at_ns;
-    read_interned(packet);
+    read_interned_texts(packet);
     ck_assert(type >= 1 && type <= 3);
     read.type = types[type];
     if (read.type == 'E') {
@@ -190,7 +194,7 @@ static void read_event(domt_traced *traced, const struct field *packet, const st
         memcpy(read.text, begun->text, sizeof read.text);
         memcpy(read.category, begun->category, sizeof read.category);
     } else {
-        read_begin(traced, event, &read);
+        read_begin_of_event(traced, event, &read);
     }
     memcpy(read.thread, now.thread, sizeof read.thread);
     read.depth = now.depth;
@@ -205,35 +209,35 @@ static void read_event(domt_traced *traced, const struct field *packet, const st
 
 /* ---- A trace --------------------------------------------------------------------------------- */
 
-static void read_global(domt_traced *traced, const struct field *packet)
+static void read_global_packet(domt_traced *traced, const struct field *packet)
 {
     struct field field, clock, process;
 
     if (find_field(packet, 6, &field)) {
-        /* the clock of the trace; 3 is CLOCK_MONOTONIC */
-        ck_assert_uint_eq(number_in(&field, 2), 3);
+        /* the snapshot of the clock; 3 is the number of CLOCK_MONOTONIC */
+        ck_assert_uint_eq(number_of_field(&field, 2), 3);
         ck_assert(find_field(&field, 1, &clock));
-        ck_assert_uint_eq(number_in(&clock, 1), 3);
-        traced->clock_ns = number_in(&clock, 2);
+        ck_assert_uint_eq(number_of_field(&clock, 1), 3);
+        traced->clock_ns = number_of_field(&clock, 2);
         return;
     }
     ck_assert(find_field(packet, 60, &field));
     ck_assert(find_field(&field, 3, &process));
     ck_assert(find_field(&process, 6, &field));
-    copy_text(traced->process, &field);
+    copy_text_of_field(traced->process, &field);
 }
 
-static void read_packet(domt_traced *traced, const struct field *packet)
+static void read_packet_of_trace(domt_traced *traced, const struct field *packet)
 {
     struct field field;
 
     traced->packets++;
-    if (number_in(packet, 10) == 1)
-        read_global(traced, packet);
+    if (number_of_field(packet, 10) == 1)
+        read_global_packet(traced, packet);
     else if (find_field(packet, 11, &field))
-        read_event(traced, packet, &field);
+        read_event_packet(traced, packet, &field);
     else
-        begin_sequence(traced, packet);
+        begin_sequence_of_thread(traced, packet);
 }
 
 void domt_traced_decode(const uint8_t *bytes, size_t length, domt_traced *ret_traced)
@@ -243,9 +247,9 @@ void domt_traced_decode(const uint8_t *bytes, size_t length, domt_traced *ret_tr
 
     memset(ret_traced, 0, sizeof *ret_traced);
     memset(&now, 0, sizeof now);
-    while (read_field(&reader, &packet)) {
+    while (read_next_field(&reader, &packet)) {
         ck_assert_uint_eq(packet.number, 1);
-        read_packet(ret_traced, &packet);
+        read_packet_of_trace(ret_traced, &packet);
     }
     ret_traced->unended += now.depth;
 }

@@ -1,5 +1,5 @@
-/* An actor whose on_mount fails while its parent is busy on another thread: no event that it armed
- * comes to it, and its thread sleeps. */
+/* An actor's on_mount fails while its parent is busy on another thread: no event that the actor has
+ * armed comes to it, and its thread sleeps. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>
@@ -9,11 +9,12 @@
 
 #define ROUNDS    3u
 #define BUSY_NS   (50 * DOMT_MS)
-#define TURNS_MAX 200u /* most turns of a thread in that time, in which 50 ticks would come */
+#define TURNS_MAX 200u /* most turns of a thread within BUSY_NS, in which 50 ticks would come */
 
-static _Atomic unsigned mounts;      /* mounts that failed */
-static _Atomic unsigned good_mounts; /* mounts that succeeded */
-static _Atomic unsigned early;       /* events and messages that were handled too early */
+static _Atomic unsigned mounts;      /* number of mounts that have failed */
+static _Atomic unsigned good_mounts; /* number of mounts that have succeeded */
+/* number of events and messages that came although the mount had failed */
+static _Atomic unsigned early;
 static _Atomic unsigned notes;
 static _Atomic unsigned ticks;
 static _Atomic bool is_busy;
@@ -23,11 +24,11 @@ static const domus_type tick_type = {.name = "tick"};
 static const domus_type note_type = {.name = "note"};
 static const domus_type bear_type = {.name = "bear"};
 
-static domus_address child; /* written before `mounts` counts */
-static int readable;        /* a descriptor that is always readable */
-static bool is_detached;    /* the actor is detached, and not on a thread of the loop */
+static domus_address child; /* address of the actor; set before `mounts` grows */
+static int readable;        /* descriptor of a file that is always readable */
+static bool is_detached;    /* true: the actor is detached; false: it is on a thread of the loop */
 
-static int on_mount(domus_stack *stack, void *self)
+static int begin_events_and_fail_mount(domus_stack *stack, void *self)
 {
     const domus_address nobody = {domus_self(stack).house, domus_self(stack).lease + 1};
     domus_group group;
@@ -36,7 +37,7 @@ static int on_mount(domus_stack *stack, void *self)
     ck_assert_int_eq(domus_after(stack, DOMT_MS, &tick_type, NULL, NULL), 0);
     ck_assert_int_eq(domus_watch_actor(stack, nobody, NULL), 0);
     ck_assert_int_eq(domus_group_open(stack, "group", &group), 0);
-    /* Detached actors have neither groups nor a ring. */
+    /* A detached actor can neither join a group nor watch a descriptor. */
     int none = is_detached ? -EOPNOTSUPP : 0;
     ck_assert_int_eq(domus_group_join(stack, group), none);
     ck_assert_int_eq(domus_watch_fd(stack, readable, POLLIN, NULL), none);
@@ -49,7 +50,7 @@ static int on_mount(domus_stack *stack, void *self)
     return -EPERM;
 }
 
-static int count(_Atomic unsigned *of)
+static int count_event_and_if_early(_Atomic unsigned *of)
 {
     if (atomic_load(&good_mounts) == 0)
         atomic_fetch_add(&early, 1);
@@ -57,34 +58,35 @@ static int count(_Atomic unsigned *of)
     return 0;
 }
 
-static int on_tick(domus_stack *stack, void *self, const void *payload)
+static int count_tick(domus_stack *stack, void *self, const void *payload)
 {
-    return count(&ticks);
+    return count_event_and_if_early(&ticks);
 }
 
-/* Handle the event once: the descriptor would be ready for ever. */
-static int on_ready(domus_stack *stack, void *self, const void *payload)
+/* Count the event, and read the descriptor, which would otherwise stay ready for ever. */
+static int count_ready_descriptor(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t value;
     ck_assert_int_eq(read(readable, &value, sizeof value), sizeof value);
-    return count(&ticks);
+    return count_event_and_if_early(&ticks);
 }
 
-static int on_note(domus_stack *stack, void *self, const void *payload)
+static int count_note(domus_stack *stack, void *self, const void *payload)
 {
-    return count(&notes);
+    return count_event_and_if_early(&notes);
 }
 
-static const domus_behaviour failing = {.name = "failing",
-                                        .on = (const domus_on[]){{&tick_type, on_tick, 0},
-                                                                 {&note_type, on_note, 0},
-                                                                 {&domus_down_type, on_tick, 0},
-                                                                 {&domus_ready_type, on_ready, 0},
-                                                                 {0}},
-                                        .on_mount = on_mount};
+static const domus_behaviour failing = {
+    .name = "failing",
+    .on = (const domus_on[]){{&tick_type, count_tick, 0},
+                             {&note_type, count_note, 0},
+                             {&domus_down_type, count_tick, 0},
+                             {&domus_ready_type, count_ready_descriptor, 0},
+                             {0}},
+    .on_mount = begin_events_and_fail_mount};
 
-/* Spawn the actor on the other thread, and return only when the test says so. */
-static int on_bear(domus_stack *stack, void *self, const void *payload)
+/* Spawn the actor on the other thread, and stay in this handler until the test lets it return. */
+static int spawn_and_stay_in_handler(domus_stack *stack, void *self, const void *payload)
 {
     const domus_spawn_options there = {
         .placement = DOMUS_ON_THREAD, .thread = 1, .detached = is_detached};
@@ -99,11 +101,12 @@ static int on_bear(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_supervision supervision = {.intensity = 100, .otherwise = DOMUS_RESTART};
-static const domus_behaviour boss = {.name = "boss",
-                                     .on = (const domus_on[]){{&bear_type, on_bear, 0}, {0}},
-                                     .supervision = &supervision};
+static const domus_behaviour boss = {
+    .name = "boss",
+    .on = (const domus_on[]){{&bear_type, spawn_and_stay_in_handler, 0}, {0}},
+    .supervision = &supervision};
 
-static void open_all(bool detached)
+static void reset_counts_and_open_descriptors(bool detached)
 {
     atomic_store(&mounts, 0);
     atomic_store(&good_mounts, 0);
@@ -117,9 +120,9 @@ static void open_all(bool detached)
     ck_assert_int_ge(readable, 0);
 }
 
-/* Check that no event comes after the mount has failed, while the parent does not decide. Three
- * notices and a publication wait. */
-static void check_silence(domus_system *system)
+/* Check that no event comes to the actor after its mount has failed, as long as its parent has not
+ * decided. Three notices and a publication wait for it. */
+static void check_no_event_after_failed_mount(domus_system *system)
 {
     domus_group group;
 
@@ -139,12 +142,12 @@ DOMT_TEST(nothing_comes_to_an_actor_whose_mount_failed_while_its_parent_is_busy)
     for (int detached = 0; detached < 2; detached++) {
         domus_config config = domt_config(2);
 
-        open_all(detached != 0);
+        reset_counts_and_open_descriptors(detached != 0);
         domus_system *system = domt_start(&config);
         domus_address parent = domt_spawn(system, 0, &boss, NULL);
         domt_notice(system, parent, &bear_type, NULL);
         DOMT_WAIT_FOR(30, atomic_load(&mounts) == 1 && atomic_load(&is_busy));
-        check_silence(system);
+        check_no_event_after_failed_mount(system);
 
         atomic_store(&may_go_on, true);
         DOMT_WAIT_FOR(30, atomic_load(&notes) == (is_detached ? 3 : 4) && atomic_load(&ticks) >= 3);

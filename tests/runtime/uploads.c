@@ -1,4 +1,4 @@
-/* Actors that send requests in pieces; see the header. */
+/* Actors that send requests in pieces; tests/runtime/uploads.h has the contract. */
 #include "tests/runtime/uploads.h"
 #include "tests/support/suite.h"
 
@@ -20,22 +20,22 @@ const domus_pipeline_stage domt_upload_cutless[] = {{&domt_cutless_stage, &as_cl
 
 typedef struct send_frame {
     char how[16];
-    uint64_t left; /* bytes that are left to send */
+    uint64_t left; /* bytes of the request that are left to send */
     uint64_t wait_ns;
-    uint32_t pieces; /* pieces that were sent */
-    int error;       /* error of the last write */
+    uint32_t pieces; /* number of pieces that were sent */
+    int error;       /* error of the last write of a piece */
     domus_request request;
     domus_body body;
 } send_frame;
 
 domt_uploads domt_uploads_now;
 
-static bool is_how(const send_frame *frame, const char *how)
+static bool is_upload_how(const send_frame *frame, const char *how)
 {
     return strcmp(frame->how, how) == 0;
 }
 
-static domus_slice piece_of(uint64_t left)
+static domus_slice new_piece_of_size(uint64_t left)
 {
     static const char text[DOMT_UPLOAD_PIECE] = "abcdefghij";
     domus_slice slice;
@@ -45,7 +45,7 @@ static domus_slice piece_of(uint64_t left)
     return slice;
 }
 
-static int reply_text(domus_stack *stack, const char *text)
+static int reply_with_text(domus_stack *stack, const char *text)
 {
     domt_line line = {.body = {{NULL, 0}, 0}};
     snprintf(line.text, sizeof line.text, "%s", text);
@@ -69,7 +69,7 @@ DOMUS_SEQUENCE(send, send_frame)
     if (domt_uploads_now.head != NULL)
         snprintf(begin.text, sizeof begin.text, "%s", domt_uploads_now.head);
     DOMUS_AWAIT(domus_request_begin(stack, domt_uploads_now.to, &domt_line_type, &begin,
-                                    is_how(frame, "within") ? 100 * MS : 0, then));
+                                    is_upload_how(frame, "within") ? 100 * MS : 0, then));
     if (answer->error != 0)
         return answer->error;
     ck_assert_ptr_eq(answer->type, &domus_request_type);
@@ -79,30 +79,31 @@ DOMUS_SEQUENCE(send, send_frame)
         if (frame->wait_ns != 0)
             DOMUS_SLEEP(frame->wait_ns);
         if (answer->error == -ECANCELED)
-            return answer->error; /* the connection takes no more pieces */
-        DOMUS_AWAIT(domus_request_write(stack, frame->request, piece_of(frame->left), then));
-        frame->error = is_how(frame, "on") && answer->error == -EALREADY ? 0 : answer->error;
+            return answer->error; /* the connection has ended and takes no more pieces */
+        DOMUS_AWAIT(
+            domus_request_write(stack, frame->request, new_piece_of_size(frame->left), then));
+        frame->error = is_upload_how(frame, "on") && answer->error == -EALREADY ? 0 : answer->error;
         if (answer->error != 0)
             domt_uploads_now.error = answer->error;
         domt_uploads_now.written +=
             frame->left < DOMT_UPLOAD_PIECE ? frame->left : DOMT_UPLOAD_PIECE;
         frame->left -= frame->left < DOMT_UPLOAD_PIECE ? frame->left : DOMT_UPLOAD_PIECE;
     }
-    if (is_how(frame, "leave"))
-        return reply_text(stack, "left");
-    if (frame->error != 0 || is_how(frame, "stop"))
+    if (is_upload_how(frame, "leave"))
+        return reply_with_text(stack, "left");
+    if (frame->error != 0 || is_upload_how(frame, "stop"))
         DOMUS_AWAIT(domus_request_cut(stack, frame->request, then));
-    else if (is_how(frame, "tail"))
+    else if (is_upload_how(frame, "tail"))
         DOMUS_AWAIT(domus_request_end(stack, frame->request, &domt_trailer_type, &trailer, then));
-    else if (is_how(frame, "bad"))
+    else if (is_upload_how(frame, "bad"))
         DOMUS_AWAIT(domus_request_end(stack, frame->request, &domus_packet_type,
                                       &(domus_packet){{NULL, 0, 0}}, then));
     else
         DOMUS_AWAIT(domus_request_end(stack, frame->request, NULL, NULL, then));
     if (answer->error != 0)
         return answer->error;
-    if (!is_how(frame, "read"))
-        return reply_text(stack, ((const domt_line *)answer->payload)->text);
+    if (!is_upload_how(frame, "read"))
+        return reply_with_text(stack, ((const domt_line *)answer->payload)->text);
     frame->body = ((const domt_line *)answer->payload)->body;
     frame->left = 0;
     for (;;) {
@@ -115,7 +116,7 @@ DOMUS_SEQUENCE(send, send_frame)
     }
     char text[64];
     snprintf(text, sizeof text, "%llu", (unsigned long long)frame->left);
-    return reply_text(stack, text);
+    return reply_with_text(stack, text);
     DOMUS_END;
 }
 
@@ -133,25 +134,28 @@ DOMUS_SEQUENCE(misuse, send_frame)
     DOMUS_BEGIN;
     (void)message;
     DOMUS_AWAIT(domus_request_begin(stack, domus_self(stack), &domt_line_type, &head, 0, then));
-    EXPECT(-EOPNOTSUPP); /* refused, because there is no channel */
+    /* the begin of a request fails, because the address is not that of a channel */
+    EXPECT(-EOPNOTSUPP);
     DOMUS_AWAIT(
         domus_request_begin(stack, domt_uploads_now.to, &domt_trailer_type, &head, 0, then));
-    EXPECT(-EOPNOTSUPP); /* refused, because `encodes` lacks the type */
+    /* the begin of a request fails, because `encodes` of the pipeline lacks the type */
+    EXPECT(-EOPNOTSUPP);
     DOMUS_AWAIT(domus_request_begin(stack, domt_uploads_now.to, &domus_piece_type,
                                     &(domus_piece){{NULL, 0, 0}, false}, 0, then));
-    EXPECT(-EPROTO); /* refused, because the stage does not take it as a head */
+    /* the begin of a request fails, because the stage does not take this type as a head */
+    EXPECT(-EPROTO);
     ck_assert_uint_eq(domus_pending(stack), 0);
     DOMUS_AWAIT(domus_request_begin(stack, domt_uploads_now.to, &domt_line_type, &head, 0, then));
     EXPECT(0);
     frame->request = *(const domus_request *)answer->payload;
-    ck_assert_uint_eq(domus_pending(stack), 1); /* the answer of the request is pending */
+    ck_assert_uint_eq(domus_pending(stack), 1); /* the answer of the request has not come yet */
     ck_assert_int_eq(domus_stream_begin(stack, frame->request.stream, &domt_line_type, &head, then),
                      -EINVAL);
     DOMUS_AWAIT(domus_request_write(stack, frame->request, (domus_slice){NULL, 0, 0}, then));
     EXPECT(0);
     wrong = frame->request;
     wrong.stream.number++;
-    DOMUS_AWAIT(domus_request_write(stack, wrong, piece_of(1), then));
+    DOMUS_AWAIT(domus_request_write(stack, wrong, new_piece_of_size(1), then));
     EXPECT(-EPIPE);
     DOMUS_AWAIT(
         domus_ask(stack, domt_uploads_now.lender, &lend_type, &frame->request.stream, then));
@@ -162,9 +166,9 @@ DOMUS_SEQUENCE(misuse, send_frame)
     EXPECT(-EPIPE);
     DOMUS_AWAIT(domus_request_cut(stack, frame->request, then));
     EXPECT(-EPIPE);
-    DOMUS_AWAIT(domus_request_write(stack, frame->request, piece_of(1), then));
+    DOMUS_AWAIT(domus_request_write(stack, frame->request, new_piece_of_size(1), then));
     EXPECT(-EPIPE);
-    return reply_text(stack, "ok");
+    return reply_with_text(stack, "ok");
     DOMUS_END;
 }
 
@@ -172,7 +176,7 @@ DOMUS_SEQUENCE(lend, domus_stream)
 {
     DOMUS_BEGIN;
     *frame = *(const domus_stream *)message;
-    DOMUS_AWAIT(domus_stream_write(stack, *frame, piece_of(5), then));
+    DOMUS_AWAIT(domus_stream_write(stack, *frame, new_piece_of_size(5), then));
     EXPECT(0);
     return domus_reply(stack, &domt_misuse_type, NULL);
     DOMUS_END;

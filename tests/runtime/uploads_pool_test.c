@@ -1,7 +1,7 @@
-/* Requests in pieces through a pool: none is repeated once it has begun, and other asks are sent on
- * other connections. Over many seeds of a network that fails at any byte, each has one outcome, an
- * answer tells the size of its whole body, and nothing is left. DOMUS_SEED=n runs seed n alone;
- * DOMT_LONG runs 50 times as many. */
+/* Requests that are sent in pieces through a pool: none of them is repeated once it has begun, and
+ * other asks go to other connections. Over many seeds of a network that fails at any byte, each
+ * request has one outcome, an answer tells the size of the whole body, and nothing is left.
+ * DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 20 times as many seeds. */
 #include "tests/runtime/clients.h"
 #include "tests/runtime/net_sweep.h"
 #include "tests/runtime/uploads.h"
@@ -28,7 +28,7 @@ static const domus_pipeline pipeline = {
     .stages = domt_upload_stages, .encodes = domt_upload_encodes, .inflight_max = 1};
 static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS, .pipeline = &pipeline};
 
-static void begin_pool(uint32_t connections)
+static void begin_pool_of_uploads(uint32_t connections)
 {
     const domus_pool_options options = {
         .behaviour = &line, .connections_min = connections, .repeatable = domt_upload_encodes};
@@ -44,7 +44,7 @@ static void begin_pool(uint32_t connections)
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
-static domus_peer *take_peer(void)
+static domus_peer *accept_peer_of_pool(void)
 {
     domus_peer *peer;
     domt_net_ok(kit, domus_peer_accept(listener, 20 * SECOND, &peer));
@@ -52,7 +52,7 @@ static domus_peer *take_peer(void)
     return peer;
 }
 
-static void ask_uploader(domus_probe *by, domus_address to, const char *text)
+static void ask_uploader_by_probe(domus_probe *by, domus_address to, const char *text)
 {
     domt_line question = {.body = {{NULL, 0}, 0}};
     snprintf(question.text, sizeof question.text, "%s", text);
@@ -60,12 +60,12 @@ static void ask_uploader(domus_probe *by, domus_address to, const char *text)
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
-static void expect_sent(domus_peer *peer, const char *text)
+static void expect_peer_received(domus_peer *peer, const char *text)
 {
     domt_net_ok(kit, domus_peer_expect(peer, text, strlen(text), SECOND));
 }
 
-static void answer_and_expect(domus_peer *peer, domus_probe *by, const char *text)
+static void answer_and_expect_probe_got(domus_peer *peer, domus_probe *by, const char *text)
 {
     domt_line line_got;
     domt_net_ok(kit, domus_peer_send(peer, text, strlen(text)));
@@ -75,61 +75,62 @@ static void answer_and_expect(domus_peer *peer, domus_probe *by, const char *tex
 
 DOMT_TEST(other_asks_go_to_another_connection)
 {
-    begin_pool(2);
-    domus_peer *one = take_peer(), *two = take_peer();
-    ask_uploader(probe, uploader, "put 3 1000");
-    expect_sent(one, "put+\n");
-    /* the second connection has more to do, but gets these asks all the same */
+    begin_pool_of_uploads(2);
+    domus_peer *one = accept_peer_of_pool(), *two = accept_peer_of_pool();
+    ask_uploader_by_probe(probe, uploader, "put 3 1000");
+    expect_peer_received(one, "put+\n");
+    /* the second connection gets these asks although it has more asks under way */
     for (int i = 0; i < 3; i++) {
-        ask_uploader(other, domt_uploads_now.to, "a");
+        ask_uploader_by_probe(other, domt_uploads_now.to, "a");
     }
-    expect_sent(two, "a\n");
+    expect_peer_received(two, "a\n");
     for (int i = 0; i < 3; i++) {
-        answer_and_expect(two, other, "x\n");
+        answer_and_expect_probe_got(two, other, "x\n");
         if (i < 2)
-            expect_sent(two, "a\n");
+            expect_peer_received(two, "a\n");
     }
-    expect_sent(one, "3:abc0:");
-    answer_and_expect(one, probe, "y\n");
+    expect_peer_received(one, "3:abc0:");
+    answer_and_expect_probe_got(one, probe, "y\n");
     domus_testkit_free(kit);
 }
 
 DOMT_TEST(a_request_that_has_begun_is_not_repeated)
 {
-    begin_pool(1);
-    domus_peer *peer = take_peer();
-    ask_uploader(probe, uploader, "put 3 1000");
-    expect_sent(peer, "put+\n");
+    begin_pool_of_uploads(1);
+    domus_peer *peer = accept_peer_of_pool();
+    ask_uploader_by_probe(probe, uploader, "put 3 1000");
+    expect_peer_received(peer, "put+\n");
     domus_peer_reset(peer);
     domt_net_ok(kit, domus_probe_expect_error(probe, -EPIPE, 5 * SECOND));
-    peer = take_peer();
+    peer = accept_peer_of_pool();
     ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
     domus_testkit_free(kit);
 }
 
 DOMT_TEST(a_request_that_has_not_begun_goes_to_the_next_connection)
 {
-    begin_pool(1);
-    domus_peer *peer = take_peer();
-    ask_uploader(other, domt_uploads_now.to, "a");
-    ask_uploader(probe, uploader, "put 3");
-    expect_sent(peer, "a\n");
+    begin_pool_of_uploads(1);
+    domus_peer *peer = accept_peer_of_pool();
+    ask_uploader_by_probe(other, domt_uploads_now.to, "a");
+    ask_uploader_by_probe(probe, uploader, "put 3");
+    expect_peer_received(peer, "a\n");
     domus_peer_reset(peer);
-    peer = take_peer();
-    /* "a" is repeatable, and the request was not sent. */
+    peer = accept_peer_of_pool();
+    /* the new connection gets the ask "a" again, which is repeatable, and the request, which was
+     * not sent before */
     domt_net_ok(kit, domus_testkit_run(kit));
     size_t size;
     const char *got = domus_peer_got(peer, &size);
     if (size != 0 && got[0] == 'a') {
-        expect_sent(peer, "a\n");
-        answer_and_expect(peer, other, "x\n");
-        expect_sent(peer, "put+\n3:abc0:");
-        answer_and_expect(peer, probe, "y\n");
+        expect_peer_received(peer, "a\n");
+        answer_and_expect_probe_got(peer, other, "x\n");
+        expect_peer_received(peer, "put+\n3:abc0:");
+        answer_and_expect_probe_got(peer, probe, "y\n");
     } else {
-        expect_sent(peer, "put+\n3:abc0:");
-        answer_and_expect(peer, probe, "y\n");
-        expect_sent(peer, "a\n");
-        answer_and_expect(peer, other, "x\n");
+        expect_peer_received(peer, "put+\n3:abc0:");
+        answer_and_expect_probe_got(peer, probe, "y\n");
+        expect_peer_received(peer, "a\n");
+        answer_and_expect_probe_got(peer, other, "x\n");
     }
     domus_testkit_free(kit);
 }
@@ -172,8 +173,8 @@ DOMUS_SEQUENCE(ask_once, order)
         return 0;
     }
     const char *text = ((const domt_line *)answer->payload)->text;
-    /* A relay may end only the direction to the service: then the service answers that it could not
-     * read (seed 6786). */
+    /* The relay may end only the direction to the service, which then answers that it could not
+     * read (as in seed 6786). */
     bool is_whole = strtoul(text, NULL, 10) == frame->bytes || strcmp(frame->how, "put") != 0 ||
                     strcmp(text, "read EPIPE") == 0;
     answered++;
@@ -188,7 +189,7 @@ static const domus_behaviour asker = {
 
 /* --- a seed ----------------------------------------------------------------------------------- */
 
-static void begin_asking(domt_sweep *sweep)
+static void spawn_random_uploaders(domt_sweep *sweep)
 {
     static const char *const ways[] = {"put", "put", "put", "leave", "stop", "within"};
     domus_system *system = domus_testkit_system(sweep->kit);
@@ -204,7 +205,7 @@ static void begin_asking(domt_sweep *sweep)
     }
 }
 
-static int run_seed(uint64_t seed, void *context)
+static int run_sweep_of_seed(uint64_t seed, void *context)
 {
     const domus_channel_options channel = {.answer_timeout_ns = DOMT_SWEEP_SECOND};
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
@@ -227,7 +228,7 @@ static int run_seed(uint64_t seed, void *context)
     };
     DOMT_SWEEP_HOLD(&sweep, domus_outside_pool_open(domus_testkit_system(sweep.kit), "127.0.0.1:1",
                                                     &options, &domt_uploads_now.to) == 0);
-    begin_asking(&sweep);
+    spawn_random_uploaders(&sweep);
     DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, 30 * DOMT_SWEEP_SECOND) == 0);
     DOMT_SWEEP_HOLD(&sweep, answered + failed == ASKERS);
     DOMT_SWEEP_HOLD(&sweep, wrong == 0);
@@ -239,7 +240,7 @@ static int run_seed(uint64_t seed, void *context)
 
 DOMT_TEST(each_request_in_pieces_has_one_outcome)
 {
-    domt_sweep_seeds(SEEDS, run_seed);
+    domt_sweep_seeds(SEEDS, run_sweep_of_seed);
 }
 
 DOMT_SUITE(3000)

@@ -1,5 +1,5 @@
-/* io/pipelines/upload.c: requests of the asking side that leave in pieces, to a peer that is a
- * script of the test: their order, what cuts them, early answers, and their bounds. */
+/* io/pipelines/upload.c: requests that are sent in pieces to a peer, which is a script of the test:
+ * their order, what cuts them, early answers, and their bounds. */
 #include "tests/runtime/clients.h"
 #include "tests/runtime/uploads.h"
 #include "tests/support/suite.h"
@@ -14,7 +14,7 @@
 #define SECOND DOMT_PIPE_SECOND
 
 static domt_line_client client;
-static domus_address sender; /* the actor that asks */
+static domus_address sender; /* address of the actor that sends requests */
 static domus_probe *other;
 
 static const domus_pipeline pipeline = {
@@ -24,12 +24,12 @@ static const domus_pipeline without_cut = {.stages = domt_upload_cutless,
 
 /* --- the kit ---------------------------------------------------------------------------------- */
 
-static void run_kit(void)
+static void run_kit_until_idle(void)
 {
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
 }
 
-static domus_address spawn_on(uint32_t thread)
+static domus_address spawn_uploader_on_thread(uint32_t thread)
 {
     domus_address address;
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(client.kit), thread,
@@ -38,53 +38,53 @@ static domus_address spawn_on(uint32_t thread)
     return address;
 }
 
-/* Make the actors around the client. */
-static void make_actors(uint32_t thread)
+/* Make the actors that use the client: one that sends requests, and others that ask. */
+static void make_actors_that_use_client(uint32_t thread)
 {
-    sender = spawn_on(thread);
-    domt_uploads_now.lender = spawn_on(2);
+    sender = spawn_uploader_on_thread(thread);
+    domt_uploads_now.lender = spawn_uploader_on_thread(2);
     other = domt_new_probe(client.kit);
     domt_uploads_now.to = client.channel;
     domt_uploads_now.written = 0;
     domt_uploads_now.begun = 0;
     domt_uploads_now.error = 0;
-    run_kit();
+    run_kit_until_idle();
 }
 
-static void begin_client(const domus_pipeline *of, const domus_channel_options *options,
-                         uint32_t thread)
+static void begin_client_with_actors(const domus_pipeline *of, const domus_channel_options *options,
+                                     uint32_t thread)
 {
     domt_line_client_begin(&client, of, options);
-    make_actors(thread);
+    make_actors_that_use_client(thread);
 }
 
-static void ask_by(domus_probe *probe, domus_address to, const char *text)
+static void ask_line_by_probe(domus_probe *probe, domus_address to, const char *text)
 {
     domt_line line = {.body = {{NULL, 0}, 0}};
     snprintf(line.text, sizeof line.text, "%s", text);
     ck_assert_int_eq(domus_probe_ask(probe, to, &domt_line_type, &line), 0);
-    run_kit();
+    run_kit_until_idle();
 }
 
-static void ask_sender(const char *text)
+static void ask_sender_of_uploads(const char *text)
 {
-    ask_by(client.probe, sender, text);
+    ask_line_by_probe(client.probe, sender, text);
 }
 
-static void answer_by(const char *text)
+static void answer_by_peer(const char *text)
 {
     domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
-    run_kit();
+    run_kit_until_idle();
 }
 
-static void expect_sent(const char *text)
+static void expect_peer_received(const char *text)
 {
     domt_net_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), SECOND));
 }
 
-/* Check that the bytes that the peer has got end with this text, and forget them. Returns how many
- * bytes there were. */
-static size_t expect_last(const char *text)
+/* Check that the bytes which the peer has received end with `text`, and remove them. Returns how
+ * many there were. */
+static size_t expect_peer_received_at_end(const char *text)
 {
     size_t size, last = strlen(text);
     const char *got = domus_peer_got(client.peer, &size);
@@ -94,50 +94,51 @@ static size_t expect_last(const char *text)
     return size;
 }
 
-static void expect_by(domus_probe *probe, const char *text)
+static void expect_probe_got_line(domus_probe *probe, const char *text)
 {
     domt_line line;
     domt_net_ok(client.kit, domus_probe_expect(probe, &domt_line_type, SECOND, &line));
     ck_assert_str_eq(line.text, text);
 }
 
-static void expect_answer(const char *text)
+static void expect_client_got_answer(const char *text)
 {
-    expect_by(client.probe, text);
+    expect_probe_got_line(client.probe, text);
 }
 
-/* Check that the peer got this, let it answer, and check that the asker gets the answer. */
-static void serve_request(const char *sent, const char *text)
+/* Check that the peer has received `sent`, let it answer `text`, and check that the asker gets this
+ * answer. */
+static void serve_request_and_check_answer(const char *sent, const char *text)
 {
     char line[32];
     snprintf(line, sizeof line, "%s\n", text);
-    expect_sent(sent);
-    answer_by(line);
-    expect_answer(text);
+    expect_peer_received(sent);
+    answer_by_peer(line);
+    expect_client_got_answer(text);
 }
 
-static void expect_error(int error)
+static void expect_client_got_error(int error)
 {
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, error, SECOND));
 }
 
-static void pass_time(uint64_t ns)
+static void advance_kit(uint64_t ns)
 {
     domt_net_ok(client.kit, domus_testkit_advance(client.kit, ns));
 }
 
-static void expect_reset(void)
+static void expect_connection_is_reset(void)
 {
     ck_assert_int_eq(domus_peer_expect_reset(client.peer, SECOND), 0);
 }
 
-/* Check that the connection still works. */
-static void check_goes_on(void)
+/* Check that the connection can still be used. */
+static void check_connection_is_usable(void)
 {
-    ask_by(other, client.channel, "next");
-    expect_sent("next\n");
-    answer_by("yes\n");
-    expect_by(other, "yes");
+    ask_line_by_probe(other, client.channel, "next");
+    expect_peer_received("next\n");
+    answer_by_peer("yes\n");
+    expect_probe_got_line(other, "yes");
     domt_line_client_end(&client);
 }
 
@@ -168,79 +169,80 @@ DOMT_TEST(the_stage_of_a_client_runs_in_a_kit)
 
 /* --- in order --------------------------------------------------------------------------------- */
 
-DOMT_TEST(requests_leave_in_pieces)
+DOMT_TEST(client_sends_request_body_in_pieces)
 {
     for (uint32_t thread = 0; thread < 3; thread++) {
-        begin_client(&pipeline, NULL, thread);
-        ask_sender("put 3");
-        serve_request("put+\n3:abc0:", "one");
-        ask_sender("put 0");
-        serve_request("put+\n0:", "two");
-        ask_sender("tail 4 5");
-        serve_request("put+\n4:abcdT-end\n", "three");
-        check_goes_on();
+        begin_client_with_actors(&pipeline, NULL, thread);
+        ask_sender_of_uploads("put 3");
+        serve_request_and_check_answer("put+\n3:abc0:", "one");
+        ask_sender_of_uploads("put 0");
+        serve_request_and_check_answer("put+\n0:", "two");
+        ask_sender_of_uploads("tail 4 5");
+        serve_request_and_check_answer("put+\n4:abcdT-end\n", "three");
+        check_connection_is_usable();
     }
 }
 
 DOMT_TEST(nothing_is_asked_within_a_body)
 {
-    begin_client(&pipeline, NULL, 1);
-    ask_by(other, client.channel, "before");
-    ask_sender("put 2000 50");
-    ask_by(other, client.channel, "behind");
-    ask_sender("put 3");
-    expect_sent("before\nput+\n");
+    begin_client_with_actors(&pipeline, NULL, 1);
+    ask_line_by_probe(other, client.channel, "before");
+    ask_sender_of_uploads("put 2000 50");
+    ask_line_by_probe(other, client.channel, "behind");
+    ask_sender_of_uploads("put 3");
+    expect_peer_received("before\nput+\n");
     ck_assert_int_eq(domus_peer_expect_nothing(client.peer, 40 * MS), 0);
-    pass_time(80 * MS);
-    ck_assert_uint_eq(expect_last("0:behind\nput+\n3:abc0:"), 2 * 1005 + 2 + 7 + 5 + 5 + 2);
+    advance_kit(80 * MS);
+    ck_assert_uint_eq(expect_peer_received_at_end("0:behind\nput+\n3:abc0:"),
+                      2 * 1005 + 2 + 7 + 5 + 5 + 2);
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, MS), 0);
-    answer_by("1\n2\n3\n4\n");
-    expect_by(other, "1");
-    expect_answer("2");
-    expect_by(other, "3");
-    expect_answer("4");
-    check_goes_on();
+    answer_by_peer("1\n2\n3\n4\n");
+    expect_probe_got_line(other, "1");
+    expect_client_got_answer("2");
+    expect_probe_got_line(other, "3");
+    expect_client_got_answer("4");
+    check_connection_is_usable();
 }
 
 DOMT_TEST(a_write_waits_for_a_peer_that_does_not_read)
 {
     static const domus_channel_options options = {.send_high_bytes = 10000, .send_low_bytes = 2000};
 
-    begin_client(&pipeline, &options, 1);
+    begin_client_with_actors(&pipeline, &options, 1);
     domus_peer_pause(client.peer);
-    ask_sender("put 50000000");
-    pass_time(100 * MS);
+    ask_sender_of_uploads("put 50000000");
+    advance_kit(100 * MS);
     uint64_t before = domt_uploads_now.written;
     ck_assert_uint_lt(before, 5000000);
-    pass_time(500 * MS);
+    advance_kit(500 * MS);
     ck_assert_uint_eq(domt_uploads_now.written, before);
     domus_peer_resume(client.peer);
-    pass_time(5 * MS);
+    advance_kit(5 * MS);
     ck_assert_uint_gt(domt_uploads_now.written, before);
     domus_peer_reset(client.peer);
-    expect_error(-EPIPE);
+    expect_client_got_error(-EPIPE);
     domt_line_client_end(&client);
 }
 
-DOMT_TEST(wrong_uses_are_refused)
+DOMT_TEST(wrong_uses_of_requests_are_refused)
 {
-    begin_client(&pipeline, NULL, 1);
+    begin_client_with_actors(&pipeline, NULL, 1);
     ck_assert_int_eq(domus_probe_ask(client.probe, sender, &domt_misuse_type, NULL), 0);
-    run_kit();
-    expect_sent("put+\n5:abcde0:");
-    answer_by("x\n");
-    expect_answer("ok");
-    check_goes_on();
+    run_kit_until_idle();
+    expect_peer_received("put+\n5:abcde0:");
+    answer_by_peer("x\n");
+    expect_client_got_answer("ok");
+    check_connection_is_usable();
 }
 
 DOMT_TEST(an_end_that_cannot_be_encoded_cuts_the_request)
 {
-    begin_client(&pipeline, NULL, 1);
-    ask_sender("bad 3");
-    expect_sent("put+\n3:abc!EOPNOTSUPP\n");
-    expect_error(-EOPNOTSUPP);
-    answer_by("late\n"); /* answers the request that was cut */
-    check_goes_on();
+    begin_client_with_actors(&pipeline, NULL, 1);
+    ask_sender_of_uploads("bad 3");
+    expect_peer_received("put+\n3:abc!EOPNOTSUPP\n");
+    expect_client_got_error(-EOPNOTSUPP);
+    answer_by_peer("late\n"); /* this answer belongs to the request that was cut */
+    check_connection_is_usable();
 }
 
 /* --- cuts ------------------------------------------------------------------------------------- */
@@ -251,53 +253,54 @@ DOMT_TEST(a_request_whose_asker_gives_up_is_cut)
     static const char *const told[] = {"!ECANCELED\n", "!ETIMEDOUT\n", "!ECANCELED\n"};
 
     for (size_t i = 0; i < 3; i++) {
-        begin_client(&pipeline, NULL, 1);
-        ask_sender(asked[i]);
+        begin_client_with_actors(&pipeline, NULL, 1);
+        ask_sender_of_uploads(asked[i]);
         if (i == 2)
             ck_assert_int_eq(domus_outside_stop(domus_testkit_system(client.kit), sender), 0);
-        pass_time(250 * MS);
-        ck_assert_uint_gt(expect_last(told[i]), strlen(told[i]) + 4);
+        advance_kit(250 * MS);
+        ck_assert_uint_gt(expect_peer_received_at_end(told[i]), strlen(told[i]) + 4);
         if (i == 0)
-            expect_answer("left");
+            expect_client_got_answer("left");
         else
-            expect_error(i == 1 ? -ETIMEDOUT : -ESTALE);
-        answer_by("late\n");
-        check_goes_on();
+            expect_client_got_error(i == 1 ? -ETIMEDOUT : -ESTALE);
+        answer_by_peer("late\n");
+        check_connection_is_usable();
     }
 }
 
 DOMT_TEST(without_a_text_for_cuts_the_channel_is_reset)
 {
-    begin_client(&without_cut, NULL, 1);
-    ask_sender("leave 3");
-    ask_by(other, client.channel, "behind"); /* this ask is never sent */
-    expect_sent("put+\n3:abc");
-    expect_answer("left");
-    expect_reset();
+    begin_client_with_actors(&without_cut, NULL, 1);
+    ask_sender_of_uploads("leave 3");
+    /* this ask waits behind the request, and is never sent */
+    ask_line_by_probe(other, client.channel, "behind");
+    expect_peer_received("put+\n3:abc");
+    expect_client_got_answer("left");
+    expect_connection_is_reset();
     domt_net_ok(client.kit, domus_probe_expect_error(other, -ENOTCONN, SECOND));
     domt_line_client_end(&client);
 }
 
 DOMT_TEST(a_cut_by_the_asker_is_answered)
 {
-    begin_client(&pipeline, NULL, 1);
-    ask_sender("stop 3");
-    serve_request("put+\n3:abc!ECANCELED\n", "seen");
-    check_goes_on();
-    begin_client(&without_cut, NULL, 1);
-    ask_sender("stop 3");
-    expect_sent("put+\n3:abc");
-    expect_reset();
-    expect_error(-EPIPE);
+    begin_client_with_actors(&pipeline, NULL, 1);
+    ask_sender_of_uploads("stop 3");
+    serve_request_and_check_answer("put+\n3:abc!ECANCELED\n", "seen");
+    check_connection_is_usable();
+    begin_client_with_actors(&without_cut, NULL, 1);
+    ask_sender_of_uploads("stop 3");
+    expect_peer_received("put+\n3:abc");
+    expect_connection_is_reset();
+    expect_client_got_error(-EPIPE);
     domt_line_client_end(&client);
 }
 
 DOMT_TEST(the_end_of_the_connection_fails_the_request)
 {
     for (int i = 0; i < 3; i++) {
-        begin_client(&pipeline, NULL, 1);
-        ask_sender("put 3000 60");
-        expect_sent("put+\n");
+        begin_client_with_actors(&pipeline, NULL, 1);
+        ask_sender_of_uploads("put 3000 60");
+        expect_peer_received("put+\n");
         if (i == 0)
             domus_peer_reset(client.peer);
         else if (i == 1)
@@ -305,9 +308,9 @@ DOMT_TEST(the_end_of_the_connection_fails_the_request)
         else
             ck_assert_int_eq(domus_outside_stop(domus_testkit_system(client.kit), client.channel),
                              0);
-        expect_error(-EPIPE);
+        expect_client_got_error(-EPIPE);
         if (i != 0)
-            expect_reset();
+            expect_connection_is_reset();
         ck_assert(domt_uploads_now.error == -EPIPE || domt_uploads_now.error == -ESTALE);
         domt_expect_gone(client.kit, client.channel);
         domt_line_client_end(&client);
@@ -321,13 +324,13 @@ DOMT_TEST(a_request_that_has_not_begun_fails_as_any_ask)
                                           .inflight_max = 1,
                                           .queue_max = 1};
 
-    begin_client(&narrow, NULL, 1);
-    ask_by(other, client.channel, "first");
-    ask_sender("put 3");
-    ask_sender("put 3");
-    expect_error(-ENOBUFS);
+    begin_client_with_actors(&narrow, NULL, 1);
+    ask_line_by_probe(other, client.channel, "first");
+    ask_sender_of_uploads("put 3");
+    ask_sender_of_uploads("put 3");
+    expect_client_got_error(-ENOBUFS);
     domus_peer_reset(client.peer);
-    expect_error(-ENOTCONN);
+    expect_client_got_error(-ENOTCONN);
     domt_net_ok(client.kit, domus_probe_expect_error(other, -EPIPE, SECOND));
     ck_assert_uint_eq(domt_uploads_now.begun, 0);
     domt_line_client_end(&client);
@@ -344,91 +347,91 @@ DOMT_TEST(a_protocol_with_ids_has_no_requests_in_pieces)
         .encodes = lines,
         .by_id = true};
 
-    begin_client(&by_ids, NULL, 1);
-    ask_sender("put 3");
-    expect_error(-EOPNOTSUPP);
+    begin_client_with_actors(&by_ids, NULL, 1);
+    ask_sender_of_uploads("put 3");
+    expect_client_got_error(-EOPNOTSUPP);
     domt_line_client_end(&client);
 }
 
 DOMT_TEST(an_early_answer_stops_the_writer)
 {
-    begin_client(&pipeline, NULL, 1);
-    ask_sender("put 5000 50");
-    expect_sent("put+\n");
-    answer_by("no\n");
-    pass_time(60 * MS);
+    begin_client_with_actors(&pipeline, NULL, 1);
+    ask_sender_of_uploads("put 5000 50");
+    expect_peer_received("put+\n");
+    answer_by_peer("no\n");
+    advance_kit(60 * MS);
     ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
-    expect_answer("no");
-    ck_assert_uint_eq(expect_last("!ECANCELED\n"), 1005 + 11);
-    check_goes_on();
+    expect_client_got_answer("no");
+    ck_assert_uint_eq(expect_peer_received_at_end("!ECANCELED\n"), 1005 + 11);
+    check_connection_is_usable();
 }
 
 DOMT_TEST(an_early_answer_wakes_a_writer_that_waits)
 {
     static const domus_channel_options options = {.send_high_bytes = 10000, .send_low_bytes = 2000};
 
-    begin_client(&without_cut, &options, 1);
+    begin_client_with_actors(&without_cut, &options, 1);
     domus_peer_pause(client.peer);
-    ask_sender("put 50000000");
-    pass_time(100 * MS);
-    answer_by("no\n");
-    expect_answer("no");
+    ask_sender_of_uploads("put 50000000");
+    advance_kit(100 * MS);
+    answer_by_peer("no\n");
+    expect_client_got_answer("no");
     ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
     domus_peer_resume(client.peer);
-    expect_reset();
+    expect_connection_is_reset();
     domt_line_client_end(&client);
 }
 
 DOMT_TEST(a_writer_may_go_on_behind_an_early_answer)
 {
-    begin_client(&pipeline, NULL, 1);
-    ask_sender("on 2000 50");
-    ask_by(other, client.channel, "behind");
-    answer_by("soon\n");
-    pass_time(60 * MS);
+    begin_client_with_actors(&pipeline, NULL, 1);
+    ask_sender_of_uploads("on 2000 50");
+    ask_line_by_probe(other, client.channel, "behind");
+    answer_by_peer("soon\n");
+    advance_kit(60 * MS);
     ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, MS), 0);
-    pass_time(60 * MS);
-    expect_answer("soon");
-    (void)expect_last("0:behind\n");
-    answer_by("yes\n");
-    expect_by(other, "yes");
-    check_goes_on();
+    advance_kit(60 * MS);
+    expect_client_got_answer("soon");
+    (void)expect_peer_received_at_end("0:behind\n");
+    answer_by_peer("yes\n");
+    expect_probe_got_line(other, "yes");
+    check_connection_is_usable();
 }
 
 DOMT_TEST(the_body_of_an_early_answer_is_read_before_the_reset)
 {
-    begin_client(&without_cut, NULL, 1);
-    ask_sender("read 5000 20");
-    expect_sent("put+\n");
-    answer_by("no+\n5:hello");
-    pass_time(60 * MS);
+    begin_client_with_actors(&without_cut, NULL, 1);
+    ask_sender_of_uploads("read 5000 20");
+    expect_peer_received("put+\n");
+    answer_by_peer("no+\n5:hello");
+    advance_kit(60 * MS);
     ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
-    /* a piece of the request comes */
+    /* another piece of the request comes, because a request cannot be cut without a text for it */
     ck_assert_int_eq(domus_peer_expect_nothing(client.peer, MS) == 0, false);
-    (void)expect_last("");
-    ask_by(other, client.channel, "behind");
-    answer_by("6: world0:");
-    expect_answer("11");
-    expect_reset();
+    (void)expect_peer_received_at_end("");
+    ask_line_by_probe(other, client.channel, "behind");
+    answer_by_peer("6: world0:");
+    expect_client_got_answer("11");
+    expect_connection_is_reset();
     domt_net_ok(client.kit, domus_probe_expect_error(other, -ENOTCONN, SECOND));
     domt_line_client_end(&client);
 }
 
-/* The asker goes away after an early answer, and the peer finishes before the channel has seen
+/* The asker ends after an early answer, and the peer sends FIN before the channel has noticed
  * that. */
 DOMT_TEST(a_cut_in_the_run_of_the_last_byte_is_counted_once)
 {
     domt_line_client_begin_staying(&client, &pipeline);
-    make_actors(1);
-    ask_sender("leave 5000 50");
-    expect_sent("put+\n");
-    answer_by("no\n");
-    pass_time(50 * MS);
-    expect_answer("left");
+    make_actors_that_use_client(1);
+    ask_sender_of_uploads("leave 5000 50");
+    expect_peer_received("put+\n");
+    answer_by_peer("no\n");
+    advance_kit(50 * MS);
+    expect_client_got_answer("left");
     domus_peer_finish(client.peer);
-    pass_time(300 * MS);
-    ask_by(other, client.channel, "late");
+    advance_kit(300 * MS);
+    ask_line_by_probe(other, client.channel, "late");
     domt_net_ok(client.kit, domus_probe_expect_error(other, -ENOTCONN, SECOND));
     ck_assert_int_eq(domus_testkit_stop(client.kit), 0);
     domus_testkit_free(client.kit);
@@ -436,23 +439,24 @@ DOMT_TEST(a_cut_in_the_run_of_the_last_byte_is_counted_once)
 
 DOMT_TEST(the_time_for_the_answer_begins_behind_the_body)
 {
-    begin_client(&pipeline, NULL, 1);
-    ask_sender("put 1000 8000");
-    pass_time(7900 * MS);
+    begin_client_with_actors(&pipeline, NULL, 1);
+    ask_sender_of_uploads("put 1000 8000");
+    advance_kit(7900 * MS);
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, MS), 0);
-    pass_time(4900 * MS);
+    advance_kit(4900 * MS);
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, MS), 0);
-    expect_error(-EPIPE);
-    expect_reset();
+    expect_client_got_error(-EPIPE);
+    expect_connection_is_reset();
     domt_line_client_end(&client);
 }
 
 DOMT_TEST(a_drain_waits_for_the_end_of_a_request)
 {
-    begin_client(&pipeline, NULL, 1);
-    ask_sender("put 2000 50");
-    expect_sent("put+\n");
-    ck_assert_int_eq(domus_testkit_stop(client.kit), 1); /* returns in time, with one channel cut */
+    begin_client_with_actors(&pipeline, NULL, 1);
+    ask_sender_of_uploads("put 2000 50");
+    expect_peer_received("put+\n");
+    /* the stop returns in time, and one channel was cut */
+    ck_assert_int_eq(domus_testkit_stop(client.kit), 1);
     domus_testkit_free(client.kit);
 }
 

@@ -1,5 +1,6 @@
-/* Lists of kept asks have a number of places in all, and a number for one owner; places of askers
- * that are gone are found when they are needed, and all askers that are left get the news. */
+/* Lists of kept asks (domus/waiters.h): a list has a number of places in all, and fewer for one
+ * owner. Places of askers that are gone are found when they are needed, and all askers that still
+ * wait get the news. */
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
 
@@ -24,7 +25,7 @@ struct board {
     domus_waiter places[PLACES];
 };
 
-static int mount_board(domus_stack *stack, void *self_)
+static int init_board_in_mount(domus_stack *stack, void *self_)
 {
     struct board *self = self_;
     self->waiters =
@@ -32,21 +33,21 @@ static int mount_board(domus_stack *stack, void *self_)
     return 0;
 }
 
-static int handle_wait(domus_stack *stack, void *self, const void *payload)
+static int keep_waiting_asker(domus_stack *stack, void *self, const void *payload)
 {
     return domus_waiters_keep(stack, &((struct board *)self)->waiters, *(const uint64_t *)payload);
 }
 
-static void release_nothing(void *payload)
+static void release_nothing_of_news(void *payload)
 {
 }
 
-/* Answer all askers with news, and reply how many they were. News that own something, or are too
- * large, reach nobody. */
-static int handle_news(domus_stack *stack, void *self, const void *payload)
+/* Answer all waiting askers with news, and reply how many there were. News whose payload owns
+ * memory or is too large reaches nobody. */
+static int tell_news_to_waiting_askers(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_type owning = {
-        .name = "owning", .size = sizeof(uint64_t), .release = release_nothing};
+        .name = "owning", .size = sizeof(uint64_t), .release = release_nothing_of_news};
     static const domus_type large = {.name = "large", .size = DOMUS_PAYLOAD_MAX + 1};
     domus_waiters *waiters = &((struct board *)self)->waiters;
     uint32_t count = waiters->count;
@@ -63,18 +64,21 @@ static const domus_behaviour behaviour = {
     .name = "board",
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct board),
-    .on_mount = mount_board,
-    .on = (const domus_on[]){{&wait_type, handle_wait, 0}, {&news_type, handle_news, 0}, {0}}};
+    .on_mount = init_board_in_mount,
+    .on = (const domus_on[]){
+        {&wait_type, keep_waiting_asker, 0}, {&news_type, tell_news_to_waiting_askers, 0}, {0}}};
 
-/* A step of a probe: it asks for an owner, leaves, or brings the news. */
+/* A step of the test, done by a probe: it asks as an owner and waits or is refused, leaves, or
+ * sends the news. */
 typedef struct step {
     uint32_t probe;
     enum { WAITS, WAITS_SHORTLY, REFUSED, LEAVES, TELLS } does;
-    uint64_t number; /* number of the owner; or how many askers get the news */
+    /* number of the owner for whom the probe asks; for news, how many askers must get it */
+    uint64_t number;
 } step;
 
 static const step steps[] = {
-    /* The owner 7 has its share of two places, and all four places are taken. */
+    /* Owner 7 has its share of two places, and then all four places are taken. */
     {0, WAITS, 7},
     {1, WAITS, 7},
     {2, REFUSED, 7},
@@ -82,14 +86,14 @@ static const step steps[] = {
     {3, WAITS_SHORTLY, 0},
     {4, REFUSED, 0},
     {4, REFUSED, 9},
-    /* Asker 0 leaves a place, and then the time of asker 3 is over. */
+    /* Asker 0 leaves its place, and then the ask of asker 3 expires. */
     {0, LEAVES, 0},
     {4, WAITS, 7},
     {5, WAITS, 0},
     {6, REFUSED, 0},
     {6, TELLS, 4},
     {6, TELLS, 0},
-    /* The list begins anew; asker 2 is gone when there is news. */
+    /* The list is empty again. Asker 2 has left when the news comes. */
     {1, WAITS, 7},
     {2, WAITS, 7},
     {4, REFUSED, 7},
@@ -97,14 +101,14 @@ static const step steps[] = {
     {6, WAITS, 0},
     {2, LEAVES, 0},
     {7, TELLS, 3},
-    /* asks without an owner have no share */
+    /* asks with the owner 0 belong to no owner, so no share limits them */
     {1, WAITS, 0},
     {5, WAITS, 0},
     {6, WAITS, 0},
     {7, TELLS, 3},
 };
 
-static void take_step(domus_testkit *kit, domus_probe *probe, const step *does)
+static void do_step_of_case(domus_testkit *kit, domus_probe *probe, const step *does)
 {
     uint32_t told;
 
@@ -113,7 +117,7 @@ static void take_step(domus_testkit *kit, domus_probe *probe, const step *does)
     case REFUSED:
         ck_assert_int_eq(domus_probe_ask(probe, board, &wait_type, &does->number), 0);
         break;
-    case WAITS_SHORTLY: /* the ask lasts until the step in which asker 5 waits */
+    case WAITS_SHORTLY: /* this ask expires in the step in which asker 5 waits */
         ck_assert_int_eq(
             domus_probe_ask_within(probe, board, &wait_type, &does->number, 4 * STEP_NS), 0);
         break;
@@ -132,7 +136,7 @@ static void take_step(domus_testkit *kit, domus_probe *probe, const step *does)
     ck_assert_int_eq(domus_testkit_advance(kit, STEP_NS), 0);
 }
 
-DOMT_TEST(places_belong_to_askers_that_wait)
+DOMT_TEST(only_waiting_askers_hold_places)
 {
     domus_testkit *kit = domt_kit_new(NULL, 1);
     domus_probe *probes[PROBES];
@@ -143,7 +147,7 @@ DOMT_TEST(places_belong_to_askers_that_wait)
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &behaviour, NULL, &board), 0);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         const step *does = &steps[i];
-        take_step(kit, probes[does->probe], does);
+        do_step_of_case(kit, probes[does->probe], does);
         if (does->does != REFUSED)
             waits[does->probe] = does->does == WAITS;
         for (uint32_t j = 0; does->does == TELLS && j < PROBES; j++) {
@@ -162,25 +166,27 @@ DOMT_TEST(places_belong_to_askers_that_wait)
 
 static const domus_type go_type = {.name = "go", .size = sizeof(uint64_t)};
 
-static int went_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int expect_tag_of_other_end(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_uint_eq(answer->tag, 2);
     return 0;
 }
 
-/* Ask, and go on with something else that ends sooner. */
-static int go_on(domus_stack *stack, void *self, const void *payload)
+/* Ask the list, and end the conversation by something else before the answer comes. */
+static int ask_list_and_end_otherwise(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_ask_add(stack, board, &wait_type, payload, 0, 1), 0);
     ck_assert_int_eq(domus_sleep_add(stack, STEP_NS / 10, 2), 0);
-    return domus_wait_first(stack, went_on);
+    return domus_wait_first(stack, expect_tag_of_other_end);
 }
 
 static const domus_behaviour asking = {
-    .name = "asking", .kind = DOMUS_STATE, .on = (const domus_on[]){{&go_type, go_on, 0}, {0}}};
+    .name = "asking",
+    .kind = DOMUS_STATE,
+    .on = (const domus_on[]){{&go_type, ask_list_and_end_otherwise, 0}, {0}}};
 
-/* Such an asker cancels nothing, so the list ends its ask; else the board would keep more and more
- * of these asks, and take no others. */
+/* Such an asker does not cancel its ask. So the list must end the ask, or it would keep more and
+ * more of these asks until it has no place for others. */
 DOMT_TEST(asks_of_conversations_that_went_on_are_not_kept)
 {
     const uint64_t nobody = 0;

@@ -1,7 +1,7 @@
-/* examples/web while allocations fail: the n-th one of a round of requests fails, for each n. The
- * next round is answered in full, and nothing is left at the end. (The failing round itself can
- * lose any bytes, because the simulated network also needs memory.) The files and the proxy have
- * such a test of their own in the library. */
+/* examples/web while allocations fail: for each n, the n-th allocation of a round of requests
+ * fails. The next round is answered in full, and at the end nothing is left. (The round with the
+ * failure can lose any bytes, because the simulated network needs memory, too.) The files and the
+ * proxy have such tests of their own. */
 #include "base/memory.h"
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/suite.h"
@@ -13,10 +13,10 @@
 
 #define AT "127.0.0.1:80"
 
-/* As many allocations as a round makes, and some more. */
+/* a few more allocations than a round makes */
 #define ALLOCATIONS 250
 
-/* The globals that main.c, and start.c of kv, would define. */
+/* The global variables that examples/web/main.c, and start.c of kv, would define. */
 struct web_settings web_settings;
 domus_system *web_system;
 domus_address web_clock;
@@ -29,8 +29,8 @@ uint32_t kv_shard_count;
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 #define HOST "Host: localhost\r\n"
 
-/* A round: bytes that are sent on a connection of their own, and a text that the answer must
- * have. */
+/* The requests of a round: each is sent on a connection of its own, and its answer must contain
+ * `expected`. */
 static const struct {
     const char *sent;
     const char *expected;
@@ -47,10 +47,12 @@ static const struct {
     {"GET /json HTTP/1.1\r\nHost: evil.example\r\n\r\n", "HTTP/1.1 421 "},
 };
 
-#define ROUND        (sizeof deeds / sizeof deeds[0])
-#define SOCKET_BYTES 8u /* bytes of the frame behind the handshake, which contains zeros */
+#define ROUND (sizeof deeds / sizeof deeds[0])
+/* size of the frame behind the handshake, which strlen() cannot tell because the frame contains
+ * zeros */
+#define SOCKET_BYTES 8u
 
-static size_t size_of(size_t i)
+static size_t size_of_answer_to_deed(size_t i)
 {
     const char *end = strstr(deeds[i].sent, "\r\n\r\n");
     return end != NULL && strcmp(deeds[i].expected, "b: hi") == 0
@@ -58,14 +60,16 @@ static size_t size_of(size_t i)
                : strlen(deeds[i].sent);
 }
 
-static void make_site(domt_sweep *sweep)
+static void make_kit_with_web_site(domt_sweep *sweep)
 {
     domus_listener_config listener = {.name = "web", .address = AT, .backlog = 16};
     const struct kv_store empty = {.memory.bytes_max = UINT64_MAX};
     domus_config config;
 
     domt_sweep_configure(sweep, &config);
-    config.channel.send_high_bytes = 1u << 20; /* drawn values are so low that answers would wait */
+    /* set back, because the values that the seed draws are so low that answers would have to wait
+     */
+    config.channel.send_high_bytes = 1u << 20;
     config.channel.send_low_bytes = 1u << 19;
     domt_sweep_make(sweep, &config, &listener, 1);
     web_system = domus_testkit_system(sweep->kit);
@@ -77,15 +81,16 @@ static void make_site(domt_sweep *sweep)
     DOMT_SWEEP_HOLD(sweep, domus_testkit_run(sweep->kit) == 0);
 }
 
-static bool has_text(domus_peer *peer, const char *text)
+static bool has_peer_got_text(domus_peer *peer, const char *text)
 {
     size_t size;
     const char *got = domus_peer_got(peer, &size);
     return size != 0 && memmem(got, size, text, strlen(text)) != NULL;
 }
 
-/* Make all requests, one after the other. Returns how many were answered. */
-static uint32_t go_round(domt_sweep *sweep, int64_t fail_after)
+/* Send all requests of a round, one after the other, while an allocation fails. Returns how many
+ * were answered. */
+static uint32_t send_round_while_allocation_fails(domt_sweep *sweep, int64_t fail_after)
 {
     domus_peer *peers[ROUND];
     uint32_t answered = 0;
@@ -94,14 +99,14 @@ static uint32_t go_round(domt_sweep *sweep, int64_t fail_after)
         ck_assert_int_eq(domus_peer_connect(sweep->kit, AT, NULL, &peers[i]), 0);
     domi_memory_fail_after(fail_after, 0);
     for (size_t i = 0; i < ROUND; i++) {
-        /* the send may find no memory itself */
-        (void)domus_peer_send(peers[i], deeds[i].sent, size_of(i));
+        /* the result is ignored, because the send itself may find no memory */
+        (void)domus_peer_send(peers[i], deeds[i].sent, size_of_answer_to_deed(i));
         DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 100 * DOMT_SWEEP_MS) == 0);
     }
     DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 3 * DOMT_SWEEP_SECOND) == 0);
     domi_memory_fail_after(-1, 0);
     for (size_t i = 0; i < ROUND; i++) {
-        bool is_answered = has_text(peers[i], deeds[i].expected);
+        bool is_answered = has_peer_got_text(peers[i], deeds[i].expected);
         if (fail_after < 0 && !is_answered)
             printf("without its answer: %s\n", deeds[i].expected);
         answered += is_answered;
@@ -133,12 +138,12 @@ DOMT_TEST(an_allocation_that_fails_costs_one_request)
     for (int64_t n = 0; n < ALLOCATIONS; n++) {
         domt_sweep sweep = {.seed = 8, .is_relayed = true};
         domi_random_init(&sweep.random, sweep.seed);
-        make_site(&sweep);
-        bool is_harmed = go_round(&sweep, n) != ROUND;
+        make_kit_with_web_site(&sweep);
+        bool is_harmed = send_round_while_allocation_fails(&sweep, n) != ROUND;
         harmed += is_harmed;
-        /* fails if the sweep does not come to its end */
+        /* with more allocations than ALLOCATIONS, the sweep would end too early */
         ck_assert(!is_harmed || n + 1 < ALLOCATIONS);
-        DOMT_SWEEP_HOLD(&sweep, go_round(&sweep, -1) == ROUND);
+        DOMT_SWEEP_HOLD(&sweep, send_round_while_allocation_fails(&sweep, -1) == ROUND);
         ck_assert_msg(domt_sweep_end(&sweep) == 0, "allocation %d", (int)n);
         web_site_end();
     }

@@ -1,6 +1,6 @@
-/* python3-websockets and wslay as judges of WebSocket over real sockets: as clients of our server,
- * also through a proxy, and as servers of our client. Without these programs nothing is
- * compared. */
+/* python3-websockets and wslay as judges of WebSocket over real sockets: as clients of a domus
+ * server, also through a proxy, and as servers of a domus client. Where these programs are not
+ * installed, nothing is compared. */
 #include "protocols/http/websocket/handshake.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/sockets.h"
@@ -21,7 +21,7 @@
 
 #define SCRIPT DOMT_SOURCE_DIR "/tests/runtime/websocket_peer.py"
 
-static bool has_peer(void)
+static bool has_websockets_of_python(void)
 {
     /* NOLINTNEXTLINE(cert-env33-c): a test may use the shell */
     if (system("timeout 60 /usr/bin/python3 -c 'import websockets' 2>/dev/null") == 0)
@@ -39,24 +39,24 @@ static const char *const origins[] = {"https://a.example", NULL};
 static const domus_websocket_service offer = {
     .pipeline = &socket_pipeline, .protocols = protocols, .origins = origins};
 
-/* Requests for paths below "/p" come to this server a second time, through the proxy. */
+/* The proxy sends requests for paths below "/p" to this same server a second time. */
 static domus_http_proxy proxy = {.path = "/p"};
 
-static bool is_proxied(const domus_http_request *request)
+static bool is_path_of_proxy(const domus_http_request *request)
 {
     domus_slice path = domus_http_path(request);
     return path.size > 2 && memcmp(domus_slice_data(path), "/p/", 3) == 0;
 }
 
-static uint32_t marks_of(const void *payload)
+static uint32_t marks_of_path(const void *payload)
 {
-    return is_proxied(payload) ? DOMUS_HTTP_PROXY_MARKS : 0;
+    return is_path_of_proxy(payload) ? DOMUS_HTTP_PROXY_MARKS : 0;
 }
 
-static int on_request(domus_stack *stack, void *self, const void *payload)
+static int accept_or_pass_on(domus_stack *stack, void *self, const void *payload)
 {
-    return is_proxied(payload) ? domus_http_pass(stack, payload, &proxy)
-                               : domus_websocket_accept(stack, payload, &offer, NULL);
+    return is_path_of_proxy(payload) ? domus_http_pass(stack, payload, &proxy)
+                                     : domus_websocket_accept(stack, payload, &offer, NULL);
 }
 
 static const domus_pipeline web = {
@@ -66,12 +66,12 @@ static const domus_behaviour of_server = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &web,
     .on_peer = (const domus_on_peer[]){
-        {&domus_http_request_type, on_request, DOMUS_HTTP_PROXY_FRAME, 0, marks_of},
+        {&domus_http_request_type, accept_or_pass_on, DOMUS_HTTP_PROXY_FRAME, 0, marks_of_path},
         {.type = &domus_websocket_message_type, .handle = domt_socket_echo},
         {.type = NULL}}};
 
-/* Start the server. `port` gets its port as text. */
-static domus_system *start_server(char *port, size_t size)
+/* Start the server of the test; `port` gets its port as text. */
+static domus_system *start_websocket_server(char *port, size_t size)
 {
     domus_system *system_ = domt_start_threads(2);
     char text[128];
@@ -82,8 +82,8 @@ static domus_system *start_server(char *port, size_t size)
     return system_;
 }
 
-/* Run the peer as a client at a port, or at a port and a path. */
-static void run_client(const char *at)
+/* Run python3-websockets as a client at a port, or at a port and a path. */
+static void run_python_client(const char *at)
 {
     char command[512];
     snprintf(command, sizeof command, "timeout 60 /usr/bin/python3 " SCRIPT " client %s", at);
@@ -96,14 +96,14 @@ DOMT_TEST(python_is_served_also_through_a_proxy)
         .behaviour = &domus_http_streaming_connection, .connections_max = 2, .on_demand = true};
     char port[16], at[64];
 
-    if (!has_peer())
+    if (!has_websockets_of_python())
         return;
-    domus_system *system_ = start_server(port, sizeof port);
-    run_client(port);
+    domus_system *system_ = start_websocket_server(port, sizeof port);
+    run_python_client(port);
     snprintf(at, sizeof at, "127.0.0.1:%s", port);
     ck_assert_int_eq(domus_outside_pool_open(system_, at, &options, &proxy.upstream), 0);
     snprintf(at, sizeof at, "%s/p", port);
-    run_client(at);
+    run_python_client(at);
     domt_end(system_);
 }
 
@@ -117,12 +117,12 @@ DOMT_TEST(python_is_served_also_through_a_proxy)
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
 static const size_t echo_sizes[] = {0, 125, 126, 65535, 65536, 1u << 20};
-/* number of messages of wslay that came back: each size is sent as text, and as bytes */
+/* number of wslay's messages that came back; each size is sent once as text and once as bytes */
 static unsigned echoed;
 static char echo_bytes[1u << 20];
 
-static ssize_t receive_some(wslay_event_context_ptr context, uint8_t *to, size_t size, int flags,
-                            void *fd)
+static ssize_t receive_for_wslay(wslay_event_context_ptr context, uint8_t *to, size_t size,
+                                 int flags, void *fd)
 {
     ssize_t result = recv(*(int *)fd, to, size, MSG_DONTWAIT);
     if (result > 0)
@@ -132,8 +132,8 @@ static ssize_t receive_some(wslay_event_context_ptr context, uint8_t *to, size_t
     return -1;
 }
 
-static ssize_t send_some(wslay_event_context_ptr context, const uint8_t *bytes, size_t size,
-                         int flags, void *fd)
+static ssize_t send_for_wslay(wslay_event_context_ptr context, const uint8_t *bytes, size_t size,
+                              int flags, void *fd)
 {
     ssize_t result = send(*(int *)fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (result < 0)
@@ -142,13 +142,14 @@ static ssize_t send_some(wslay_event_context_ptr context, const uint8_t *bytes, 
     return result;
 }
 
-static int make_mask(wslay_event_context_ptr context, uint8_t *to, size_t size, void *fd)
+static int make_fixed_mask(wslay_event_context_ptr context, uint8_t *to, size_t size, void *fd)
 {
     memset(to, 0x5a, size);
     return 0;
 }
 
-/* Send the next message, and behind the last one the word that makes the server close. */
+/* Let wslay send its next message; behind the last one comes the word that makes the server
+ * close. */
 static void send_next_by_wslay(wslay_event_context_ptr context)
 {
     bool is_last = echoed == 2 * sizeof echo_sizes / sizeof *echo_sizes;
@@ -158,8 +159,8 @@ static void send_next_by_wslay(wslay_event_context_ptr context)
     ck_assert_int_eq(wslay_event_queue_msg(context, &next), 0);
 }
 
-static void hear_echo(wslay_event_context_ptr context,
-                      const struct wslay_event_on_msg_recv_arg *heard, void *fd)
+static void check_echo_or_close(wslay_event_context_ptr context,
+                                const struct wslay_event_on_msg_recv_arg *heard, void *fd)
 {
     if (heard->opcode == WSLAY_CONNECTION_CLOSE) {
         ck_assert_uint_eq(heard->status_code, 4000);
@@ -175,8 +176,8 @@ static void hear_echo(wslay_event_context_ptr context,
     send_next_by_wslay(context);
 }
 
-/* Read a head of HTTP, and no byte behind it. */
-static void read_head(int fd, char text[1024])
+/* Read the head of an HTTP message from a socket, and no byte behind it. */
+static void read_head_of_message(int fd, char text[1024])
 {
     memset(text, 0, 1024);
     for (size_t size = 0; strstr(text, "\r\n\r\n") == NULL; size++) {
@@ -185,15 +186,15 @@ static void read_head(int fd, char text[1024])
     }
 }
 
-static void read_welcome(int fd)
+static void read_and_check_handshake(int fd)
 {
     char text[1024];
-    read_head(fd, text);
+    read_head_of_message(fd, text);
     ck_assert_ptr_nonnull(strstr(text, "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"));
 }
 
-/* Read and write until both sides have closed. */
-static void talk_to_the_end(wslay_event_context_ptr context, int fd)
+/* Let wslay read and write until both sides have closed. */
+static void run_wslay_until_closed(wslay_event_context_ptr context, int fd)
 {
     while (wslay_event_want_read(context) || wslay_event_want_write(context)) {
         struct pollfd at = {.fd = fd};
@@ -205,31 +206,32 @@ static void talk_to_the_end(wslay_event_context_ptr context, int fd)
     }
 }
 
-DOMT_TEST(wslay_is_served)
+DOMT_TEST(server_talks_to_wslay)
 {
-    static const struct wslay_event_callbacks calls = {.recv_callback = receive_some,
-                                                       .send_callback = send_some,
-                                                       .genmask_callback = make_mask,
-                                                       .on_msg_recv_callback = hear_echo};
+    static const struct wslay_event_callbacks calls = {.recv_callback = receive_for_wslay,
+                                                       .send_callback = send_for_wslay,
+                                                       .genmask_callback = make_fixed_mask,
+                                                       .on_msg_recv_callback = check_echo_or_close};
     wslay_event_context_ptr context;
     char port[16], byte;
-    domus_system *system_ = start_server(port, sizeof port);
+    domus_system *system_ = start_websocket_server(port, sizeof port);
     int fd = domt_connect((uint16_t)strtoul(port, NULL, 10));
 
     memset(echo_bytes, 'e', sizeof echo_bytes);
     ck_assert_int_eq(send(fd, HELLO, sizeof HELLO - 1, 0), sizeof HELLO - 1);
-    read_welcome(fd);
+    read_and_check_handshake(fd);
     ck_assert_int_eq(wslay_event_context_client_init(&context, &calls, &fd), 0);
     send_next_by_wslay(context);
-    talk_to_the_end(context, fd);
+    run_wslay_until_closed(context, fd);
     ck_assert_uint_eq(wslay_event_get_status_code_received(context), 4000);
-    ck_assert_int_eq(recv(fd, &byte, 1, 0), 0); /* the server has closed normally */
+    /* recv(2) returns 0, because the server has closed by FIN */
+    ck_assert_int_eq(recv(fd, &byte, 1, 0), 0);
     wslay_event_context_free(context);
     close(fd);
     domt_end(system_);
 }
 #else
-DOMT_TEST(wslay_is_served)
+DOMT_TEST(server_talks_to_wslay)
 {
     printf("no wslay: nothing is compared with it\n");
 }
@@ -240,7 +242,7 @@ DOMT_TEST(wslay_is_served)
 #define ROUNDS 20u
 
 static char connect_to[64];
-/* state of the client: 0 while it goes on, 1 when all is well, or an error */
+/* state of the domus client: 0 while it goes on, 1 when all went well, or an error */
 static _Atomic int outcome;
 
 static const domus_http_options as_client = {.role = DOMUS_ROLE_CLIENT, .host = "a.example"};
@@ -261,13 +263,13 @@ typedef struct hands_frame {
     domus_http_request request;
 } hands_frame;
 
-/* sizes of messages, used in turn */
+/* sizes of the client's messages, used in turn */
 static const uint32_t sizes[] = {0, 1, 125, 126, 65535, 65536, 300000};
-static uint32_t sent;  /* messages that the client has sent, and as many pings */
-static uint32_t pongs; /* pongs that have come */
+static uint32_t sent;  /* number of messages that the client has sent; it has sent as many pings */
+static uint32_t pongs; /* number of pongs that the client has received */
 
-/* Send the next message: text and binary ones in turn, of many sizes. */
-static int send_next(domus_stack *stack)
+/* Let the client send its next message; text and binary messages of many sizes alternate. */
+static int send_next_message_of_client(domus_stack *stack)
 {
     static char bytes[300000];
     domus_websocket_message message = {.binary = sent % 2 == 1};
@@ -301,36 +303,36 @@ DOMUS_SEQUENCE(shake_hands, hands_frame)
     DOMUS_END;
 }
 
-static int on_begin(domus_stack *stack, void *self, const void *payload)
+static int send_first_message(domus_stack *stack, void *self, const void *payload)
 {
-    return send_next(stack);
+    return send_next_message_of_client(stack);
 }
 
-/* Check an echo: it must be the message that was sent last. */
-static int on_echo(domus_stack *stack, void *self, const void *payload)
+/* Handle an echo, which must be the message that the client has sent last. */
+static int check_echo_and_send_next(domus_stack *stack, void *self, const void *payload)
 {
     const domus_websocket_message *message = payload;
     ck_assert_uint_eq(message->binary, (sent - 1) % 2);
     ck_assert_uint_eq(message->bytes.size, sizes[(sent - 1) % 7]);
     for (uint32_t i = 0; i < message->bytes.size; i += 97)
         ck_assert_int_eq(domus_slice_data(message->bytes)[i], 'a' + (int)((sent - 1) % 26));
-    return send_next(stack);
+    return send_next_message_of_client(stack);
 }
 
-static int on_pong(domus_stack *stack, void *self, const void *payload)
+static int count_pong(domus_stack *stack, void *self, const void *payload)
 {
     pongs++;
     return 0;
 }
 
-static int on_goodbye(domus_stack *stack, void *self, const void *payload)
+static int check_code_of_close(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_uint_eq(((const domus_websocket_close *)payload)->code, 4001);
-    ck_assert_uint_eq(pongs, 9); /* of 20 messages 9 fit into a ping */
+    ck_assert_uint_eq(pongs, 9); /* of the client's 20 messages, 9 are small enough for a ping */
     return 0;
 }
 
-static int on_close(domus_stack *stack, void *self, const void *payload)
+static int record_end_of_connection(domus_stack *stack, void *self, const void *payload)
 {
     int error = ((const domus_channel_event *)payload)->error;
     atomic_store(&outcome, error != 0 ? error : 1);
@@ -342,12 +344,13 @@ static const domus_behaviour of_client = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &http,
     .on_open = DOMUS_BY(shake_hands),
-    .on_close = {on_close, 0},
-    .on = (const domus_on[]){{.type = &begin_type, .handle = on_begin}, {.type = NULL}},
-    .on_peer = (const domus_on_peer[]){{.type = &domus_websocket_message_type, .handle = on_echo},
-                                       {.type = &domus_websocket_pong_type, .handle = on_pong},
-                                       {.type = &domus_websocket_close_type, .handle = on_goodbye},
-                                       {.type = NULL}}};
+    .on_close = {record_end_of_connection, 0},
+    .on = (const domus_on[]){{.type = &begin_type, .handle = send_first_message}, {.type = NULL}},
+    .on_peer = (const domus_on_peer[]){
+        {.type = &domus_websocket_message_type, .handle = check_echo_and_send_next},
+        {.type = &domus_websocket_pong_type, .handle = count_pong},
+        {.type = &domus_websocket_close_type, .handle = check_code_of_close},
+        {.type = NULL}}};
 
 typedef struct no_frame {
     char unused;
@@ -369,8 +372,8 @@ static const domus_behaviour client = {
     .channel = &of_client,
     .on = (const domus_on[]){DOMUS_ON(&begin_type, connect_to_peer), {.type = NULL}}};
 
-/* Start the client, which connects to this port. */
-static domus_system *begin_to_talk(unsigned port)
+/* Start a system whose WebSocket client connects to this port. */
+static domus_system *start_client_at_port(unsigned port)
 {
     domus_config config = domt_config(2);
     snprintf(connect_to, sizeof connect_to, "127.0.0.1:%u", port);
@@ -379,7 +382,7 @@ static domus_system *begin_to_talk(unsigned port)
     return system_;
 }
 
-static void check_that_it_ended_well(domus_system *system_)
+static void check_talk_ended_well(domus_system *system_)
 {
     DOMT_WAIT_FOR(30, atomic_load(&outcome) != 0);
     ck_assert_int_eq(atomic_load(&outcome), 1);
@@ -387,33 +390,33 @@ static void check_that_it_ended_well(domus_system *system_)
     domt_end(system_);
 }
 
-DOMT_TEST(python_serves)
+DOMT_TEST(client_talks_to_python_websockets)
 {
     unsigned port;
 
-    if (!has_peer())
+    if (!has_websockets_of_python())
         return;
     /* NOLINTNEXTLINE(cert-env33-c) */
     FILE *peer = popen("timeout 60 /usr/bin/python3 " SCRIPT " server", "r");
     ck_assert_ptr_nonnull(peer);
     ck_assert_int_eq(fscanf(peer, "%u", &port), 1);
-    domus_system *system_ = begin_to_talk(port);
-    check_that_it_ended_well(system_);
+    domus_system *system_ = start_client_at_port(port);
+    check_talk_ended_well(system_);
     ck_assert_int_eq(pclose(peer), 0);
 }
 
 #ifdef DOMT_WSLAY
-/* Send each message back; wslay answers pings and the close by itself. */
-static void echo_by_wslay(wslay_event_context_ptr context,
-                          const struct wslay_event_on_msg_recv_arg *heard, void *fd)
+/* Send each received message back; wslay itself answers pings and the close. */
+static void echo_message_by_wslay(wslay_event_context_ptr context,
+                                  const struct wslay_event_on_msg_recv_arg *heard, void *fd)
 {
     struct wslay_event_msg back = {heard->opcode, heard->msg, heard->msg_length};
     if (heard->opcode == WSLAY_TEXT_FRAME || heard->opcode == WSLAY_BINARY_FRAME)
         ck_assert_int_eq(wslay_event_queue_msg(context, &back), 0);
 }
 
-/* Accept the first connection of the client, and answer its handshake. */
-static int shake_its_hands(int listener)
+/* Accept the connection of the domus client, and answer its handshake. Returns the socket. */
+static int accept_and_answer_handshake(int listener)
 {
     static const char field[] = "Sec-WebSocket-Key: ";
     domus_websocket_key key;
@@ -421,7 +424,7 @@ static int shake_its_hands(int listener)
     int fd = accept(listener, NULL, NULL);
 
     ck_assert_int_ge(fd, 0);
-    read_head(fd, text);
+    read_head_of_message(fd, text);
     const char *at = strstr(text, field);
     ck_assert_ptr_nonnull(at);
     domi_websocket_accept_of(at + strlen(field), &key);
@@ -434,11 +437,12 @@ static int shake_its_hands(int listener)
     return fd;
 }
 
-DOMT_TEST(wslay_serves)
+DOMT_TEST(client_talks_to_wslay)
 {
-    static const struct wslay_event_callbacks calls = {.recv_callback = receive_some,
-                                                       .send_callback = send_some,
-                                                       .on_msg_recv_callback = echo_by_wslay};
+    static const struct wslay_event_callbacks calls = {.recv_callback = receive_for_wslay,
+                                                       .send_callback = send_for_wslay,
+                                                       .on_msg_recv_callback =
+                                                           echo_message_by_wslay};
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof at;
     wslay_event_context_ptr context;
@@ -447,18 +451,18 @@ DOMT_TEST(wslay_serves)
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at, &size), 0);
-    domus_system *system_ = begin_to_talk(ntohs(at.sin_port));
-    int fd = shake_its_hands(listener);
+    domus_system *system_ = start_client_at_port(ntohs(at.sin_port));
+    int fd = accept_and_answer_handshake(listener);
     ck_assert_int_eq(wslay_event_context_server_init(&context, &calls, &fd), 0);
-    talk_to_the_end(context, fd);
+    run_wslay_until_closed(context, fd);
     ck_assert_uint_eq(wslay_event_get_status_code_received(context), 4001);
     wslay_event_context_free(context);
     close(fd);
     close(listener);
-    check_that_it_ended_well(system_);
+    check_talk_ended_well(system_);
 }
 #else
-DOMT_TEST(wslay_serves)
+DOMT_TEST(client_talks_to_wslay)
 {
 }
 #endif

@@ -1,5 +1,5 @@
-/* runtime/os/workers.c: the pool is stopped, its jobs are freed and submitted again, and many jobs
- * come at once. */
+/* runtime/os/workers.c: the pool of helper threads is stopped, its jobs are freed or submitted
+ * again, and many jobs come at once. */
 #include "tests/runtime/jobs.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 /* --- Stopping --------------------------------------------------------------------------------- */
 
-static void *open_when_cancelled(void *unused)
+static void *open_gate_when_all_are_cancelled(void *unused)
 {
     while (atomic_load(&domt_cancelled) != 3)
         domt_pause_ns(200000);
@@ -26,23 +26,24 @@ DOMT_TEST(stop_cancels_what_waits_and_waits_for_what_runs)
     domt_jobs_prepare(tasks, 6, domt_job_wait);
     domt_jobs_submit(workers, tasks, 5);
     DOMT_WAIT_FOR(10, atomic_load(&domt_begun) == 2);
-    ck_assert_int_eq(pthread_create(&opener, NULL, open_when_cancelled, NULL), 0);
+    ck_assert_int_eq(pthread_create(&opener, NULL, open_gate_when_all_are_cancelled, NULL), 0);
     ck_assert_uint_eq(domi_workers_stop(workers, DOMT_LONG_NS), 0);
     ck_assert_uint_eq(atomic_load(&domt_begun), 2);
     ck_assert_uint_eq(atomic_load(&domt_finished), 5);
     ck_assert_uint_eq(atomic_load(&domt_cancelled), 3);
     for (uint32_t i = 0; i < 5; i++)
         ck_assert_int_eq(tasks[i].job.result, i < 2 ? (int)i : -ECANCELED);
-    for (uint32_t i = 0; i < 3; i++) /* these jobs end at once, and in order */
+    for (uint32_t i = 0; i < 3; i++) /* the three waiting jobs have ended first, in their order */
         ck_assert_uint_eq(atomic_load(&domt_order[i]), i + 2);
     ck_assert_int_eq(domi_workers_submit(workers, &tasks[5].job), -ESHUTDOWN);
     ck_assert_uint_eq(domt_helpers(), 0);
-    domt_workers_end(workers); /* a second stop finds nothing to do */
+    domt_workers_end(workers); /* here the pool is stopped a second time, which does nothing */
     pthread_join(opener, NULL);
 }
 
-/* Open the gate: the only thread becomes free while the stop is in a `done`. */
-static void let_go(domi_job *job)
+/* The `done` of a job, called by the stop: open the gate, so that the only thread becomes free
+ * while the stop still goes on. */
+static void open_gate_in_done_of_job(domi_job *job)
 {
     atomic_store(&domt_gate, true);
     domt_pause_ns(50 * DOMT_MS);
@@ -55,7 +56,7 @@ DOMT_TEST(no_job_begins_once_stopping)
     domi_workers *workers = domt_workers(0, 1, 16, DOMT_LONG_NS);
 
     domt_jobs_prepare(tasks, 3, domt_job_wait);
-    tasks[1].job.done = let_go;
+    tasks[1].job.done = open_gate_in_done_of_job;
     domt_jobs_submit(workers, tasks, 3);
     DOMT_WAIT_FOR(10, atomic_load(&domt_begun) == 1);
     domt_workers_end(workers);
@@ -77,7 +78,7 @@ DOMT_TEST(stop_ends_idle_threads_that_would_have_stayed)
     ck_assert_uint_eq(domt_helpers(), 0);
 }
 
-DOMT_TEST(free_stops_what_nobody_stopped)
+DOMT_TEST(free_stops_a_pool_that_was_not_stopped)
 {
     domt_task tasks[3];
     domi_workers *workers = domt_workers(1, 1, 16, DOMT_LONG_NS);
@@ -100,8 +101,7 @@ DOMT_TEST(free_stops_what_nobody_stopped)
     ck_assert_uint_eq(atomic_load(&domt_finished), 2);
 }
 
-/* The caller keeps the memory that the function uses; the job and the pool are not needed any
- * more. */
+/* The function keeps using memory of its caller after the job and the pool are gone. */
 DOMT_TEST(function_that_takes_too_long_is_abandoned)
 {
     static domt_task kept[2];
@@ -124,7 +124,7 @@ DOMT_TEST(function_that_takes_too_long_is_abandoned)
     ck_assert_uint_eq(atomic_load(&domt_finished), 0);
 }
 
-/* Another stop waits for the abandoned functions, or they return before the pool is freed. */
+/* A second stop waits for the abandoned functions, or they return before the pool is freed. */
 DOMT_TEST(abandoned_functions_leave_nothing_when_they_return)
 {
     static domt_task tasks[2];
@@ -149,7 +149,7 @@ DOMT_TEST(abandoned_functions_leave_nothing_when_they_return)
     }
 }
 
-static void count_slowly(domi_job *job)
+static void count_job_slowly(domi_job *job)
 {
     atomic_fetch_add(&domt_begun, 1);
     domt_pause_ns(100 * DOMT_MS);
@@ -162,7 +162,7 @@ DOMT_TEST(stop_waits_for_done_with_any_timeout)
     domi_workers *workers = domt_workers(0, 1, 1, DOMT_LONG_NS);
 
     domt_jobs_prepare(tasks, 1, domt_job_number);
-    tasks[0].job.done = count_slowly;
+    tasks[0].job.done = count_job_slowly;
     domt_jobs_submit(workers, tasks, 1);
     DOMT_WAIT_FOR(10, atomic_load(&domt_begun) == 2);
     ck_assert_uint_eq(domi_workers_stop(workers, 0), 0);
@@ -174,7 +174,7 @@ DOMT_TEST(stop_waits_for_done_with_any_timeout)
 
 static domi_workers *chained;
 
-static void submit_again(domi_job *job)
+static void submit_same_job_again(domi_job *job)
 {
     domt_task *own = job->argument;
     if (++own->number == 1000)
@@ -183,13 +183,13 @@ static void submit_again(domi_job *job)
         atomic_fetch_add(&domt_cancelled, 1);
 }
 
-DOMT_TEST(done_may_submit_its_job_again)
+DOMT_TEST(done_callback_may_submit_its_job_again)
 {
     domt_task tasks[1];
 
     chained = domt_workers(0, 2, 4, DOMT_LONG_NS);
     domt_jobs_prepare(tasks, 1, domt_job_number);
-    tasks[0].job.done = submit_again;
+    tasks[0].job.done = submit_same_job_again;
     domt_jobs_submit(chained, tasks, 1);
     DOMT_WAIT_FOR(20, atomic_load(&domt_finished) + atomic_load(&domt_cancelled) != 0);
     ck_assert_uint_eq(atomic_load(&domt_begun), 1000);
@@ -197,21 +197,21 @@ DOMT_TEST(done_may_submit_its_job_again)
     domt_workers_end(chained);
 }
 
-static void free_job(domi_job *job)
+static void overwrite_and_free_job(domi_job *job)
 {
     memset(job, 0xff, sizeof *job);
     free(job);
     atomic_fetch_add(&domt_finished, 1);
 }
 
-DOMT_TEST(done_may_free_its_job)
+DOMT_TEST(done_callback_may_free_its_job)
 {
     domi_workers *workers = domt_workers(0, 2, 1000, DOMT_LONG_NS);
 
     for (uint32_t i = 0; i < 1000; i++) {
         domt_task *own = malloc(sizeof *own);
         domt_jobs_prepare(own, 1, domt_job_number);
-        own->job.done = free_job;
+        own->job.done = overwrite_and_free_job;
         ck_assert_int_eq(domi_workers_submit(workers, &own->job), 0);
     }
     ck_assert_uint_eq(domi_workers_stop(workers, DOMT_LONG_NS), 0);
@@ -229,13 +229,13 @@ typedef struct submitter {
     domt_task *tasks;
     bool withdraws;
     uint64_t refused;
-    uint64_t withdrawn; /* sum of the numbers of the jobs that were withdrawn */
-    uint64_t unwanted;  /* sum of the numbers of the jobs that got -ESHUTDOWN */
+    uint64_t withdrawn; /* sum of the numbers of the jobs that this thread has withdrawn */
+    uint64_t unwanted;  /* sum of the numbers of the jobs that were refused with -ESHUTDOWN */
 } submitter;
 
 static _Atomic uint64_t sum, sum_cancelled;
 
-static void add_up(domi_job *job)
+static void count_job_or_cancelled(domi_job *job)
 {
     uint32_t number = ((domt_task *)job->argument)->number;
     if (job->result == -ECANCELED)
@@ -244,7 +244,7 @@ static void add_up(domi_job *job)
     atomic_fetch_add(&domt_finished, 1);
 }
 
-static void *submit_many(void *own_)
+static void *submit_many_jobs(void *own_)
 {
     submitter *own = own_;
 
@@ -264,9 +264,10 @@ static void *submit_many(void *own_)
     return NULL;
 }
 
-/* Submit all jobs from four threads; with `stop_at`, some are withdrawn, and the pool is stopped
- * when so many have finished. Returns the sum of all numbers. */
-static uint64_t submit_from_threads(domi_workers *workers, submitter *own, uint32_t stop_at)
+/* Submit all jobs from four threads. If `stop_at` is not 0, some jobs are withdrawn, and the pool
+ * is stopped when so many jobs have finished. Returns the sum of the numbers of all jobs. */
+static uint64_t submit_jobs_from_four_threads(domi_workers *workers, submitter *own,
+                                              uint32_t stop_at)
 {
     domt_task *tasks = calloc(SUBMITTERS * JOBS_EACH, sizeof *tasks);
     pthread_t threads[SUBMITTERS];
@@ -274,11 +275,11 @@ static uint64_t submit_from_threads(domi_workers *workers, submitter *own, uint3
     ck_assert_ptr_nonnull(tasks);
     domt_jobs_prepare(tasks, SUBMITTERS * JOBS_EACH, domt_job_number);
     for (uint32_t i = 0; i < SUBMITTERS * JOBS_EACH; i++)
-        tasks[i].job.done = add_up;
+        tasks[i].job.done = count_job_or_cancelled;
     for (uint32_t i = 0; i < SUBMITTERS; i++) {
         own[i] = (submitter){
             .workers = workers, .tasks = &tasks[i * JOBS_EACH], .withdraws = stop_at != 0};
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, submit_many, &own[i]), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, submit_many_jobs, &own[i]), 0);
     }
     if (stop_at != 0) {
         DOMT_WAIT_FOR(60, atomic_load(&domt_finished) >= stop_at);
@@ -298,16 +299,16 @@ DOMT_TEST(hundred_thousand_jobs_of_four_threads_run_once_each)
 {
     domi_workers *workers = domt_workers(1, 4, 64, DOMT_MS);
     submitter own[SUBMITTERS];
-    ck_assert_uint_eq(submit_from_threads(workers, own, 0), atomic_load(&sum));
+    ck_assert_uint_eq(submit_jobs_from_four_threads(workers, own, 0), atomic_load(&sum));
     ck_assert_uint_eq(atomic_load(&domt_begun), SUBMITTERS * JOBS_EACH);
     ck_assert_uint_eq(atomic_load(&sum_cancelled), 0);
 }
 
-DOMT_TEST(jobs_withdrawn_stopped_and_run_are_all_jobs)
+DOMT_TEST(withdrawn_cancelled_and_run_jobs_add_up)
 {
     domi_workers *workers = domt_workers(0, 4, 64, 0);
     submitter own[SUBMITTERS];
-    uint64_t all = submit_from_threads(workers, own, 10000);
+    uint64_t all = submit_jobs_from_four_threads(workers, own, 10000);
     uint64_t found = atomic_load(&sum) + atomic_load(&sum_cancelled);
 
     for (uint32_t i = 0; i < SUBMITTERS; i++)

@@ -1,5 +1,5 @@
-/* runtime/os/workers.c: in which order the jobs of the pool run, on how many threads, and
- * which are refused. */
+/* runtime/os/workers.c: in which order the jobs of the pool of helper threads run, on how many
+ * threads, and which jobs are refused. */
 #include "tests/runtime/jobs.h"
 
 #include "base/memory.h"
@@ -32,7 +32,7 @@ DOMT_TEST(jobs_begin_in_the_order_in_which_they_came)
     domt_workers_end(workers);
 }
 
-static bool is_idle(domi_workers *workers)
+static bool is_some_worker_idle(domi_workers *workers)
 {
     pthread_mutex_lock(&workers->mutex);
     bool idle = workers->idle != NULL;
@@ -47,9 +47,10 @@ DOMT_TEST(threads_are_made_when_a_job_finds_none_free)
 
     ck_assert_uint_eq(domt_helpers(), 0);
     domt_jobs_prepare(tasks, 5, domt_job_number);
-    for (uint32_t i = 0; i < 3; i++) { /* submitted one after the other: one thread is enough */
+    /* each job is submitted when the one before has finished, so one thread is enough */
+    for (uint32_t i = 0; i < 3; i++) {
         domt_jobs_submit(workers, &tasks[i], 1);
-        DOMT_WAIT_FOR(10, is_idle(workers) && atomic_load(&domt_finished) == i + 1);
+        DOMT_WAIT_FOR(10, is_some_worker_idle(workers) && atomic_load(&domt_finished) == i + 1);
     }
     ck_assert_uint_eq(domt_workers_threads(workers), 1);
 
@@ -65,9 +66,9 @@ DOMT_TEST(threads_are_made_when_a_job_finds_none_free)
     ck_assert_uint_eq(domt_helpers(), 0);
 }
 
-/* The result does not depend on how fast threads start: a job for which a thread is on its way does
- * not count as queued. */
-DOMT_TEST(queue_at_its_bound_refuses)
+/* The result does not depend on how fast threads start, because a job for which a thread is being
+ * made does not count as queued. */
+DOMT_TEST(full_queue_of_jobs_refuses)
 {
     domt_task tasks[8];
     domi_workers *workers = domt_workers(0, 2, 3, DOMT_LONG_NS);
@@ -166,22 +167,24 @@ DOMT_TEST(withdrawn_job_never_runs_and_the_others_keep_their_order)
     ck_assert(!domi_workers_withdraw(workers, &tasks[0].job));
     domt_jobs_submit(workers, tasks, 7);
     DOMT_WAIT_FOR(10, atomic_load(&domt_begun) == 1);
-    ck_assert(!domi_workers_withdraw(workers, &tasks[0].job)); /* too late: the job runs */
-    /* withdraws the first job of the queue */
+    /* too late to withdraw, because the job is running */
+    ck_assert(!domi_workers_withdraw(workers, &tasks[0].job));
+    /* this job is the first one in the queue */
     ck_assert(domi_workers_withdraw(workers, &tasks[1].job));
     ck_assert(domi_workers_withdraw(workers, &tasks[3].job));
-    /* withdraws the last job of the queue */
+    /* this job is the last one in the queue */
     ck_assert(domi_workers_withdraw(workers, &tasks[6].job));
     ck_assert(!domi_workers_withdraw(workers, &tasks[6].job));
     ck_assert_uint_eq(domi_counter_read(&workers->counters.queued), 3);
     ck_assert_uint_eq(domi_counter_read(&workers->counters.withdrawn), 3);
-    /* a withdrawn job may be submitted again, as the newest */
+    /* a withdrawn job may be submitted again, and is then the newest */
     domt_jobs_submit(workers, &tasks[1], 1);
     atomic_store(&domt_gate, true);
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 5);
     for (uint32_t i = 0; i < 5; i++)
         ck_assert_uint_eq(atomic_load(&domt_order[i]), rest[i]);
-    ck_assert(!domi_workers_withdraw(workers, &tasks[0].job)); /* too late: the job has run */
+    /* too late to withdraw, because the job has run */
+    ck_assert(!domi_workers_withdraw(workers, &tasks[0].job));
     domt_workers_end(workers);
     ck_assert_uint_eq(atomic_load(&domt_finished), 5);
 }
@@ -189,7 +192,7 @@ DOMT_TEST(withdrawn_job_never_runs_and_the_others_keep_their_order)
 /* --- Making threads --------------------------------------------------------------------------- */
 
 static atomic_uint makes;
-static uint32_t makes_max; /* makes of threads that succeed; later ones fail */
+static uint32_t makes_max; /* number of threads that can be made; to make more fails */
 static int make_error;
 
 typedef struct start {
@@ -197,7 +200,7 @@ typedef struct start {
     void *argument;
 } start;
 
-static void *run_behind_gate(void *start_)
+static void *run_thread_behind_gate(void *start_)
 {
     start *own = start_;
     while (!atomic_load(&domt_gate))
@@ -207,19 +210,21 @@ static void *run_behind_gate(void *start_)
     return copy.run(copy.argument);
 }
 
-static int make_some(pthread_t *ret_thread, void *(*run)(void *argument), void *argument)
+static int make_threads_up_to_max(pthread_t *ret_thread, void *(*run)(void *argument),
+                                  void *argument)
 {
     if (atomic_fetch_add(&makes, 1) >= makes_max)
         return make_error;
     return pthread_create(ret_thread, NULL, run, argument);
 }
 
-static int make_late(pthread_t *ret_thread, void *(*run)(void *argument), void *argument)
+static int make_thread_that_begins_late(pthread_t *ret_thread, void *(*run)(void *argument),
+                                        void *argument)
 {
     start *own = malloc(sizeof *own);
     *own = (start){run, argument};
     atomic_fetch_add(&makes, 1);
-    return pthread_create(ret_thread, NULL, run_behind_gate, own);
+    return pthread_create(ret_thread, NULL, run_thread_behind_gate, own);
 }
 
 DOMT_TEST(thread_on_its_way_serves_the_next_when_its_job_was_withdrawn)
@@ -227,13 +232,14 @@ DOMT_TEST(thread_on_its_way_serves_the_next_when_its_job_was_withdrawn)
     domt_task tasks[3];
     domi_workers *workers = domt_workers(0, 8, 16, DOMT_LONG_NS);
 
-    workers->make = make_late;
+    workers->make = make_thread_that_begins_late;
     domt_jobs_prepare(tasks, 3, domt_job_number);
     domt_jobs_submit(workers, tasks, 1);
     ck_assert(domi_workers_withdraw(workers, &tasks[0].job));
     domt_jobs_submit(workers, &tasks[1], 1);
     ck_assert_uint_eq(atomic_load(&makes), 1);
-    domt_jobs_submit(workers, &tasks[2], 1); /* no thread is there for this job */
+    /* no thread is free for this job, so one more is made */
+    domt_jobs_submit(workers, &tasks[2], 1);
     ck_assert_uint_eq(atomic_load(&makes), 2);
     atomic_store(&domt_gate, true);
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 2);
@@ -245,7 +251,7 @@ DOMT_TEST(job_without_any_thread_is_refused_with_the_reason)
     domt_task tasks[1];
     domi_workers *workers = domt_workers(0, 4, 16, DOMT_LONG_NS);
 
-    workers->make = make_some;
+    workers->make = make_threads_up_to_max;
     make_error = EAGAIN;
     domt_jobs_prepare(tasks, 1, domt_job_number);
     ck_assert_int_eq(domi_workers_submit(workers, &tasks[0].job), -EAGAIN);
@@ -265,12 +271,13 @@ DOMT_TEST(job_waits_for_the_threads_that_there_are)
     domt_task tasks[6];
     domi_workers *workers = domt_workers(0, 4, 3, DOMT_LONG_NS);
 
-    workers->make = make_some;
+    workers->make = make_threads_up_to_max;
     makes_max = 2;
     make_error = EAGAIN;
     domt_jobs_prepare(tasks, 6, domt_job_wait);
     domt_jobs_submit(workers, tasks, 5);
-    ck_assert_int_eq(domi_workers_submit(workers, &tasks[5].job), -EAGAIN); /* beyond the bound */
+    /* this job is one more than the queue may hold */
+    ck_assert_int_eq(domi_workers_submit(workers, &tasks[5].job), -EAGAIN);
     ck_assert_uint_eq(domt_workers_threads(workers), 2);
     ck_assert_uint_eq(domi_counter_read(&workers->counters.unmade), 4);
     atomic_store(&domt_gate, true);
@@ -295,7 +302,7 @@ static atomic_bool was_helper, had_signal;
 static char seen_name[16];
 static cpu_set_t seen_cpus;
 
-static int look_around(void *task_)
+static int record_mask_and_name_of_worker(void *task_)
 {
     sigset_t signals;
 
@@ -321,9 +328,9 @@ DOMT_TEST(helper_has_a_name_no_signals_and_all_cpus)
         cpu++;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
-    /* pins this thread, as a thread of a system is */
+    /* pin this thread, as a thread of a system may be pinned; a helper must not inherit that */
     ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
-    domt_jobs_prepare(tasks, 1, look_around);
+    domt_jobs_prepare(tasks, 1, record_mask_and_name_of_worker);
     domt_jobs_submit(workers, tasks, 1);
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 1);
     ck_assert_int_eq(tasks[0].job.result, 0);
@@ -334,7 +341,7 @@ DOMT_TEST(helper_has_a_name_no_signals_and_all_cpus)
     ck_assert(!domi_workers_is_helper(workers));
     sigset_t mine;
     pthread_sigmask(SIG_BLOCK, NULL, &mine);
-    /* the thread that made the others has its own signal mask back */
+    /* the thread that has made the helpers has its own signal mask again */
     ck_assert_int_eq(sigismember(&mine, SIGTERM), 0);
     domt_workers_end(workers);
 }

@@ -19,9 +19,10 @@
 typedef struct domt_cgroup {
     char path[PATH_MAX / 2];
     int version;
-    const char *mount; /* directory where version 2 is mounted */
-    const char *given; /* controller that this test has turned on for the children; NULL: none */
-    char why[256];     /* why there is no cgroup */
+    const char *mount; /* directory where the cgroup's hierarchy (version 1 or 2) is mounted */
+    /* controller that this test has turned on for the mount's children; NULL: none */
+    const char *given;
+    char why[256]; /* text for the message of the test: why no cgroup could be made */
 } domt_cgroup;
 
 static inline bool domt_cgroup_write(const domt_cgroup *cgroup, const char *name, const char *text)
@@ -37,8 +38,8 @@ static inline bool domt_cgroup_write(const domt_cgroup *cgroup, const char *name
     return written;
 }
 
-/* Returns the number behind `key` in a file, or the first number if the key is ""; 0 if there is
- * none. */
+/* Returns the number behind `key` in the file `name` of the cgroup, or the first number of the file
+ * if `key` is ""; 0 if the file has no such number. */
 static inline uint64_t domt_cgroup_read(const domt_cgroup *cgroup, const char *name,
                                         const char *key)
 {
@@ -58,7 +59,8 @@ static inline uint64_t domt_cgroup_read(const domt_cgroup *cgroup, const char *n
     return value;
 }
 
-/* A file of a cgroup, and the text to write to it. A list of them ends with a row of NULLs. */
+/* A setting of a cgroup: the name of its file, and the text to write to the file. A list of
+ * settings ends with a row of NULLs. */
 typedef struct domt_cgroup_setting {
     const char *file;
     const char *text;
@@ -76,8 +78,9 @@ static inline bool domt_cgroup_set(domt_cgroup *cgroup, const domt_cgroup_settin
     return true;
 }
 
-/* Lock a mount, so that no test turns off a controller that another test is about to use. Returns
- * the descriptor to close; -1 if there is no such directory. */
+/* Lock the directory of a mounted cgroup hierarchy, so that no test turns off a controller that
+ * another test is about to use. Returns the descriptor that unlocks when it is closed; -1 if there
+ * is no such directory. */
 static inline int domt_cgroup_lock(const char *mount)
 {
     int fd = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -87,7 +90,8 @@ static inline int domt_cgroup_lock(const char *mount)
     return fd;
 }
 
-/* True if a file of the mount, which is a list of words, has this word. */
+/* Returns whether `word` is among the words of the file `name` in the directory `mount`, for
+ * instance among the controllers in cgroup.subtree_control. */
 static inline bool domt_cgroup_has_word(const char *mount, const char *name, const char *word)
 {
     char path[PATH_MAX], text[512] = "", *rest = NULL;
@@ -104,7 +108,7 @@ static inline bool domt_cgroup_has_word(const char *mount, const char *name, con
     return false;
 }
 
-/* Turn a controller on or off for the children of the mount. */
+/* Turn a controller on ('+') or off ('-') for the children of a mounted cgroup hierarchy. */
 static inline bool domt_cgroup_turn(const char *mount, char sign, const char *controller)
 {
     domt_cgroup top = {.path = ""};
@@ -115,8 +119,9 @@ static inline bool domt_cgroup_turn(const char *mount, char sign, const char *co
     return domt_cgroup_write(&top, "cgroup.subtree_control", text);
 }
 
-/* Turn off a controller that this test has turned on for the children, unless another test has a
- * cgroup with it. The caller holds the lock. */
+/* Turn off the controller that this test has turned on for the children of the mount, unless
+ * another test still has a cgroup with that controller. The caller holds the lock of the mount
+ * (domt_cgroup_lock()). */
 static inline void domt_cgroup_put_back(domt_cgroup *cgroup)
 {
     char begin[64];
@@ -134,7 +139,8 @@ static inline void domt_cgroup_put_back(domt_cgroup *cgroup)
     cgroup->given = NULL;
 }
 
-/* Make the directory and write the settings. The caller holds the lock. */
+/* Make the directory of a cgroup and write the settings to its files. The caller holds the lock of
+ * the mount (domt_cgroup_lock()). */
 static inline bool domt_cgroup_make(domt_cgroup *cgroup, const domt_cgroup_setting *settings)
 {
     if (mkdir(cgroup->path, 0755) != 0) {
@@ -153,7 +159,7 @@ static inline bool domt_cgroup_try(domt_cgroup *cgroup, int version, const char 
     int lock = domt_cgroup_lock(mount);
 
     *cgroup = (domt_cgroup){.version = version, .mount = mount};
-    /* in version 2 the parent must allow its children the controller */
+    /* in cgroups of version 2, the parent must first allow its children the controller */
     if (version == 2 && !domt_cgroup_has_word(mount, "cgroup.subtree_control", controller) &&
         domt_cgroup_turn(mount, '+', controller))
         cgroup->given = controller;
@@ -167,8 +173,8 @@ static inline bool domt_cgroup_try(domt_cgroup *cgroup, int version, const char 
     return is_made;
 }
 
-/* Make a cgroup with so many bytes of memory. Returns false if none can be made; `why` then gets
- * the reason. */
+/* Make a cgroup that may use `limit` bytes of memory. Returns false if no such cgroup can be made;
+ * cgroup->why then has the reason. */
 static inline bool domt_cgroup_make_memory(domt_cgroup *cgroup, uint64_t limit)
 {
     char text[32];
@@ -181,7 +187,8 @@ static inline bool domt_cgroup_make_memory(domt_cgroup *cgroup, uint64_t limit)
            domt_cgroup_try(cgroup, 2, "/sys/fs/cgroup/unified", "memory", second);
 }
 
-/* Make a cgroup with half a CPU. Returns false if none can be made; `why` then gets the reason. */
+/* Make a cgroup that may use half a CPU. Returns false if no such cgroup can be made; cgroup->why
+ * then has the reason. */
 static inline bool domt_cgroup_make_half_a_cpu(domt_cgroup *cgroup)
 {
     static const domt_cgroup_setting first[] = {
@@ -218,8 +225,8 @@ static inline void domt_cgroup_remove(domt_cgroup *cgroup)
 {
     int lock = domt_cgroup_lock(cgroup->mount);
 
-    /* All processes of the cgroup have been waited for, but the kernel may need a moment until it
-     * lets the cgroup go. */
+    /* All processes of the cgroup have ended and were waited for, but for a moment the kernel may
+     * still refuse to remove the cgroup with EBUSY. */
     for (int i = 0; i < 1000 && rmdir(cgroup->path) != 0 && errno == EBUSY; i++)
         usleep(1000);
     domt_cgroup_put_back(cgroup);

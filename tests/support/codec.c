@@ -1,4 +1,5 @@
-/* Runs a message stage in a kit, writes its messages as text, and makes its allocations fail. */
+/* Runs a message stage in a kit of stages (domus_stage_kit), writes the decoded messages as text,
+ * and lets the allocations of the stage fail. */
 #include "tests/support/codec.h"
 
 #include "base/memory.h"
@@ -76,7 +77,7 @@ const char *domt_codec_sent(domt_codec *codec)
 
 /* --- traces ----------------------------------------------------------------------------------- */
 
-static int print_all(const domt_codec_trace *trace, domt_codec *codec, domt_text *at)
+static int write_decoded_messages(const domt_codec_trace *trace, domt_codec *codec, domt_text *at)
 {
     domus_stage_message message;
     int result;
@@ -86,7 +87,8 @@ static int print_all(const domt_codec_trace *trace, domt_codec *codec, domt_text
     return result;
 }
 
-static void print_error(const domt_codec_trace *trace, domt_codec *codec, domt_text *at, int error)
+static void write_error_and_answer(const domt_codec_trace *trace, domt_codec *codec, domt_text *at,
+                                   int error)
 {
     (void)domt_codec_sent(codec);
     domt_text_add(at, "%s", strerrorname_np(-error));
@@ -113,15 +115,15 @@ const char *domt_codec_run(const domt_codec_trace *trace, const char *bytes, siz
         if (piece > size - done)
             piece = size - done;
         ck_assert_int_eq(domus_stage_kit_feed(codec.kit, bytes + done, piece), 0);
-        result = print_all(trace, &codec, &at);
+        result = write_decoded_messages(trace, &codec, &at);
         done += piece;
     }
     if (result == 0) {
         domus_stage_kit_finish(codec.kit);
-        result = print_all(trace, &codec, &at);
+        result = write_decoded_messages(trace, &codec, &at);
     }
     if (result < 0)
-        print_error(trace, &codec, &at, result);
+        write_error_and_answer(trace, &codec, &at, result);
     domt_codec_stop(&codec);
     return room;
 }
@@ -180,7 +182,7 @@ static void *allocate_measured(void *context, size_t bytes)
     return calloc(1, bytes);
 }
 
-static void release(void *context, void *memory, size_t bytes)
+static void release_measured(void *context, void *memory, size_t bytes)
 {
     free(memory);
 }
@@ -190,7 +192,7 @@ size_t domt_greatest_block(int (*work)(void *context), void *context)
     static domus_allocator allocator;
 
     allocator.allocate = allocate_measured;
-    allocator.free = release;
+    allocator.free = release_measured;
     greatest = 0;
     const domus_allocator *before = domi_memory_set_allocator(&allocator);
     ck_assert_int_eq(work(context), 0);
@@ -201,8 +203,9 @@ size_t domt_greatest_block(int (*work)(void *context), void *context)
 
 /* --- budgets ---------------------------------------------------------------------------------- */
 
-/* Feed the head of a message and `size` bytes of its body to a new stage. */
-static int gather_body(const domt_gathered *gathered, domt_codec *codec, size_t size)
+/* Start a stage, feed it the head of a message, and then `size` bytes of the body. Returns as
+ * domus_stage_kit_next() does: 1 if the message is whole, 0 if bytes are missing, or an error. */
+static int feed_head_and_body(const domt_gathered *gathered, domt_codec *codec, size_t size)
 {
     domus_stage_message message;
 
@@ -220,13 +223,13 @@ void domt_gathered_share_a_bound(const domt_gathered *gathered)
 
     budget->bytes_max = 300000;
     for (unsigned i = 0; i < 2; i++) {
-        ck_assert_int_eq(gather_body(gathered, &codecs[i], 100000), 0);
+        ck_assert_int_eq(feed_head_and_body(gathered, &codecs[i], 100000), 0);
         ck_assert_uint_ge(budget->used_bytes, (i + 1) * 100000);
         ck_assert_uint_le(budget->used_bytes, budget->bytes_max);
     }
     uint64_t before = budget->used_bytes;
-    ck_assert_int_eq(gather_body(gathered, &codecs[2], 100000), -ENOMEM);
-    /* the third channel gave back its bytes when it was refused */
+    ck_assert_int_eq(feed_head_and_body(gathered, &codecs[2], 100000), -ENOMEM);
+    /* when the third channel was refused, it gave its bytes back to the budget */
     ck_assert_uint_eq(budget->used_bytes, before);
     ck_assert_int_eq(domus_stage_kit_fail(codecs[2].kit, DOMUS_NO_ID, NULL, -ENOMEM), 0);
     ck_assert_int_eq(
@@ -237,7 +240,7 @@ void domt_gathered_share_a_bound(const domt_gathered *gathered)
     domt_codec_stop(&codecs[1]);
     ck_assert_uint_eq(budget->used_bytes, 0);
     budget->bytes_max = 1000000;
-    ck_assert_int_eq(gather_body(gathered, &codecs[0], gathered->size), 1);
+    ck_assert_int_eq(feed_head_and_body(gathered, &codecs[0], gathered->size), 1);
     ck_assert_uint_ge(budget->used_bytes, gathered->whole_least);
     if (gathered->whole_least == 0)
         ck_assert_uint_eq(budget->used_bytes, 0);

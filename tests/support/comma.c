@@ -1,4 +1,4 @@
-/* Makes a locale with a comma; see the header. */
+/* Makes a locale whose numbers have a comma; tests/support/comma.h says for which tests. */
 #include "tests/support/comma.h"
 
 #include "tests/support/suite.h"
@@ -11,8 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Machines for tests seldom have such a locale, so this writes the file that glibc would load: a
- * head, six offsets, and the values at these offsets. */
+/* The file LC_NUMERIC of the locale: a head, six offsets, and the values at these offsets, in the
+ * form that glibc loads. A machine for tests seldom has a locale with a comma, so the test writes
+ * this file itself. */
 static const struct {
     uint32_t magic, count, offsets[6];
     char decimal_point[4], thousands_sep[4], grouping[4];
@@ -23,7 +24,7 @@ static const struct {
 
 static char folder[64], path[128], locale_folder[128];
 
-static void write_locale(void)
+static void write_locale_file(void)
 {
     snprintf(folder, sizeof folder, "/tmp/domus-locale-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -37,7 +38,7 @@ static void write_locale(void)
     ck_assert_int_eq(setenv("LOCPATH", folder, 1), 0);
 }
 
-static void remove_locale(void)
+static void remove_locale_file(void)
 {
     (void)unlink(path);
     (void)rmdir(locale_folder);
@@ -48,9 +49,9 @@ void domt_use_comma(void)
 {
     char text[8];
 
-    write_locale();
+    write_locale_file();
     bool is_known = setlocale(LC_NUMERIC, "comma") != NULL;
-    remove_locale();
+    remove_locale_file();
     snprintf(text, sizeof text, "%.1f", 1.5);
     ck_assert_msg(is_known && strcmp(text, "1,5") == 0, "no locale with a comma: %s", text);
 }

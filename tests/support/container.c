@@ -1,5 +1,6 @@
-/* The root is a file system in memory with bind mounts. Mounts that are made before the new user is
- * mapped belong to the namespace of mounts, and end with it. */
+/* The root directory of the container is a file system in memory, into which folders of the host
+ * are mounted (bind mounts). These mounts are made before the user of the container is mapped, so
+ * they belong to the container's namespace of mounts and end with it. */
 #include "tests/support/container.h"
 
 #include "tests/support/deny.h"
@@ -38,7 +39,8 @@ static bool write_file(const char *path, const char *text)
     return is_written;
 }
 
-/* Enter namespaces in which the caller has all rights, and in which its user is DOMT_NOBODY. */
+/* Enter new namespaces, in which the calling process has all rights and its user is DOMT_NOBODY.
+ * Returns false if the machine forbids it. */
 static bool enter_namespaces(void)
 {
     char map[64];
@@ -69,7 +71,7 @@ bool domt_container_may(void)
     return may;
 }
 
-static void make_path(const char *path)
+static void make_folders_of_path(const char *path)
 {
     char part[PATH_MAX];
 
@@ -84,22 +86,22 @@ static void make_path(const char *path)
         fail_and_exit(path);
 }
 
-/* Bind the folder `from` of the host to the same path in the new root. */
+/* Mount the folder `from` of the host at the same path in the new root directory. */
 static void bind_folder(const char *from, bool is_written)
 {
     char to[PATH_MAX];
     const unsigned long flags = MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV;
 
     snprintf(to, sizeof to, "%s%s", NEW_ROOT, from);
-    make_path(to);
+    make_folders_of_path(to);
     if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) != 0)
         fail_and_exit(from);
     if (!is_written && mount(NULL, to, NULL, flags, NULL) != 0)
         fail_and_exit("read-only");
 }
 
-/* Bind what a program with shared libraries needs into the new root. */
-static void fill_root(void)
+/* Mount the folders into the new root directory that a program with shared libraries needs. */
+static void bind_folders_of_programs(void)
 {
     static const char *const links[] = {"lib", "lib64", "bin"};
 
@@ -127,7 +129,7 @@ static void copy_file(const char *from, const char *to)
     close(out);
 }
 
-static void make_root(const domt_container *container)
+static void make_root_directory(const domt_container *container)
 {
     if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tmpfs", NEW_ROOT, "tmpfs", 0, "mode=755,size=1m") != 0)
@@ -135,21 +137,23 @@ static void make_root(const domt_container *container)
     if (container->only != NULL)
         copy_file(container->only, NEW_ROOT "/echo.yaml");
     else
-        fill_root();
+        bind_folders_of_programs();
     if (container->has_sys)
         bind_folder("/sys", true);
     if (container->has_bare_sys)
-        make_path(NEW_ROOT "/sys/fs/cgroup");
+        make_folders_of_path(NEW_ROOT "/sys/fs/cgroup");
     if (container->has_data)
-        make_path(NEW_ROOT "/data");
+        make_folders_of_path(NEW_ROOT "/data");
     if (chdir(NEW_ROOT) != 0)
         fail_and_exit("chdir");
-    if (container->has_proc) /* process 1 of the new namespace mounts /proc here */
-        make_path(NEW_ROOT "/proc");
+    /* process 1 of the new namespace of processes will mount /proc at this path */
+    if (container->has_proc)
+        make_folders_of_path(NEW_ROOT "/proc");
 }
 
-/* Move into the root. Process 1 has to do this: only process 1 may mount /proc. */
-static void enter_root(const domt_container *container)
+/* Make NEW_ROOT the root directory of the calling process. Only process 1 of the new namespace of
+ * processes may mount /proc, so that process has to call this function. */
+static void enter_root_directory(const domt_container *container)
 {
     if ((container->has_proc && mount("proc", "proc", "proc", 0, NULL) != 0) ||
         (container->has_data && mount("tmpfs", "data", "tmpfs", 0, "size=4m") != 0))
@@ -162,15 +166,16 @@ static void enter_root(const domt_container *container)
 
 static pid_t inner;
 
-static void pass_on(int number)
+static void pass_signal_to_child(int number)
 {
     (void)kill(inner, number);
 }
 
-/* Stay outside, and end with the status with which the child ends. */
+/* Stay outside of the container, wait for the child inside, and end with the status with which the
+ * child ends. */
 static _Noreturn void wait_outside(void)
 {
-    struct sigaction action = {.sa_handler = pass_on};
+    struct sigaction action = {.sa_handler = pass_signal_to_child};
     int status = 0;
 
     (void)sigaction(SIGTERM, &action, NULL);
@@ -189,7 +194,7 @@ void domt_container_enter(const domt_container *container)
     if (container->has_root) {
         if (!enter_namespaces())
             fail_and_exit("namespaces");
-        make_root(container);
+        make_root_directory(container);
         inner = fork();
         if (inner < 0)
             fail_and_exit("fork");
@@ -197,7 +202,7 @@ void domt_container_enter(const domt_container *container)
             wait_outside();
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
             fail_and_exit("prctl");
-        enter_root(container);
+        enter_root_directory(container);
     }
     const rlim_t memlock = container->memlock == 1 ? 0 : container->memlock;
     if (container->memlock != 0 &&

@@ -1,5 +1,5 @@
-/* The clients of the crowd: their streams, their connections, and one loop that
- * serves all of them. */
+/* The clients of a crowd (many connections to an echo service): their streams of bytes, their
+ * connections, and one loop that serves all clients. */
 #include "tests/support/crowd.h"
 
 #include "tests/support/service.h"
@@ -20,12 +20,12 @@
 
 #define PIECE_MAX 16384u
 
-static char byte_at(uint32_t number, uint64_t place)
+static char byte_of_stream(uint32_t number, uint64_t place)
 {
     return (char)(number * 17 + place * 131 + (place >> 8) * 7 + (place >> 16));
 }
 
-static uint32_t draw_number(domt_client *client)
+static uint32_t draw_random_number(domt_client *client)
 {
     client->chance = client->chance * 1103515245u + 12345u;
     return client->chance >> 8;
@@ -41,7 +41,7 @@ void domt_crowd_init(domt_crowd *crowd, uint16_t port, uint32_t count)
         crowd->clients[i] = (domt_client){.fd = -1, .number = i + 1, .chance = i * 2654435761u};
 }
 
-static int connect_to(uint16_t port, int socket_bytes)
+static int make_connection(uint16_t port, int socket_bytes)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -66,7 +66,7 @@ void domt_crowd_connect(domt_crowd *crowd, uint32_t from, uint32_t to)
         domt_client *client = &crowd->clients[i];
         struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
                                     .data.u32 = i};
-        client->fd = connect_to(crowd->port, crowd->socket_bytes);
+        client->fd = make_connection(crowd->port, crowd->socket_bytes);
         ck_assert_int_eq(fcntl(client->fd, F_SETFL, O_NONBLOCK), 0);
         ck_assert_int_eq(epoll_ctl(crowd->epoll, EPOLL_CTL_ADD, client->fd, &event), 0);
     }
@@ -84,8 +84,9 @@ void domt_client_close(domt_client *client, bool reset)
     client->fd = -1;
 }
 
-/* Handle a failed call. Returns false when the call is to be tried again later. */
-static bool handle_failure(domt_client *client)
+/* Handle a failed send or receive of a client: any error but EAGAIN and EINTR closes its
+ * connection. Returns false when the call is to be tried again later. */
+static bool handle_failed_call(domt_client *client)
 {
     if (errno == EAGAIN || errno == EINTR)
         return false;
@@ -94,40 +95,40 @@ static bool handle_failure(domt_client *client)
     return true;
 }
 
-static void read_some(domt_client *client)
+static void read_and_compare(domt_client *client)
 {
     char bytes[65536];
 
     while (client->fd >= 0 && !client->deaf && !client->ended) {
         ssize_t size = recv(client->fd, bytes, sizeof bytes, 0);
         if (size < 0) {
-            if (!handle_failure(client))
+            if (!handle_failed_call(client))
                 return;
         } else if (size == 0) {
             client->ended = true;
         } else {
             for (ssize_t i = 0; i < size; i++)
-                client->wrong += bytes[i] != byte_at(client->number, client->received++);
+                client->wrong += bytes[i] != byte_of_stream(client->number, client->received++);
         }
     }
 }
 
-static uint32_t next_piece(domt_client *client, char *bytes)
+static uint32_t make_next_piece(domt_client *client, char *bytes)
 {
     uint32_t most = client->piece_max != 0 ? client->piece_max : PIECE_MAX;
     uint64_t left = client->bytes - client->sent;
-    uint32_t size = 1 + draw_number(client) % most;
+    uint32_t size = 1 + draw_random_number(client) % most;
 
     if (size > left)
         size = (uint32_t)left;
     for (uint32_t i = 0; i < size; i++)
-        bytes[i] = byte_at(client->number, client->sent + i);
+        bytes[i] = byte_of_stream(client->number, client->sent + i);
     return size;
 }
 
-/* Send only a few pieces, so that one client does not use a whole round for itself. Returns whether
- * there was more to be done. */
-static bool send_some(domt_client *client)
+/* Send at most 8 pieces of a client's stream, so that one client does not hold up all others.
+ * Returns whether the client could send more at once. */
+static bool send_some_pieces(domt_client *client)
 {
     char bytes[PIECE_MAX];
 
@@ -139,9 +140,9 @@ static bool send_some(domt_client *client)
         }
         if (turns == 8)
             return true;
-        ssize_t size = send(client->fd, bytes, next_piece(client, bytes), MSG_NOSIGNAL);
+        ssize_t size = send(client->fd, bytes, make_next_piece(client, bytes), MSG_NOSIGNAL);
         if (size < 0)
-            return handle_failure(client);
+            return handle_failed_call(client);
         client->sent += (uint64_t)size;
         if (client->reset_at != 0 && client->sent >= client->reset_at)
             domt_client_close(client, true);
@@ -149,14 +150,14 @@ static bool send_some(domt_client *client)
     return false;
 }
 
-static void end_if_over(domt_client *client)
+static void close_if_ended(domt_client *client)
 {
     if (client->fd >= 0 && client->ended && (client->finished || client->stays))
         domt_client_close(client, false);
 }
 
-/* Each client is served in every round in which any client could go on; epoll only says when there
- * is such a round. */
+/* In each round of the loop every client sends and reads as much as it can; epoll_wait() only lets
+ * the loop sleep until any client can go on. */
 bool domt_crowd_run(domt_crowd *crowd, bool (*done)(const domt_crowd *crowd), uint32_t ms)
 {
     uint64_t until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
@@ -170,9 +171,9 @@ bool domt_crowd_run(domt_crowd *crowd, bool (*done)(const domt_crowd *crowd), ui
             domt_client *client = &crowd->clients[i];
             if (client->fd < 0)
                 continue;
-            more = send_some(client) || more;
-            read_some(client);
-            end_if_over(client);
+            more = send_some_pieces(client) || more;
+            read_and_compare(client);
+            close_if_ended(client);
         }
         int timeout = more ? 0 : 10;
         if (epoll_wait(crowd->epoll, events, 256, timeout) < 0)
@@ -230,7 +231,7 @@ void domt_crowd_fini(domt_crowd *crowd)
 
 int domt_connect(uint16_t port)
 {
-    return connect_to(port, 0);
+    return make_connection(port, 0);
 }
 
 bool domt_is_served(uint16_t port)
@@ -256,7 +257,7 @@ bool domt_echoes(int fd, const char *text)
     while (have < length) {
         ssize_t size = recv(fd, back + have, sizeof back - 1 - have, 0);
         if (size < 0 && errno == EINTR)
-            continue; /* EINTR: a ring of this thread is being torn down */
+            continue; /* EINTR: the kernel is tearing down a ring that this thread has made */
         if (size <= 0)
             return false;
         have += (size_t)size;

@@ -1,8 +1,9 @@
-/* Many clients of an echo service in one thread: each sends a stream of its own in pieces of random
- * sizes, as fast as the service reads, and compares each byte that comes back with the byte that
- * was sent.
+/* Many clients of an echo service, which run in one thread: each client sends a stream of bytes in
+ * pieces of random sizes, as fast as the service reads, and compares each byte that comes back with
+ * the byte that was sent.
  *
- * The byte at a place of a stream follows from the client's number, so no stream is stored. */
+ * Each byte of a stream is computed from the client's number and the byte's place, so no stream is
+ * stored. */
 #ifndef DOMT_CROWD_H
 #define DOMT_CROWD_H
 
@@ -11,19 +12,21 @@
 #include <stdint.h>
 
 typedef struct domt_client {
-    int fd; /* the connection; -1: closed */
+    int fd; /* descriptor of the client's connection; -1: closed */
     uint32_t number;
-    uint64_t bytes;     /* bytes to send in all */
-    uint32_t piece_max; /* most bytes of one send; 0: 16 KiB */
-    bool deaf;          /* the client never reads */
-    bool stays;         /* the client sends no FIN when all is sent */
-    uint64_t reset_at;  /* bytes after which the client resets the connection; 0: never */
+    uint64_t bytes;     /* bytes that the client sends in all */
+    uint32_t piece_max; /* most bytes that the client sends at once; 0: 16 KiB */
+    bool deaf;          /* the client never reads what the service sends */
+    bool stays;         /* the client sends no FIN when it has sent all its bytes */
+    /* number of sent bytes after which the client resets its connection; 0: never */
+    uint64_t reset_at;
     uint64_t sent;
     uint64_t received;
-    uint32_t wrong; /* bytes that came back and differ from the bytes that were sent */
+    uint32_t wrong; /* number of bytes that came back and differ from what the client sent */
     bool finished;  /* the client has sent FIN */
     bool ended;     /* the client has received FIN */
-    int error;      /* errno of the connection, for instance ECONNRESET */
+    /* errno with which the client's connection failed, for instance ECONNRESET; 0: none */
+    int error;
     uint32_t chance;
 } domt_client;
 
@@ -32,54 +35,58 @@ typedef struct domt_crowd {
     uint32_t count;
     int epoll;
     uint16_t port;
-    int socket_bytes; /* SO_SNDBUF and SO_RCVBUF in bytes; 0: the kernel's default */
+    /* SO_SNDBUF and SO_RCVBUF of each connection in bytes; 0: the kernel's default */
+    int socket_bytes;
 } domt_crowd;
 
-/* Make `count` clients with the numbers 1 and up, not connected. */
+/* Make a crowd of `count` clients, with the numbers from 1 on; none is connected yet. */
 void domt_crowd_init(domt_crowd *crowd, uint16_t port, uint32_t count);
 
-/* Connect the clients [from, to), which are then watched. */
+/* Connect the clients with the indices [from, to), and let the loop of the crowd watch their
+ * connections. */
 void domt_crowd_connect(domt_crowd *crowd, uint32_t from, uint32_t to);
 
-/* Let all clients send and read until `done` returns true, for at most `ms` milliseconds. Returns
- * whether `done` did. */
+/* Let all clients send and read until `done` returns true, or until `ms` milliseconds have passed.
+ * Returns whether `done` has returned true. */
 bool domt_crowd_run(domt_crowd *crowd, bool (*done)(const domt_crowd *crowd), uint32_t ms);
 
-/* Whether each connection was closed by FIN both ways, was reset, or has failed. */
+/* Returns whether no client has an open connection: each was closed by FIN both ways, was reset, or
+ * has failed. */
 bool domt_crowd_all_over(const domt_crowd *crowd);
 
-/* Whether all bytes of the clients that read have come back. */
+/* Returns whether each client that is connected and not deaf has got back all its bytes. */
 bool domt_crowd_all_back(const domt_crowd *crowd);
 
-/* Whether all bytes of one client have come back. */
+/* Returns whether a client has got back all bytes that it has to send. */
 bool domt_client_is_back(const domt_client *client);
 
-/* Check each client that should end well: all its bytes came back, no byte differs, and FIN went
- * both ways. */
+/* Check each client that neither resets its connection nor is deaf: all its bytes came back, no
+ * byte differs, and FIN came from the service. */
 void domt_crowd_holds(const domt_crowd *crowd);
 
-/* Close a client's connection (with `reset`, by RST), if it is open. */
+/* Close a client's connection, if it is open; with `reset` by an RST. */
 void domt_client_close(domt_client *client, bool reset);
 
 void domt_crowd_fini(domt_crowd *crowd);
 
-/* Make a blocking connection to the port on 127.0.0.1. Its receives have no time-out: when a
- * thread has made a ring and the ring is gone (domus_system_new() looks by one what the
- * kernel allows), the kernel interrupts one call of that thread, and a receive with a
- * time-out is not begun again. */
+/* Make a blocking connection to the port on 127.0.0.1, and return its descriptor. It has no
+ * time-out for receives, because the kernel does not begin such a receive again when it interrupts
+ * it, and it interrupts one call of a thread after a ring of that thread was closed
+ * (domus_system_new() makes a ring to see what the kernel allows). */
 int domt_connect(uint16_t port);
 
-/* Whether a listener accepts connections at the port. */
+/* Returns whether a connection to the port on 127.0.0.1 is accepted. */
 bool domt_is_served(uint16_t port);
 
-/* Send `text` and wait for it to come back. Returns whether it did. */
+/* Send `text` on a connection, and wait for the echo. Returns whether the same text came back. */
 bool domt_echoes(int fd, const char *text);
 
-/* Read from a connection into `text`, which stays a string, until `part` has come. Fails after 10
- * s. Returns the number of bytes in `text`. */
+/* Read from a connection into the string `text` until it contains `part`. The test fails after 10
+ * s. Returns the length of `text`. */
 size_t domt_read_until(int fd, const char *part, char *text, size_t room);
 
-/* Raise the limit of descriptors to at least `count`. Returns whether the limit is that high. */
+/* Raise the process's limit of open descriptors to at least `count`. Returns whether the limit is
+ * now that high. */
 bool domt_descriptors(uint32_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* Runs a function in a child process, and reads its stderr and its status. */
+/* Runs a function in a child process, and reads the child's stderr and its exit status. */
 #include "tests/support/death.h"
 #include "tests/support/suite.h"
 

@@ -1,5 +1,5 @@
-/* A seccomp filter of four steps: it loads the number of the call, compares it, and refuses or
- * allows the call. */
+/* Denies a system call by a seccomp filter of four steps: load the number of the call, compare it,
+ * and refuse or allow the call. */
 #include "tests/support/deny.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* The fake ring. Each operation is an object on the heap of its own, so that the sanitizers see
- * each use of one that has ended. */
+/* The fake ring of tests of io/. Each operation in flight has its own block on the heap, so that
+ * the sanitizers see each use of an operation that has ended. */
 #include "tests/support/fake_backend.h"
 
 #include "io/resources/io.h"
@@ -30,7 +30,8 @@ int domt_fake_open_count(void)
 
 /* --- the backend's side ----------------------------------------------------------------------- */
 
-static int fake_open(const domus_config *config, char *error, size_t error_size, void **ret_ring)
+static int fake_open_ring(const domus_config *config, char *error, size_t error_size,
+                          void **ret_ring)
 {
     if (fail_open != 0) {
         snprintf(error, error_size, "the fake ring does not open");
@@ -45,12 +46,12 @@ static int fake_open(const domus_config *config, char *error, size_t error_size,
     return 0;
 }
 
-static int fake_start(void *ring)
+static int fake_start_ring(void *ring)
 {
     return fail_start;
 }
 
-static void fake_close(void *ring)
+static void fake_close_ring(void *ring)
 {
     domt_fake *fake = ring;
 
@@ -64,12 +65,12 @@ static void fake_close(void *ring)
     open_count--;
 }
 
-static bool has_deferred(const domt_fake *fake)
+static bool has_deferred_completions(const domt_fake *fake)
 {
     return fake->completions_shown != fake->completions_tail;
 }
 
-static int fake_enter(void *ring, uint32_t min_complete, uint64_t timeout_ns)
+static int fake_enter_ring(void *ring, uint32_t min_complete, uint64_t timeout_ns)
 {
     domt_fake *fake = ring;
 
@@ -86,17 +87,17 @@ static int fake_enter(void *ring, uint32_t min_complete, uint64_t timeout_ns)
         fake->barren--;
         return 0;
     }
-    for (uint32_t i = 0; i < DOMT_FAKE_DEFERRED && has_deferred(fake); i++)
+    for (uint32_t i = 0; i < DOMT_FAKE_DEFERRED && has_deferred_completions(fake); i++)
         fake->completions_shown++;
     return 0;
 }
 
-static int fake_submit(void *ring)
+static int fake_submit_operations(void *ring)
 {
-    return fake_enter(ring, 0, 0);
+    return fake_enter_ring(ring, 0, 0);
 }
 
-static uint32_t fake_reap(void *ring, domi_completion *completions, uint32_t max)
+static uint32_t fake_reap_completions(void *ring, domi_completion *completions, uint32_t max)
 {
     domt_fake *fake = ring;
     uint32_t count = 0;
@@ -108,18 +109,18 @@ static uint32_t fake_reap(void *ring, domi_completion *completions, uint32_t max
     return count;
 }
 
-static bool fake_ready(const void *ring)
+static bool fake_ready_to_reap(const void *ring)
 {
     const domt_fake *fake = ring;
 
     return fake->completions_head != fake->completions_shown;
 }
 
-static bool fake_pending(void *ring)
+static bool fake_has_pending_work(void *ring)
 {
     const domt_fake *fake = ring;
 
-    return fake->pending || has_deferred(fake);
+    return fake->pending || has_deferred_completions(fake);
 }
 
 static domt_op *begin_operation(void *ring, domt_op_kind kind, int fd, uint64_t user_data)
@@ -143,27 +144,27 @@ static domt_op *begin_operation(void *ring, domt_op_kind kind, int fd, uint64_t 
     return op;
 }
 
-static void fake_accept(void *ring, int fd, uint64_t user_data)
+static void fake_begin_accept(void *ring, int fd, uint64_t user_data)
 {
     (void)begin_operation(ring, DOMT_ACCEPT, fd, user_data);
 }
 
-static void fake_receive(void *ring, int fd, bool once, uint64_t user_data)
+static void fake_begin_receive(void *ring, int fd, bool once, uint64_t user_data)
 {
     begin_operation(ring, DOMT_RECEIVE, fd, user_data)->once = once;
 }
 
-static void fake_poll(void *ring, int fd, uint64_t user_data)
+static void fake_begin_poll(void *ring, int fd, uint64_t user_data)
 {
     (void)begin_operation(ring, DOMT_POLL, fd, user_data);
 }
 
-static void fake_poll_once(void *ring, int fd, uint32_t events, uint64_t user_data)
+static void fake_begin_poll_once(void *ring, int fd, uint32_t events, uint64_t user_data)
 {
     (void)begin_operation(ring, DOMT_POLL, fd, user_data);
 }
 
-static void fake_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
+static void fake_begin_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
 {
     domt_op *op = begin_operation(ring, DOMT_SEND, fd, user_data);
 
@@ -171,7 +172,8 @@ static void fake_send(void *ring, int fd, const void *data, uint32_t size, uint6
     op->size = size;
 }
 
-static void fake_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
+static void fake_begin_send_message(void *ring, int fd, const struct msghdr *message,
+                                    uint64_t user_data)
 {
     domt_op *op = begin_operation(ring, DOMT_SEND, fd, user_data);
 
@@ -180,18 +182,18 @@ static void fake_send_message(void *ring, int fd, const struct msghdr *message, 
         op->size += (uint32_t)message->msg_iov[i].iov_len;
 }
 
-static void fake_receive_datagrams(void *ring, int fd, uint64_t user_data)
+static void fake_begin_receive_datagrams(void *ring, int fd, uint64_t user_data)
 {
     (void)begin_operation(ring, DOMT_RECEIVE, fd, user_data);
 }
 
-static void fake_send_datagram(void *ring, int fd, const domi_datagram_out *datagram,
-                               uint64_t user_data)
+static void fake_begin_send_datagram(void *ring, int fd, const domi_datagram_out *datagram,
+                                     uint64_t user_data)
 {
     begin_operation(ring, DOMT_SEND_DATAGRAM, fd, user_data)->datagram = *datagram;
 }
 
-static void fake_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
+static void fake_begin_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
     for (domt_op *op = ((domt_fake *)ring)->ops; op != NULL; op = op->next)
         ck_assert_msg(op->user_data != target || op->fd == fd, "a cancel on another descriptor");
@@ -200,13 +202,13 @@ static void fake_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
     op->target = target;
 }
 
-static void fake_forget(void *ring, int fd)
+static void fake_forget_descriptor(void *ring, int fd)
 {
     ((domt_fake *)ring)->forgotten++;
     ck_assert_msg(fcntl(fd, F_GETFD) >= 0, "a descriptor is forgotten when it is closed already");
 }
 
-static void fake_give(void *ring, uint16_t index, void *data, uint32_t size)
+static void fake_give_buffer(void *ring, uint16_t index, void *data, uint32_t size)
 {
     domt_fake *fake = ring;
 
@@ -218,7 +220,7 @@ static void fake_give(void *ring, uint16_t index, void *data, uint32_t size)
     fake->queue[fake->queue_tail++ % DOMT_FAKE_BUFFERS_MAX] = index;
 }
 
-static void fake_publish(void *ring)
+static void fake_publish_buffers(void *ring)
 {
     domt_fake *fake = ring;
 
@@ -228,26 +230,26 @@ static void fake_publish(void *ring)
 const domi_backend domt_fake_backend = {
     .name = "fake",
     .sockets = &domi_kernel_sockets,
-    .open = fake_open,
-    .start = fake_start,
-    .close = fake_close,
-    .enter = fake_enter,
-    .submit = fake_submit,
-    .reap = fake_reap,
-    .ready = fake_ready,
-    .pending = fake_pending,
-    .accept = fake_accept,
-    .receive = fake_receive,
-    .poll = fake_poll,
-    .poll_once = fake_poll_once,
-    .send = fake_send,
-    .send_message = fake_send_message,
-    .receive_datagrams = fake_receive_datagrams,
-    .send_datagram = fake_send_datagram,
-    .cancel = fake_cancel,
-    .forget = fake_forget,
-    .give = fake_give,
-    .publish = fake_publish,
+    .open = fake_open_ring,
+    .start = fake_start_ring,
+    .close = fake_close_ring,
+    .enter = fake_enter_ring,
+    .submit = fake_submit_operations,
+    .reap = fake_reap_completions,
+    .ready = fake_ready_to_reap,
+    .pending = fake_has_pending_work,
+    .accept = fake_begin_accept,
+    .receive = fake_begin_receive,
+    .poll = fake_begin_poll,
+    .poll_once = fake_begin_poll_once,
+    .send = fake_begin_send,
+    .send_message = fake_begin_send_message,
+    .receive_datagrams = fake_begin_receive_datagrams,
+    .send_datagram = fake_begin_send_datagram,
+    .cancel = fake_begin_cancel,
+    .forget = fake_forget_descriptor,
+    .give = fake_give_buffer,
+    .publish = fake_publish_buffers,
 };
 
 /* --- the test's side -------------------------------------------------------------------------- */
@@ -269,8 +271,8 @@ void domt_fake_inject(domt_fake *fake, const domi_completion *completion)
         fake->completions_shown = fake->completions_tail;
 }
 
-static void complete_operation(domt_fake *fake, domt_op *op, int32_t result, uint16_t flags,
-                               uint16_t buffer)
+static void add_completion_of_operation(domt_fake *fake, domt_op *op, int32_t result,
+                                        uint16_t flags, uint16_t buffer)
 {
     domt_op **link = &fake->ops;
 
@@ -286,7 +288,7 @@ static void complete_operation(domt_fake *fake, domt_op *op, int32_t result, uin
 
 void domt_fake_complete(domt_fake *fake, domt_op *op, int32_t result, uint16_t flags)
 {
-    complete_operation(fake, op, result, flags, 0);
+    add_completion_of_operation(fake, op, result, flags, 0);
 }
 
 bool domt_fake_bytes(domt_fake *fake, int fd, const void *bytes, uint32_t size, bool more)
@@ -295,21 +297,22 @@ bool domt_fake_bytes(domt_fake *fake, int fd, const void *bytes, uint32_t size, 
 
     ck_assert_msg(op != NULL, "nothing receives on %d", fd);
     if (fake->queue_head == fake->published) {
-        complete_operation(fake, op, -ENOBUFS, 0, 0);
+        add_completion_of_operation(fake, op, -ENOBUFS, 0, 0);
         return false;
     }
     uint16_t index = fake->queue[fake->queue_head++ % DOMT_FAKE_BUFFERS_MAX];
     ck_assert_uint_le(size, fake->buffers[index].size);
     fake->buffers[index].given = false;
     memcpy(fake->buffers[index].data, bytes, size);
-    complete_operation(fake, op, (int32_t)size,
-                       (uint16_t)(DOMI_BUFFERED | (more && !op->once ? DOMI_MORE : 0)), index);
+    add_completion_of_operation(fake, op, (int32_t)size,
+                                (uint16_t)(DOMI_BUFFERED | (more && !op->once ? DOMI_MORE : 0)),
+                                index);
     return true;
 }
 
 void domt_fake_receive_ends(domt_fake *fake, int fd, int32_t result)
 {
-    complete_operation(fake, domt_fake_find(fake, DOMT_RECEIVE, fd), result, 0, 0);
+    add_completion_of_operation(fake, domt_fake_find(fake, DOMT_RECEIVE, fd), result, 0, 0);
 }
 
 void domt_fake_sent(domt_fake *fake, int fd, int32_t result)
@@ -318,7 +321,7 @@ void domt_fake_sent(domt_fake *fake, int fd, int32_t result)
 
     ck_assert_msg(op != NULL, "nothing is sent on %d", fd);
     ck_assert_int_le(result, (int32_t)op->size);
-    complete_operation(fake, op, result, 0, 0);
+    add_completion_of_operation(fake, op, result, 0, 0);
 }
 
 uint32_t domt_fake_wire(domt_fake *fake, int fd, char *bytes, uint32_t size)
@@ -351,11 +354,11 @@ void domt_fake_cancel_step(domt_fake *fake)
     for (domt_op *op = fake->ops; op != NULL; op = op->next)
         hit += op != cancel && op->user_data == cancel->target;
     uint64_t target = cancel->target;
-    complete_operation(fake, cancel, hit != 0 ? 0 : -ENOENT, 0, 0);
+    add_completion_of_operation(fake, cancel, hit != 0 ? 0 : -ENOENT, 0, 0);
     for (domt_op *op = fake->ops, *next = NULL; op != NULL; op = next) {
         next = op->next;
         if (op->user_data == target)
-            complete_operation(fake, op, -ECANCELED, 0, 0);
+            add_completion_of_operation(fake, op, -ECANCELED, 0, 0);
     }
 }
 

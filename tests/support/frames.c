@@ -1,4 +1,4 @@
-/* Writes and reads frames as the RFC defines them, without the code under test. */
+/* Writes and reads frames of WebSocket as the RFC defines them, without the code of the library. */
 #include "tests/support/frames.h"
 #include "tests/support/suite.h"
 
@@ -38,7 +38,7 @@ static size_t write_frame(bool of_client, unsigned first, const char *payload, s
     return head + size;
 }
 
-static size_t write_raw(const char *text, size_t size, char *to)
+static size_t write_bytes_of_digits(const char *text, size_t size, char *to)
 {
     size_t at = 0;
 
@@ -58,7 +58,7 @@ size_t domt_frames(bool of_client, const char *text, char *to)
     while (*text != '\0') {
         size_t size = strcspn(text, " ");
         if (*text == '=') {
-            at += write_raw(text, size, to + at);
+            at += write_bytes_of_digits(text, size, to + at);
         } else {
             unsigned first = (unsigned)strtoul(text, NULL, 16);
             const char *payload = text + 3;
@@ -66,7 +66,7 @@ size_t domt_frames(bool of_client, const char *text, char *to)
             char bytes[256];
             if (text[2] == '#') {
                 ck_assert_uint_lt(size, sizeof bytes);
-                length = write_raw(text + 2, size - 2, bytes);
+                length = write_bytes_of_digits(text + 2, size - 2, bytes);
                 payload = bytes;
             } else if (length != 0 && *payload == '*') {
                 length = strtoul(payload + 1, NULL, 10);
@@ -82,32 +82,32 @@ size_t domt_frames(bool of_client, const char *text, char *to)
 
 /* --- traces ----------------------------------------------------------------------------------- */
 
-static void print_bytes(domt_text *at, const char *name, domus_slice bytes)
+static void write_slice_as_text(domt_text *at, const char *name, domus_slice bytes)
 {
     domt_text_add(at, bytes.size > 64 ? "%s " : "%s [", name);
     domt_text_add_slice(at, bytes);
     domt_text_add(at, bytes.size > 64 ? "\n" : "]\n");
 }
 
-static void print_message(domt_text *at, const domus_stage_message *message)
+static void write_message_as_text(domt_text *at, const domus_stage_message *message)
 {
     ck_assert_int_eq(message->kind, DOMUS_STAGE_NOTICE);
     if (message->type == &domus_websocket_message_type) {
         const domus_websocket_message *made = message->payload;
-        print_bytes(at, made->binary ? "binary" : "text", made->bytes);
+        write_slice_as_text(at, made->binary ? "binary" : "text", made->bytes);
     } else if (message->type == &domus_websocket_close_type) {
         const domus_websocket_close *close = message->payload;
         domt_text_add(at, "close %u", close->code);
-        print_bytes(at, "", close->reason);
+        write_slice_as_text(at, "", close->reason);
     } else {
         ck_assert_ptr_eq(message->type, &domus_websocket_pong_type);
-        print_bytes(at, "pong", *(const domus_slice *)message->payload);
+        write_slice_as_text(at, "pong", *(const domus_slice *)message->payload);
     }
 }
 
 /* The head of a close frame has 2 bytes from a server and 6 from a client. Neither the keys of
  * these tests nor codes below 4000 contain a zero byte, so strlen() finds the end of the frame. */
-static void print_sent(domt_text *at, const char *sent)
+static void write_answer_as_text(domt_text *at, const char *sent)
 {
     const unsigned char *byte = (const unsigned char *)sent;
 
@@ -126,15 +126,15 @@ static void print_sent(domt_text *at, const char *sent)
     }
 }
 
-static domt_codec_trace trace_of(const domus_websocket_options *options)
+static domt_codec_trace trace_of_websocket(const domus_websocket_options *options)
 {
     return (domt_codec_trace){.stage = &domus_websocket_stage,
                               .options = options,
-                              .print = print_message,
-                              .print_sent = print_sent};
+                              .print = write_message_as_text,
+                              .print_sent = write_answer_as_text};
 }
 
-static bool peer_is_client(const domus_websocket_options *options)
+static bool is_peer_client(const domus_websocket_options *options)
 {
     return options == NULL || options->role == DOMUS_ROLE_SERVER;
 }
@@ -143,8 +143,8 @@ const char *domt_frames_run(const domus_websocket_options *options, const char *
                             size_t step)
 {
     static char bytes[DOMT_FRAMES_ROOM];
-    domt_codec_trace trace = trace_of(options);
-    size_t size = domt_frames(peer_is_client(options), frames, bytes);
+    domt_codec_trace trace = trace_of_websocket(options);
+    size_t size = domt_frames(is_peer_client(options), frames, bytes);
 
     return domt_codec_run(&trace, bytes, size, cut, step);
 }
@@ -153,16 +153,17 @@ void domt_frames_hold(const domus_websocket_options *options, const char *frames
                       const char *expected)
 {
     static char bytes[DOMT_FRAMES_ROOM];
-    domt_codec_trace trace = trace_of(options);
-    size_t size = domt_frames(peer_is_client(options), frames, bytes);
+    domt_codec_trace trace = trace_of_websocket(options);
+    size_t size = domt_frames(is_peer_client(options), frames, bytes);
 
     domt_codec_holds(&trace, bytes, size, expected);
 }
 
 /* --- output ----------------------------------------------------------------------------------- */
 
-/* Write one frame of the output as text. Returns the frame's size. */
-static size_t print_frame(domt_text *at, const unsigned char *bytes, size_t size, bool of_client)
+/* Write one frame of a stage's output as text. Returns the frame's size in bytes. */
+static size_t write_frame_as_text(domt_text *at, const unsigned char *bytes, size_t size,
+                                  bool of_client)
 {
     size_t head = 2;
     uint64_t length = bytes[1] & 0x7f;
@@ -192,7 +193,8 @@ const char *domt_frames_sent(domt_codec *codec, bool of_client)
 
     room[0] = '\0';
     for (size_t done = 0; done < size;)
-        done += print_frame(&at, (const unsigned char *)output + done, size - done, of_client);
+        done +=
+            write_frame_as_text(&at, (const unsigned char *)output + done, size - done, of_client);
     domus_stage_kit_clear(codec->kit);
     return room;
 }

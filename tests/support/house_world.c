@@ -1,4 +1,5 @@
-/* Managers stepped by hand; see the header. */
+/* Managers without threads, which a test steps by hand; tests/support/house_world.h describes this
+ * world. */
 #include "tests/support/house_world.h"
 
 #include "house/dispatch/dispatch.h"
@@ -24,17 +25,17 @@ void domt_world_init(domt_world *world, uint32_t homes)
     world->config.scheduler.belt_slots = 1024;
 }
 
-static void count_wake(domi_manager *manager)
+static void count_wake_of_manager(domi_manager *manager)
 {
     domt_world *world = manager->thread;
 
     world->wakes[manager->index]++;
 }
 
-const domi_runtime_hooks domt_hooks_of_world = {.wake = count_wake};
+const domi_runtime_hooks domt_hooks_of_world = {.wake = count_wake_of_manager};
 
-/* Managers are allocated with calloc() and not by the library, so a sweep of failing allocations
- * counts only the library's own. */
+/* The managers are allocated with calloc() instead of the library's allocator, so a sweep of
+ * failing allocations counts only allocations that the library makes. */
 static void free_managers(domt_world *world, uint32_t made)
 {
     for (uint32_t i = 0; i < made; i++)
@@ -87,7 +88,8 @@ void domt_world_end(domt_world *world)
     domt_world_own(world);
     for (uint32_t i = 0; i <= world->homes; i++)
         domi_manager_end_actors(world->managers[i]);
-    /* on_stop may have sent messages to actors that had already ended. */
+    /* Functions on_stop may have sent messages to actors that had ended before: take these messages
+     * from the inboxes, too. */
     for (uint32_t i = 0; i <= world->homes; i++)
         (void)domi_manager_take_arrivals(world->managers[i]);
     free_managers(world, world->homes + 1);
@@ -205,7 +207,7 @@ void domt_count_release(void *payload)
 const domus_type domt_counted = {.name = "counted", .size = 8, .release = domt_count_release};
 const domus_type domt_call_type = {.name = "call", .size = sizeof(domt_call)};
 
-static int run_call(domus_stack *stack, void *self, const void *payload)
+static int on_call_run_function(domus_stack *stack, void *self, const void *payload)
 {
     const domt_call *order = payload;
 
@@ -215,7 +217,7 @@ static int run_call(domus_stack *stack, void *self, const void *payload)
 const domus_behaviour domt_agent = {
     .name = "agent",
     .kind = DOMUS_STATE,
-    .on = (const domus_on[]){{&domt_call_type, run_call, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&domt_call_type, on_call_run_function, 0}, {NULL, NULL, 0}},
 };
 
 void domt_send(domi_manager *from, domus_address agent, int (*function)(domus_stack *, void *),
@@ -250,7 +252,7 @@ uint64_t domt_handled(const domt_world *world, uint32_t kind)
     return domt_sum(world, offsetof(domi_counters, handled) + kind * sizeof(domi_counter));
 }
 
-static void count_one(void *object, void *count)
+static void count_object(void *object, void *count)
 {
     ++*(uint64_t *)count;
 }
@@ -263,7 +265,7 @@ uint64_t domt_in_use(domt_world *world, uint32_t slab)
     for (uint32_t i = 0; i <= world->homes; i++) {
         domi_manager *manager = world->managers[i];
         domi_pool_flush_returns(manager);
-        domi_slab_walk(&manager->pool.slabs[slab], count_one, &carved);
+        domi_slab_walk(&manager->pool.slabs[slab], count_object, &carved);
         for (void *object = manager->pool.slabs[slab].free; object != NULL;
              object = *(void **)object)
             idle++;

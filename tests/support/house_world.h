@@ -18,83 +18,92 @@
 #define DOMT_HOMES_MAX 64
 
 typedef struct domt_world {
-    domus_config config; /* a test may change it until domt_world_start() */
+    domus_config config; /* a test may change the configuration until domt_world_start() */
     uint32_t homes;
     bool started;
-    domi_manager *managers[DOMT_HOMES_MAX + 1]; /* the outside is managers[homes] */
-    uint32_t wakes[DOMT_HOMES_MAX + 1];         /* calls of the hook `wake`, by manager */
+    domi_manager *managers[DOMT_HOMES_MAX +
+                           1]; /* the homes, and behind them the outside manager, managers[homes] */
+    uint32_t wakes[DOMT_HOMES_MAX + 1]; /* number of calls of the hook `wake`, for each manager */
 } domt_world;
 
-/* The hooks of the managers of a world, which have neither io nor a system. */
+/* Hooks for the managers of a world, which has neither io nor a system behind it. */
 extern const domi_runtime_hooks domt_hooks_of_world;
 
-/* Fill in the default configuration; no manager is made yet. */
+/* Fill in a world with the default configuration; domt_world_start() makes its managers. */
 void domt_world_init(domt_world *world, uint32_t homes);
 
-/* Make the managers. Returns 0; -ENOMEM, and then no manager is left. */
+/* Make the managers of a world. Returns 0; -ENOMEM, and then no manager is left. */
 int domt_world_start(domt_world *world);
 
-/* Give all managers to the calling thread; the threads that used them must have ended. */
+/* Make the calling thread the owner of all managers of a world; other threads that used them must
+ * have ended. */
 void domt_world_own(domt_world *world);
 
-/* End each manager as a stopped system does, and free all of them. The managers become the calling
- * thread's. */
+/* Take over all managers of a world, end them as a stopped system does, and free them. */
 void domt_world_end(domt_world *world);
 
-/* Init and start a world; an error fails the test. Without belts, each message of another home
- * comes by the inbox. */
+/* Init and start a world; an error fails the test. In a world without belts, each message between
+ * two homes goes through the inbox. */
 void domt_world_open(domt_world *world, uint32_t homes);
 void domt_world_open_without_belts(domt_world *world, uint32_t homes);
 
 domi_manager *domt_outside(domt_world *world);
 
-/* The parts of an iteration. domt_run_state() runs once each house that is ready when it begins. */
+/* Two parts of an iteration of a home: domt_events() takes arrivals, mounts actors and fires
+ * timers; domt_run_state() runs once each house that is in the state queue when the call begins. */
 uint32_t domt_events(domi_manager *home);
 uint32_t domt_run_state(domi_manager *home);
 
-/* Run one iteration of one home. Returns how much work it found. */
+/* Run one iteration of one home. Returns a count of the work that was done; 0: there was none. */
 uint32_t domt_iterate(domi_manager *home);
 
-/* Run iterations of all homes until none has anything to do; fails after very many. */
+/* Run iterations of all homes until no home has anything to do; the test fails if that takes too
+ * many iterations. */
 void domt_settle(domt_world *world);
 
-/* Let time pass on all managers: in one jump, or in steps of a tick with a settle after each. */
+/* Set the time of all managers forward by `ns`: domt_jump() at once and without running any home,
+ * domt_pass() in steps of one tick of the timer wheel with domt_settle() after each. */
 void domt_jump(domt_world *world, uint64_t ns);
 void domt_pass(domt_world *world, uint64_t ns);
 
-/* Spawn an actor on `home` from the thread of `from`; a failure fails the test. */
+/* Spawn an actor on `home`, called as the thread of the manager `from`; a failure fails the
+ * test. */
 domus_address domt_spawn(domi_manager *from, domi_manager *home, const domus_behaviour *behaviour,
                          const void *state);
 
-/* Send a notice without a sender from the thread of `from`, as domus_outside_notice() does. */
+/* Send a notice without a sender, called as the thread of the manager `from`, as
+ * domus_outside_notice() does. */
 int domt_notice(domi_manager *from, domus_address to, const domus_type *type, const void *payload);
 
-/* A payload of 8 bytes. The release function counts payloads of this type, and of each other type
- * that uses the function. */
-extern const domus_type domt_counted; /* payload: 8 bytes */
+/* A type with a payload of 8 bytes, and its release function, which counts its calls in
+ * domt_releases. Tests may give the same function to other types. */
+extern const domus_type domt_counted;
 extern unsigned domt_releases;
 void domt_count_release(void *payload);
 
-/* The message for an agent, which comes as a notice or as an ask from another agent: the agent's
- * handler calls `function` and returns its result. */
+/* The message for an agent (an actor with the behaviour domt_agent), as a notice or as an ask: its
+ * handler calls `function` and returns the result. */
 typedef struct domt_call {
     int (*function)(domus_stack *stack, void *context);
     void *context;
 } domt_call;
 
 extern const domus_type domt_call_type;
-extern const domus_behaviour domt_agent; /* an agent has no state and no frame */
+extern const domus_behaviour
+    domt_agent; /* a behaviour without state and frame, which handles domt_call_type */
 
-/* Send a call to an agent by a notice; a refusal fails the test. */
+/* Let an agent call `function`: send a domt_call as a notice. A refusal fails the test. */
 void domt_send(domi_manager *from, domus_address agent, int (*function)(domus_stack *, void *),
                void *context);
 
-/* Send a call to an agent, and let the world settle. */
+/* Let an agent call `function`, as domt_send() does, and then let the world settle
+ * (domt_settle()). */
 void domt_do(domt_world *world, domus_address agent, int (*function)(domus_stack *, void *),
              void *context);
 
-/* domt_sum() adds up one counter of all managers. The other function counts the objects of a slab
- * that are neither free nor on their way home: in a quiet world these have leaked. */
+/* Sums over all managers of a world: domt_sum() of one counter, domt_handled() of the messages of
+ * one kind that were handled, domt_in_use() of the objects of a slab that are neither free nor on
+ * their way back to their home. In a world at rest, objects in use have leaked. */
 uint64_t domt_sum(const domt_world *world, size_t offset_in_counters);
 #define DOMT_SUM(world, counter) domt_sum((world), offsetof(domi_counters, counter))
 uint64_t domt_handled(const domt_world *world, uint32_t kind);

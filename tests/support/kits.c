@@ -1,11 +1,11 @@
-/* Test kits and their peers, whose steps must succeed. */
+/* Test kits (domus_testkit) and peers for tests in which each step must succeed. */
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
 
 #include <string.h>
 
 #define SECOND UINT64_C(1000000000)
-#define SHOWN  2000u /* bytes of a wrong answer that the message of a failure shows */
+#define SHOWN  2000u /* bytes of a wrong answer that are shown in the message of a failed test */
 
 domus_testkit *domt_kit_new(const domus_config *config, uint64_t seed)
 {

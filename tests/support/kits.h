@@ -1,21 +1,24 @@
-/* Test kits and peers of a service in a kit; each function checks that its step succeeds. */
+/* Makes test kits (domus_testkit) and peers for tests; each function fails the test if its step
+ * does not succeed. */
 #ifndef DOMT_KITS_H
 #define DOMT_KITS_H
 
 #include <domus/domus.h>
 #include <domus/testkit_net.h>
 
-/* Make a kit. `config` may be NULL: then it is the default configuration of a kit. */
+/* Make a test kit whose random choices follow from `seed`. If `config` is NULL, the kit has the
+ * default configuration of test kits. */
 domus_testkit *domt_kit_new(const domus_config *config, uint64_t seed);
 
-/* Make a kit with one listener, which no actor serves yet. */
+/* Make a test kit with one listener `name` at `address`, for which no actor has been made yet. */
 domus_testkit *domt_kit_listening(const domus_config *config, const char *name, const char *address,
                                   uint64_t seed);
 
-/* Connect a peer to an address in the kit. */
+/* Connect a peer to `address` in the simulated network of a test kit. */
 domus_peer *domt_kit_peer(domus_testkit *kit, const char *address);
 
-/* Send text, and check that the same text, and nothing before it, comes back within a minute. */
+/* Let a peer send text, or check that within a minute of simulated time the peer receives exactly
+ * this text. */
 void domt_kit_send(domus_peer *peer, const char *text);
 void domt_kit_expect(domus_testkit *kit, domus_peer *peer, const char *text);
 

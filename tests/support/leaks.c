@@ -19,12 +19,12 @@
 #include <unistd.h>
 
 #define PAGE ((uintptr_t)4096)
-/* bytes of address space; only pages that are written take memory */
+/* bytes of address space for the copied words; only written pages take memory */
 #define ROOM    ((size_t)1 << 28)
-#define AT_ONCE 512u /* pages that one read of the page map covers */
-/* bits of a page in memory or in swap (proc_pid_pagemap(5)) */
+#define AT_ONCE 512u /* number of pages whose entries of the page map are read at once */
+/* bits of an entry of the page map: the page is in memory or in swap (proc_pid_pagemap(5)) */
 #define TOUCHED (UINT64_C(3) << 62)
-/* bit of a page that equals its file: no byte of it was written */
+/* bit of an entry of the page map: the page equals its file, so no byte of it was written */
 #define OF_FILE (UINT64_C(1) << 61)
 
 /* LeakSanitizer calls this function by its name when the program begins. */
@@ -35,12 +35,12 @@ const char *__lsan_default_options(void)
     return "use_globals=0";
 }
 
-/* Copies of all words of the written pages that are not 0. They are put together, because
- * LeakSanitizer reads the map of the process again for each piece that it is shown. */
+/* Copies of all words in the written pages that are not 0. They lie together, because LeakSanitizer
+ * reads the map of the process again for each separate range that it is told to search. */
 static uintptr_t *words;
 static size_t word_count;
 
-__attribute__((no_sanitize_address)) static void add_page(uintptr_t page)
+__attribute__((no_sanitize_address)) static void copy_words_of_page(uintptr_t page)
 {
     const uintptr_t *from = (const uintptr_t *)page;
 
@@ -51,8 +51,9 @@ __attribute__((no_sanitize_address)) static void add_page(uintptr_t page)
             words[word_count++] = from[i];
 }
 
-/* Add the written pages in [begin, end), or all pages if the page map cannot be read. */
-static void add_written(int map, uintptr_t begin, uintptr_t end)
+/* Copy the words of all written pages in [begin, end), or of all pages there if the page map cannot
+ * be read. */
+static void copy_written_pages(int map, uintptr_t begin, uintptr_t end)
 {
     uint64_t entries[AT_ONCE];
 
@@ -61,25 +62,26 @@ static void add_written(int map, uintptr_t begin, uintptr_t end)
         bool is_read = size == (ssize_t)sizeof entries;
         for (size_t i = 0; i < AT_ONCE && at + i * PAGE < end; i++)
             if (!is_read || ((entries[i] & TOUCHED) != 0 && (entries[i] & OF_FILE) == 0))
-                add_page(at + i * PAGE);
+                copy_words_of_page(at + i * PAGE);
     }
 }
 
-static int add_data(struct dl_phdr_info *module, size_t size, void *map)
+static int copy_data_of_module(struct dl_phdr_info *module, size_t size, void *map)
 {
-    /* the sanitizer's own memory points to each block, also to leaked ones */
+    /* this mapping is left out: it is the sanitizer's own memory, which points to each block, also
+     * to leaked ones */
     if (strstr(module->dlpi_name, "libasan") != NULL)
         return 0;
     for (size_t i = 0; i < module->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &module->dlpi_phdr[i];
         uintptr_t begin = module->dlpi_addr + part->p_vaddr;
         if (part->p_type == PT_LOAD && (part->p_flags & PF_W) != 0)
-            add_written(*(int *)map, begin, begin + part->p_memsz);
+            copy_written_pages(*(int *)map, begin, begin + part->p_memsz);
     }
     return 0;
 }
 
-static void show_data(void)
+static void show_data_to_sanitizer(void)
 {
     int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 
@@ -87,7 +89,7 @@ static void show_data(void)
                  -1, 0);
     if (words == MAP_FAILED)
         abort();
-    dl_iterate_phdr(add_data, &map);
+    dl_iterate_phdr(copy_data_of_module, &map);
     __lsan_register_root_region(words, word_count * sizeof words[0]);
     if (map >= 0)
         close(map);
@@ -95,7 +97,7 @@ static void show_data(void)
 
 void domt_leaks_only_written(void)
 {
-    atexit(show_data);
+    atexit(show_data_to_sanitizer);
 }
 #else
 void domt_leaks_only_written(void)

@@ -1,9 +1,10 @@
-/* The memory that LeakSanitizer searches when a test ends (leaks.c). */
+/* Limits the memory in which LeakSanitizer looks for pointers when a test ends
+ * (tests/support/leaks.c). */
 #ifndef DOMT_LEAKS_H
 #define DOMT_LEAKS_H
 
-/* Let LeakSanitizer search only written pages. Called once, before the first test; without
- * AddressSanitizer it does nothing. */
+/* Let LeakSanitizer search only pages that the test has written. It is called once, before the
+ * first test; without AddressSanitizer it does nothing. */
 void domt_leaks_only_written(void);
 
 #endif

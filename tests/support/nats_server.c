@@ -1,4 +1,4 @@
-/* Starts nats-server; see the header. */
+/* Starts and stops nats-server for a test; tests/support/nats_server.h has the contract. */
 #include "tests/support/nats_server.h"
 #include "tests/support/suite.h"
 
@@ -15,7 +15,7 @@
 
 #define PROGRAM "/usr/sbin/nats-server"
 
-static void run_server(const domt_nats_server *server, pid_t parent)
+static void become_nats_server(const domt_nats_server *server, pid_t parent)
 {
     char config[100], port[16];
 
@@ -31,8 +31,8 @@ static void run_server(const domt_nats_server *server, pid_t parent)
     _exit(1);
 }
 
-/* Read a port behind `key` from the file that the server writes when it listens. Returns 0 while
- * there is no file. */
+/* Read the port behind `key` from the file in which nats-server tells its ports when it listens.
+ * Returns 0 while there is no file. */
 static uint16_t read_port(const domt_nats_server *server, const char *key)
 {
     char path[128], text[512];
@@ -55,7 +55,7 @@ uint16_t domt_nats_server_cluster(const domt_nats_server *server)
     return read_port(server, "\"cluster\"");
 }
 
-static void write_config(const domt_nats_server *server, const char *config)
+static void write_config_file(const domt_nats_server *server, const char *config)
 {
     char path[100];
 
@@ -73,12 +73,12 @@ void domt_nats_server_start(domt_nats_server *server, const char *config, uint16
     *server = (domt_nats_server){.port = port};
     snprintf(server->directory, sizeof server->directory, "/tmp/domus-nats-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(server->directory));
-    write_config(server, config);
+    write_config_file(server, config);
     pid_t parent = getpid();
     server->pid = fork();
     ck_assert_int_ge(server->pid, 0);
     if (server->pid == 0)
-        run_server(server, parent);
+        become_nats_server(server, parent);
     for (int i = 0; i < 2000; i++) {
         uint16_t listens = read_port(server, "\"nats\"");
         if (listens != 0) {
@@ -97,7 +97,7 @@ void domt_nats_server_kill(domt_nats_server *server, int signal)
     ck_assert_int_eq(kill(server->pid, signal), 0);
 }
 
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *walk)
+static int remove_entry(const char *path, const struct stat *status, int flag, struct FTW *walk)
 {
     return remove(path);
 }
@@ -106,5 +106,5 @@ void domt_nats_server_stop(domt_nats_server *server)
 {
     kill(server->pid, SIGKILL);
     waitpid(server->pid, NULL, 0);
-    ck_assert_int_eq(nftw(server->directory, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+    ck_assert_int_eq(nftw(server->directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 }

@@ -1,4 +1,5 @@
-/* Makes clusters of PostgreSQL and starts their servers; see the header. */
+/* Makes clusters of PostgreSQL and starts their servers; tests/support/postgres.h has the
+ * contract. */
 #include "tests/support/postgres.h"
 #include "tests/support/process.h"
 #include "tests/support/suite.h"
@@ -20,7 +21,8 @@
 
 #define PROGRAMS "/usr/lib/postgresql/*/bin/"
 
-/* Write the path of a program of PostgreSQL, of the newest version that is installed. */
+/* Write to `path` the path of the program `name` of PostgreSQL, in the newest version that is
+ * installed. Returns false if it is not installed. */
 static bool find_program(const char *name, char *path, size_t path_size)
 {
     char pattern[100];
@@ -41,8 +43,9 @@ bool domt_postgres_is_there(void)
     return find_program("postgres", path, sizeof path) && find_program("initdb", path, sizeof path);
 }
 
-/* Become the user postgres if this is root, as whom PostgreSQL does not run. */
-static void leave_root(void)
+/* If the process runs as root, become the user postgres, because PostgreSQL refuses to run as
+ * root. */
+static void become_user_postgres(void)
 {
     const struct passwd *user = getuid() == 0 ? getpwnam("postgres") : NULL;
 
@@ -50,7 +53,7 @@ static void leave_root(void)
         _exit(1);
 }
 
-static void give_away(const char *path)
+static void give_path_to_postgres(const char *path)
 {
     const struct passwd *user = getuid() == 0 ? getpwnam("postgres") : NULL;
 
@@ -58,7 +61,8 @@ static void give_away(const char *path)
         ck_assert_int_eq(chown(path, user->pw_uid, user->pw_gid), 0);
 }
 
-/* Start a program in the server's directory. */
+/* Start a program of PostgreSQL in the server's directory, with its output in the file `log`
+ * there. */
 static pid_t start_program(const domt_postgres *server, const char *const *arguments)
 {
     pid_t parent = getpid();
@@ -67,7 +71,7 @@ static pid_t start_program(const domt_postgres *server, const char *const *argum
     ck_assert_int_ge(pid, 0);
     if (pid != 0)
         return pid;
-    leave_root();
+    become_user_postgres();
     prctl(PR_SET_PDEATHSIG, SIGQUIT);
     if (getppid() != parent || chdir(server->directory) != 0)
         _exit(1);
@@ -87,11 +91,11 @@ static void run_program(const domt_postgres *server, const char *const *argument
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s has failed", arguments[0]);
 }
 
-static bool is_accepting(uint16_t port)
+static bool is_accepting_sessions(uint16_t port)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    /* The request for TLS: once the server takes sessions, it answers 'N' if it speaks no TLS. */
+    /* a request for TLS: a server that accepts sessions answers with 'N' (no TLS) or 'S' */
     static const char question[8] = {0, 0, 0, 8, 4, (char)0xd2, 0x16, 0x2f};
     char answer = 0;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -103,7 +107,7 @@ static bool is_accepting(uint16_t port)
     return is_there;
 }
 
-static bool is_ready(const domt_postgres *server)
+static bool is_server_ready(const domt_postgres *server)
 {
     char path[100], text[512];
 
@@ -115,7 +119,7 @@ static bool is_ready(const domt_postgres *server)
     fclose(file);
     text[size] = '\0';
     return (strstr(text, "ready") != NULL || strstr(text, "standby") != NULL) &&
-           is_accepting(server->port);
+           is_accepting_sessions(server->port);
 }
 
 void domt_postgres_again(domt_postgres *server)
@@ -126,7 +130,7 @@ void domt_postgres_again(domt_postgres *server)
     ck_assert(find_program("postgres", program, sizeof program));
     server->pid = start_program(server, arguments);
     for (int i = 0; i < 4000; i++) {
-        if (is_ready(server))
+        if (is_server_ready(server))
             return;
         ck_assert_msg(waitpid(server->pid, NULL, WNOHANG) == 0, "postgres has ended");
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
@@ -134,9 +138,9 @@ void domt_postgres_again(domt_postgres *server)
     ck_abort_msg("postgres does not listen");
 }
 
-/* Drop the databases that no test uses: each has 300 files, which would be copied for each
- * cluster. */
-static void drop_templates(const domt_postgres *server)
+/* Drop the databases of a new cluster that no test uses: each has 300 files, which would be copied
+ * for each later cluster. */
+static void drop_template_databases(const domt_postgres *server)
 {
     static const char *const commands = "UPDATE pg_database SET datistemplate = false\n"
                                         "DROP DATABASE template0\nDROP DATABASE template1\n";
@@ -157,7 +161,7 @@ static void init_cluster(const domt_postgres *server)
 
     ck_assert(find_program("initdb", program, sizeof program));
     run_program(server, init);
-    drop_templates(server);
+    drop_template_databases(server);
 }
 
 static void copy_directory(const char *from, const char *to)
@@ -196,9 +200,9 @@ static void make_cluster(const domt_postgres *server)
     close(fd);
 }
 
-/* Fork a process that waits for the end of the test, in whatever way it ends, and then removes the
- * rest of the cluster. The server also ends with the test (PR_SET_PDEATHSIG). */
-static void begin_watcher(domt_postgres *server)
+/* Fork a process that waits for the end of the test, also by a crash, and then removes the files of
+ * the cluster. The server itself ends with the test by PR_SET_PDEATHSIG. */
+static void begin_watcher_process(domt_postgres *server)
 {
     static const char script[] = "cat; i=0\n"
                                  "until rm -rf \"$0\" 2>/dev/null || [ $i -ge 100 ]; do\n"
@@ -211,7 +215,7 @@ static void begin_watcher(domt_postgres *server)
     ck_assert_int_ge(server->watcher, 0);
     if (server->watcher == 0) {
         int none = open("/dev/null", O_RDWR | O_CLOEXEC);
-        /* a new session: a test that takes too long is killed with its process group */
+        /* a new session, because a test that takes too long is killed with its process group */
         (void)setsid();
         if (dup2(ends[0], 0) < 0 || dup2(none, 1) < 0 || dup2(none, 2) < 0 ||
             close_range(3, ~0u, 0) != 0)
@@ -232,8 +236,8 @@ void domt_postgres_start(domt_postgres *server, const char *settings)
     *server = (domt_postgres){.port = domt_free_port()};
     snprintf(server->directory, sizeof server->directory, "/tmp/domus-postgres-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(server->directory));
-    begin_watcher(server);
-    give_away(server->directory);
+    begin_watcher_process(server);
+    give_path_to_postgres(server->directory);
     make_cluster(server);
     snprintf(path, sizeof path, "%s/data/postgresql.conf", server->directory);
     FILE *file = fopen(path, "ae");

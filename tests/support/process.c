@@ -1,4 +1,5 @@
-/* Other programs, ports and figures of processes; see the header. */
+/* Starts other programs, finds free ports, and reads figures of processes; tests/support/process.h
+ * has the contract. */
 #include "tests/support/process.h"
 
 #include "tests/support/suite.h"

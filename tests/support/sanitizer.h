@@ -1,4 +1,5 @@
-/* The sanitizers of this build. They make everything slow, so tests do less work under them. */
+/* Tells whether this build has sanitizers. They make everything slow, so tests do less work under
+ * them. */
 #ifndef DOMT_SANITIZER_H
 #define DOMT_SANITIZER_H
 
@@ -25,7 +26,8 @@
 #endif
 #define DOMT_SANITIZED (DOMT_ASAN || DOMT_TSAN)
 
-/* A number of rounds or a length of time: `count` in a plain build, `fewer` under a sanitizer. */
+/* A number of rounds or a length of time for a test: `count` in a plain build, `fewer` in a build
+ * with a sanitizer. */
 #define DOMT_SCALE(count, fewer) (DOMT_SANITIZED ? (fewer) : (count))
 
 #endif

@@ -1,4 +1,5 @@
-/* A service as a child process: its outputs, and the rows of its profile. */
+/* Runs a program as a child process of the test, and reads its outputs and the rows of its
+ * profile. */
 #include "tests/support/service.h"
 #include "tests/support/process.h"
 #include "tests/support/suite.h"
@@ -35,10 +36,11 @@ void domt_sleep_ms(uint32_t ms)
         ;
 }
 
-/* The program is opened before `prepare` is called, because a child that gives up its rights may
- * not be able to open the path after that. */
-static _Noreturn void become_program(const domt_service *service, const char *const arguments[],
-                                     int output, pid_t parent)
+/* Replace the child process by the program of the service. The program is opened before `prepare`
+ * is called, because a child that has given up its rights may not be able to open the path. */
+static _Noreturn void become_service_program(const domt_service *service,
+                                             const char *const arguments[], int output,
+                                             pid_t parent)
 {
     extern char **environ;
     char path[32];
@@ -49,9 +51,11 @@ static _Noreturn void become_program(const domt_service *service, const char *co
         _exit(127);
     if (service->prepare != NULL)
         service->prepare();
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* set again, because a change of user clears it */
+    /* set again, because the kernel clears this signal when `prepare` changes the user */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     fexecve(program, (char *const *)(uintptr_t)arguments, environ);
-    /* The kernel refuses that to an emulated program, because the descriptor is closed by it. */
+    /* If the program runs in an emulator, fexecve() fails: the emulator gets a path of a descriptor
+     * that the kernel has closed by then. */
     snprintf(path, sizeof path, "/proc/self/fd/%d", program);
     execve(path, (char *const *)(uintptr_t)arguments, environ);
     _exit(127);
@@ -73,7 +77,7 @@ void domt_service_spawn(domt_service *service, const char *const arguments[])
     service->pid = fork();
     ck_assert_int_ge(service->pid, 0);
     if (service->pid == 0)
-        become_program(service, arguments, output[1], parent);
+        become_service_program(service, arguments, output[1], parent);
     close(output[1]);
     service->output = output[0];
 }
@@ -86,7 +90,7 @@ void domt_service_read_error(domt_service *service)
     service->error[size] = '\0';
 }
 
-static void read_output(domt_service *service)
+static void read_stdout(domt_service *service)
 {
     size_t length = strlen(service->said);
     ssize_t size = read(service->output, service->said + length, sizeof service->said - 1 - length);
@@ -106,7 +110,7 @@ static uint32_t count_listeners(const char *const arguments[])
     return count > 0 ? count : 1;
 }
 
-static uint32_t count_lines(const char *text)
+static uint32_t count_listening_lines(const char *text)
 {
     uint32_t count = 0;
 
@@ -123,12 +127,12 @@ void domt_service_start(domt_service *service, const char *const arguments[])
 
     domt_service_spawn(service, arguments);
     waiting.fd = service->output;
-    while (count_lines(service->said) < listeners) {
+    while (count_listening_lines(service->said) < listeners) {
         domt_service_read_error(service);
         ck_assert_msg(domt_monotonic_ns() < until_ns, "it does not listen: %s", service->error);
         if (poll(&waiting, 1, 100) <= 0)
             continue;
-        read_output(service);
+        read_stdout(service);
         domt_service_read_error(service);
         ck_assert_msg(service->said[0] != '\0', "it ended: %s", service->error);
     }
@@ -158,7 +162,7 @@ int domt_service_wait(domt_service *service, uint32_t ms)
         (void)kill(service->pid, SIGKILL);
         (void)waitpid(service->pid, &service->status, 0);
     }
-    read_output(service);
+    read_stdout(service);
     domt_service_read_error(service);
     close(service->output);
     close(service->errors);
@@ -176,10 +180,10 @@ void domt_service_stop(domt_service *service)
     domt_service_check_profile(service);
 }
 
-/* Returns the last line that begins with `row` and a blank, from the table of times (in ms) or from
- * that of counts, because some rows of both have the same name. NULL when there is none. */
-static const char *last_row(const domt_service *service, const char *row, bool times,
-                            size_t *ret_length)
+/* Returns the last line of the profile that begins with `row` and a blank; NULL when there is none.
+ * Some rows of times (in ms) and of counts have the same name, so `times` says which is meant. */
+static const char *last_row_of_profile(const domt_service *service, const char *row, bool times,
+                                       size_t *ret_length)
 {
     const char *found = NULL;
     size_t length = strlen(row);
@@ -196,9 +200,9 @@ static const char *last_row(const domt_service *service, const char *row, bool t
     return found;
 }
 
-/* Check that the source defines the row, so that the table can have it, and that there is a
- * table. */
-static void expect_row(const domt_service *service, const char *row)
+/* Check that the library's source defines a row of this name, so that the profile can show it, and
+ * that the service has written a profile. */
+static void check_row_is_known(const domt_service *service, const char *row)
 {
     static char source[65536];
     char quoted[64];
@@ -217,13 +221,13 @@ static void expect_row(const domt_service *service, const char *row)
 uint64_t domt_service_count(const domt_service *service, const char *row)
 {
     size_t length = 0;
-    const char *line = last_row(service, row, false, &length);
+    const char *line = last_row_of_profile(service, row, false, &length);
 
-    expect_row(service, row);
+    check_row_is_known(service, row);
     if (line == NULL)
-        return 0; /* the table leaves out a row of zeros */
+        return 0; /* the profile leaves out rows of zeros */
     const char *number = line + length;
-    /* the number before "/s" is a rate, and the sum stands before it */
+    /* if the last number ends in "/s" it is a rate, and the sum stands before it */
     if (memcmp(number - 2, "/s", 2) == 0) {
         while (number[-1] != ' ')
             number--;
@@ -235,8 +239,8 @@ uint64_t domt_service_count(const domt_service *service, const char *row)
     return strtoull(number, NULL, 10);
 }
 
-/* The head of the table names each thread by its number, and "all" behind them if there are
- * several. */
+/* The head of the profile names each thread by its number, and then, if there are several,
+ * "all". */
 uint32_t domt_service_threads(const domt_service *service)
 {
     const char *head = strstr(service->error, "\nthread (");
@@ -252,12 +256,12 @@ uint32_t domt_service_threads(const domt_service *service)
     return threads;
 }
 
-/* Returns the milliseconds of all threads together in a row: the last number before the last
- * "ms". */
-static double phase_ms(const domt_service *service, const char *row)
+/* Returns the milliseconds of all threads together in a row of the profile: the last number before
+ * the last "ms". */
+static double ms_of_row(const domt_service *service, const char *row)
 {
     size_t length = 0;
-    const char *line = last_row(service, row, true, &length);
+    const char *line = last_row_of_profile(service, row, true, &length);
 
     ck_assert_msg(line != NULL, "no row '%s' in: %s", row, service->error);
     const char *unit = line + length;
@@ -269,25 +273,27 @@ static double phase_ms(const domt_service *service, const char *row)
     return strtod(number, NULL);
 }
 
-/* Read the time that the phases have taken together, and the time that has passed. */
-static void read_phases(const domt_service *service, double *ret_sum_ms, double *ret_wall_ms)
+/* Read from the profile the time that all phases have taken together, and the time that has passed
+ * (the row "wall"). */
+static void sum_phases_of_profile(const domt_service *service, double *ret_sum_ms,
+                                  double *ret_wall_ms)
 {
     static const char *const phases[] = {"submit", "sleep", "completions", "channels",
                                          "events", "state", "other"};
 
     *ret_sum_ms = 0;
-    *ret_wall_ms = phase_ms(service, "wall");
+    *ret_wall_ms = ms_of_row(service, "wall");
     for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++)
-        *ret_sum_ms += phase_ms(service, phases[i]);
+        *ret_sum_ms += ms_of_row(service, phases[i]);
 }
 
 bool domt_service_phases_are_whole(const domt_service *service)
 {
     double sum_ms, wall_ms;
 
-    read_phases(service, &sum_ms, &wall_ms);
+    sum_phases_of_profile(service, &sum_ms, &wall_ms);
     double off_ms = sum_ms > wall_ms ? sum_ms - wall_ms : wall_ms - sum_ms;
-    /* the sum has eight numbers, each rounded to a tenth of a ms */
+    /* the sum of the phases has eight numbers, each rounded to a tenth of a millisecond */
     return off_ms <= wall_ms / 100 + 0.4;
 }
 
@@ -295,7 +301,7 @@ void domt_service_check_profile(const domt_service *service)
 {
     double sum_ms, wall_ms;
 
-    read_phases(service, &sum_ms, &wall_ms);
+    sum_phases_of_profile(service, &sum_ms, &wall_ms);
     ck_assert_msg(domt_service_phases_are_whole(service), "phases sum to %.1f ms of %.1f", sum_ms,
                   wall_ms);
     ck_assert_msg(domt_service_count(service, "woke by cap with work") == 0,

@@ -1,4 +1,5 @@
-/* A table of statements on which all databases have to behave alike; see the header. */
+/* A table of SQL statements on which all databases have to behave alike, and checks that values
+ * come back unchanged; tests/support/sql_cases.h declares these tests. */
 #include "tests/support/sql_cases.h"
 
 #include "tests/support/sql_desk.h"
@@ -10,15 +11,15 @@
 
 #define VALUES_MAX 3
 
-/* A statement, and its result or error. The table is run from the top, so later rows rely on
- * earlier ones. */
+/* An SQL statement, and the result or error that every database has to give. The statements run in
+ * the order of the table, and later rows rely on earlier ones. */
 static const struct statement_case {
     const char *text;
     domus_sql_value values[VALUES_MAX];
     uint32_t count;
     int error;
-    const char *state; /* SQLSTATE, if the statement fails */
-    const char *gives; /* result, if the statement succeeds; NULL: none */
+    const char *state; /* SQLSTATE of the statement, if it fails */
+    const char *gives; /* result of the statement as text, if it succeeds; NULL: no rows */
     uint64_t affected;
 } cases[] = {
     {.text = "CREATE TABLE domt_a (id INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, n INTEGER "
@@ -69,7 +70,7 @@ static const struct statement_case {
     {.text = "DROP TABLE domt_a"},
 };
 
-static void check_case(domt_desk *desk, const struct statement_case *row)
+static void check_statement_case(domt_desk *desk, const struct statement_case *row)
 {
     char shown[256];
     int error = domt_desk_run(desk, desk->sql, row->text, row->values, row->count);
@@ -97,13 +98,13 @@ void domt_sql_statements(const domus_sql_driver *driver, const char *url)
     (void)domt_desk_script(&desk, desk.sql,
                            "DROP TABLE IF EXISTS domt_b; DROP TABLE IF EXISTS domt_a");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        check_case(&desk, &cases[i]);
+        check_statement_case(&desk, &cases[i]);
     domt_desk_close(&desk);
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-static void check_bytes(domt_desk *desk, const domus_sql_value *value)
+static void check_value_returns(domt_desk *desk, const domus_sql_value *value)
 {
     static const domus_sql_statement put = {.text = "INSERT INTO domt_v (t, y) VALUES ($1, $2)"};
     static const domus_sql_statement get = {.text = "SELECT t, y FROM domt_v"};
@@ -121,7 +122,7 @@ static void check_bytes(domt_desk *desk, const domus_sql_value *value)
         ck_assert_mem_eq(read.as.bytes, value->as.bytes, value->size);
 }
 
-static void check_numbers(domt_desk *desk)
+static void check_numbers_return(domt_desk *desk)
 {
     static const int64_t integers[] = {0, 1, -1, INT64_MAX, INT64_MIN, INT32_MAX};
     static const double reals[] = {0.5, -1.25e300, 4.9406564584124654e-324, 1e15};
@@ -167,9 +168,9 @@ void domt_sql_values_return(const domus_sql_driver *driver, const char *url)
         domus_sql_bytes(bytes, sizeof bytes),
     };
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
-        check_bytes(&desk, &values[i]);
-    check_numbers(&desk);
-    /* A text with a zero byte, and one that is not UTF-8, are refused. */
+        check_value_returns(&desk, &values[i]);
+    check_numbers_return(&desk);
+    /* The database refuses a text with a zero byte, and a text that is not UTF-8. */
     ck_assert_int_eq(domt_desk_run(&desk, desk.sql, "INSERT INTO domt_v (t) VALUES ($1)",
                                    DOMUS_SQL_VALUES(domus_sql_text_of("a\0b", 3))),
                      -EINVAL);

@@ -1,4 +1,5 @@
-/* A thread of a test that asks a database; see the header. */
+/* A desk: a thread of a test that asks a database and waits for the answers;
+ * tests/support/sql_desk.h has the contract. */
 #include "tests/support/sql_desk.h"
 
 #include "tests/support/suite.h"
@@ -9,14 +10,14 @@
 
 #define ASK_NS UINT64_C(60000000000)
 
-static void free_answer(domt_desk *desk)
+static void free_last_answer(domt_desk *desk)
 {
     if (desk->answer.error == 0 && desk->answer.type != NULL && desk->answer.type->release != NULL)
         desk->answer.type->release(&desk->payload);
     desk->answer = (domus_answer){.error = -ENODATA};
 }
 
-static void attach_desk(domt_desk *desk)
+static void attach_outsider_of_desk(domt_desk *desk)
 {
     desk->answer.error = -ENODATA;
     ck_assert_int_eq(domus_outside_attach(desk->system, NULL, &desk->outsider), 0);
@@ -31,14 +32,15 @@ void domt_desk_open(domt_desk *desk, const domus_sql_driver *driver, const char 
     domus_config config;
 
     domus_config_init(&config);
-    /* one thread, because the bounds count for each pool */
+    /* if each thread has its own pool, the limits count per thread, so the system gets one thread
+     */
     config.system.threads = driver->per_thread ? 1 : 2;
     config.system.cpus = "none";
     *desk = (domt_desk){.is_guest = false};
     own.drivers = drivers;
     ck_assert_msg(domus_system_new(&config, error, sizeof error, &desk->system) == 0, "%s", error);
     ck_assert_msg(domus_system_start(desk->system) == 0, "%s", domus_system_error(desk->system));
-    attach_desk(desk);
+    attach_outsider_of_desk(desk);
     ck_assert_msg(domus_sql_check(url, &own, error, sizeof error) == 0, "%s", error);
     ck_assert_int_eq(domus_outside_sql_open(desk->system, url, &own, &desk->sql), 0);
 }
@@ -46,12 +48,12 @@ void domt_desk_open(domt_desk *desk, const domus_sql_driver *driver, const char 
 void domt_desk_join(domt_desk *guest, const domt_desk *desk)
 {
     *guest = (domt_desk){.system = desk->system, .sql = desk->sql, .is_guest = true};
-    attach_desk(guest);
+    attach_outsider_of_desk(guest);
 }
 
 void domt_desk_close(domt_desk *desk)
 {
-    free_answer(desk);
+    free_last_answer(desk);
     ck_assert_int_eq(domus_outside_detach(desk->outsider), 0);
     if (desk->is_guest)
         return;
@@ -64,7 +66,7 @@ int domt_desk_ask(domt_desk *desk, domus_address to, const domus_type *type, con
 {
     domus_outside_reply reply = {.buffer = &desk->payload, .size = sizeof desk->payload};
 
-    free_answer(desk);
+    free_last_answer(desk);
     desk->answer.error = domus_outsider_ask(desk->outsider, to, type, payload, ASK_NS, &reply);
     if (desk->answer.error != 0)
         return desk->answer.error;
@@ -73,9 +75,9 @@ int domt_desk_ask(domt_desk *desk, domus_address to, const domus_type *type, con
     return reply.type == &domus_sql_error_type ? desk->payload.error.error : 0;
 }
 
-static int ask_database(domt_desk *desk, const domus_type *type, domus_sql sql,
-                        const domus_sql_statement *statement, const char *text,
-                        const domus_sql_value *values, uint32_t count)
+static int ask_and_get_error(domt_desk *desk, const domus_type *type, domus_sql sql,
+                             const domus_sql_statement *statement, const char *text,
+                             const domus_sql_value *values, uint32_t count)
 {
     domus_sql_request request;
     int error = domus_sql_request_make(sql, statement, text, values, count, &request);
@@ -86,18 +88,18 @@ static int ask_database(domt_desk *desk, const domus_type *type, domus_sql sql,
 int domt_desk_run(domt_desk *desk, domus_sql sql, const char *text, const domus_sql_value *values,
                   uint32_t count)
 {
-    return ask_database(desk, &domus_sql_query_type, sql, NULL, text, values, count);
+    return ask_and_get_error(desk, &domus_sql_query_type, sql, NULL, text, values, count);
 }
 
 int domt_desk_query(domt_desk *desk, domus_sql sql, const domus_sql_statement *statement,
                     const domus_sql_value *values, uint32_t count)
 {
-    return ask_database(desk, &domus_sql_query_type, sql, statement, NULL, values, count);
+    return ask_and_get_error(desk, &domus_sql_query_type, sql, statement, NULL, values, count);
 }
 
 int domt_desk_script(domt_desk *desk, domus_sql sql, const char *text)
 {
-    return ask_database(desk, &domus_sql_script_type, sql, NULL, text, NULL, 0);
+    return ask_and_get_error(desk, &domus_sql_script_type, sql, NULL, text, NULL, 0);
 }
 
 int domt_desk_begin(domt_desk *desk, bool reads_only, domus_sql *ret_sql)
@@ -118,7 +120,7 @@ int domt_desk_end(domt_desk *desk, domus_sql sql, bool commits)
 int domt_desk_rows(domt_desk *desk, domus_sql sql, const domus_sql_statement *statement,
                    const domus_sql_value *values, uint32_t count, domus_sql_cursor *ret_cursor)
 {
-    int error = ask_database(desk, &domus_sql_rows_type, sql, statement, NULL, values, count);
+    int error = ask_and_get_error(desk, &domus_sql_rows_type, sql, statement, NULL, values, count);
 
     return error != 0 ? error : domus_sql_cursor_of(&desk->answer, ret_cursor);
 }
@@ -147,8 +149,8 @@ const char *domt_desk_state(const domt_desk *desk)
     return error != NULL ? error->sqlstate : "";
 }
 
-/* Write a cell as text; a cell of bytes is written as its bytes. */
-static size_t show_cell(domus_sql_value cell, char *text, size_t size)
+/* Write a cell of a result as text; a cell of bytes is written as these bytes. */
+static size_t write_cell_as_text(domus_sql_value cell, char *text, size_t size)
 {
     int written = 0;
 
@@ -184,7 +186,8 @@ void domt_desk_show(const domt_desk *desk, char *text, size_t size)
         for (uint32_t column = 0; column < result->columns && used + 2 < size; column++) {
             if (row + column != 0)
                 text[used++] = column == 0 ? ';' : '|';
-            used += show_cell(domus_sql_cell(result, row, column), text + used, size - used);
+            used +=
+                write_cell_as_text(domus_sql_cell(result, row, column), text + used, size - used);
         }
     }
 }

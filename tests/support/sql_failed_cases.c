@@ -1,5 +1,6 @@
-/* Failures that a database does not see, alike for all databases: each fails the transaction in
- * which it happens; see the header. */
+/* Failures of statements that the library finds and the database does not see: each fails the
+ * transaction in which it happens. All databases have to behave alike
+ * (tests/support/sql_cases.h). */
 #include "tests/support/sql_cases.h"
 
 #include "tests/support/service.h"
@@ -11,7 +12,8 @@
 
 #define MS UINT64_C(1000000)
 
-/* Statements that the library fails, each by another limit. */
+/* SQL statements that the library fails: by the size of the result, by a missing value, and by a
+ * time-out. */
 static const struct failing {
     domus_sql_statement statement;
     int error;
@@ -26,9 +28,9 @@ static const struct failing {
      -ETIMEDOUT},
 };
 
-/* Check a transaction that has failed by `error`: further statements are refused, and nothing is
- * committed. */
-static void check_failed(domt_desk *desk, domus_sql one, int error)
+/* Check that a transaction in which a statement has failed with `error` refuses further statements,
+ * and that its commit returns `error` and stores nothing. */
+static void check_transaction_has_failed(domt_desk *desk, domus_sql one, int error)
 {
     ck_assert_int_eq(domt_desk_run(desk, one, "INSERT INTO domt_t (id) VALUES (9)", NULL, 0),
                      -EINVAL);
@@ -37,7 +39,7 @@ static void check_failed(domt_desk *desk, domus_sql one, int error)
     domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
 }
 
-static void check_statements(domt_desk *desk)
+static void check_failing_statements(domt_desk *desk)
 {
     domus_sql one;
 
@@ -47,14 +49,14 @@ static void check_statements(domt_desk *desk)
         domt_desk_must(desk, one, "INSERT INTO domt_t (id) VALUES (1)");
         ck_assert_int_eq(domt_desk_query(desk, one, &row->statement, NULL, 0), row->error);
         if (i % 2 == 0)
-            check_failed(desk, one, row->error);
+            check_transaction_has_failed(desk, one, row->error);
         else
             ck_assert_int_eq(domt_desk_end(desk, one, true), row->error);
         domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
     }
 }
 
-static void send_text(domt_desk *desk, domus_sql sql, const char *text, uint64_t timeout_ns)
+static void send_query_text(domt_desk *desk, domus_sql sql, const char *text, uint64_t timeout_ns)
 {
     domus_sql_request request;
 
@@ -64,7 +66,7 @@ static void send_text(domt_desk *desk, domus_sql sql, const char *text, uint64_t
                      0);
 }
 
-/* Receive answers until one has this error. */
+/* Receive answers until an answer has this error. */
 static void await_error(domt_desk *desk, int error)
 {
     domus_outside_message message;
@@ -83,9 +85,9 @@ static const char slow[] =
     "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 3000000) "
     "SELECT count(*) FROM r";
 
-/* Check statements that wait behind a slow one: one more than the limit is refused, and one waits
- * too long. */
-static void check_waiting(domt_desk *desk)
+/* Check statements of a transaction that wait behind a slow one: the queue for one statement
+ * refuses a second with -ENOBUFS, and a statement that waits too long fails with -ETIMEDOUT. */
+static void check_waiting_statements(domt_desk *desk)
 {
     static const int errors[] = {-ENOBUFS, -ETIMEDOUT};
     domus_sql one;
@@ -93,11 +95,12 @@ static void check_waiting(domt_desk *desk)
     for (size_t i = 0; i < 2; i++) {
         ck_assert_int_eq(domt_desk_begin(desk, false, &one), 0);
         domt_desk_must(desk, one, "INSERT INTO domt_t (id) VALUES (1)");
-        send_text(desk, one, slow, 300000 * MS);
+        send_query_text(desk, one, slow, 300000 * MS);
         domt_sleep_ms(100);
-        send_text(desk, one, "INSERT INTO domt_t (id) VALUES (2)", i == 0 ? 300000 * MS : 100 * MS);
+        send_query_text(desk, one, "INSERT INTO domt_t (id) VALUES (2)",
+                        i == 0 ? 300000 * MS : 100 * MS);
         if (i == 0)
-            send_text(desk, one, "INSERT INTO domt_t (id) VALUES (3)", 0);
+            send_query_text(desk, one, "INSERT INTO domt_t (id) VALUES (3)", 0);
         await_error(desk, errors[i]);
         int ended = domt_desk_end(desk, one, true);
         ck_assert_msg(ended == errors[i], "%zu: %d, %s", i, ended,
@@ -119,10 +122,11 @@ void domt_sql_failures(const domus_sql_driver *driver, const char *url)
     domt_desk_open(&desk, driver, url, &options);
     (void)domt_desk_script(&desk, desk.sql, "DROP TABLE IF EXISTS domt_t");
     domt_desk_must(&desk, desk.sql, "CREATE TABLE domt_t (id INTEGER PRIMARY KEY, word TEXT)");
-    check_statements(&desk);
-    /* In a database in memory, a slow statement holds up all later ones. */
+    check_failing_statements(&desk);
+    /* A database in memory is left out, because a slow statement holds up all its later
+     * statements. */
     if (strstr(url, ":memory:") == NULL)
-        check_waiting(&desk);
+        check_waiting_statements(&desk);
     domt_desk_must(&desk, desk.sql, "DROP TABLE domt_t");
     domt_desk_close(&desk);
 }

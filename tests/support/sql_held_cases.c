@@ -1,4 +1,5 @@
-/* Transactions, rows in pieces, and bounds, alike for all databases; see the header. */
+/* Checks of transactions, of cursors whose rows come in pieces, and of limits, on which all
+ * databases have to behave alike (tests/support/sql_cases.h). */
 #include "tests/support/sql_cases.h"
 
 #include "tests/support/service.h"
@@ -10,25 +11,25 @@
 
 #define MS UINT64_C(1000000)
 
-/* Options with long times: nothing in these cases takes that long, even on a busy machine. A case
- * in which a time has to pass makes only that time short. */
+/* A time-out that no case reaches, even on a busy machine; a case in which a time has to pass makes
+ * only that time short. */
 #define LONG (60000 * MS)
 
-static void wait_until_idle(domt_desk *desk)
+static void wait_until_database_is_idle(domt_desk *desk)
 {
     while (domt_desk_look(desk).busy != 0)
         domt_sleep_ms(1);
 }
 
-static void open_with(domt_desk *desk, const domus_sql_driver *driver, const char *url,
-                      const domus_sql_options *options)
+static void open_desk_and_make_table(domt_desk *desk, const domus_sql_driver *driver,
+                                     const char *url, const domus_sql_options *options)
 {
     domt_desk_open(desk, driver, url, options);
     (void)domt_desk_script(desk, desk->sql, "DROP TABLE IF EXISTS domt_t");
     domt_desk_must(desk, desk->sql, "CREATE TABLE domt_t (id INTEGER PRIMARY KEY, word TEXT)");
 }
 
-static void close_and_drop(domt_desk *desk)
+static void drop_table_and_close_desk(domt_desk *desk)
 {
     domt_desk_must(desk, desk->sql, "DROP TABLE domt_t");
     domt_desk_close(desk);
@@ -36,7 +37,7 @@ static void close_and_drop(domt_desk *desk)
 
 /* --- transactions ----------------------------------------------------------------------------- */
 
-static void check_ends(domt_desk *desk)
+static void check_commit_and_rollback(domt_desk *desk)
 {
     domus_sql one;
 
@@ -54,7 +55,7 @@ static void check_ends(domt_desk *desk)
     domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "1");
 }
 
-static void check_failure(domt_desk *desk)
+static void check_failed_transaction(domt_desk *desk)
 {
     domus_sql one;
 
@@ -64,12 +65,12 @@ static void check_failure(domt_desk *desk)
                      -EEXIST);
     ck_assert_int_eq(domt_desk_run(desk, one, "SELECT 1", NULL, 0), -EINVAL);
     ck_assert_str_eq(domt_desk_state(desk), "25P02");
-    /* the error of the statement that failed the transaction */
+    /* the commit returns the error of the statement that failed the transaction */
     ck_assert_int_eq(domt_desk_end(desk, one, true), -EEXIST);
     domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "1");
 }
 
-static void check_reads_only(domt_desk *desk)
+static void check_read_only_transaction(domt_desk *desk)
 {
     domus_sql one;
 
@@ -80,8 +81,8 @@ static void check_reads_only(domt_desk *desk)
     ck_assert_int_eq(domt_desk_end(desk, one, false), 0);
 }
 
-/* Check that the transaction of an actor that has ended is rolled back. */
-static void check_lost(domt_desk *desk)
+/* Check that the database rolls back a transaction whose owner, an actor, has ended. */
+static void check_transaction_of_ended_owner(domt_desk *desk)
 {
     domt_desk guest;
     domus_sql one;
@@ -94,15 +95,16 @@ static void check_lost(domt_desk *desk)
     domt_desk_gives(desk, desk->sql, "SELECT id FROM domt_t ORDER BY id", "1;5");
 }
 
-/* Check that a transaction which nobody uses is rolled back. (Its insert may come too late.) */
-static void check_idle(domt_desk *desk)
+/* Check that the database rolls back a transaction which is not used for the idle time. On a busy
+ * machine the insert in it may come too late and fail with -ESTALE. */
+static void check_idle_transaction(domt_desk *desk)
 {
     domus_sql one;
 
     ck_assert_int_eq(domt_desk_begin(desk, false, &one), 0);
     int error = domt_desk_run(desk, one, "INSERT INTO domt_t (id) VALUES (6)", NULL, 0);
     ck_assert(error == 0 || error == -ESTALE);
-    wait_until_idle(desk);
+    wait_until_database_is_idle(desk);
     ck_assert_int_eq(domt_desk_run(desk, one, "SELECT 1", NULL, 0), -ESTALE);
     domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
 }
@@ -112,24 +114,24 @@ void domt_sql_transactions(const domus_sql_driver *driver, const char *url)
     domus_sql_options options = {.transaction_idle_ns = LONG};
     domt_desk desk;
 
-    open_with(&desk, driver, url, &options);
-    check_ends(&desk);
-    check_failure(&desk);
-    check_reads_only(&desk);
-    check_lost(&desk);
-    close_and_drop(&desk);
+    open_desk_and_make_table(&desk, driver, url, &options);
+    check_commit_and_rollback(&desk);
+    check_failed_transaction(&desk);
+    check_read_only_transaction(&desk);
+    check_transaction_of_ended_owner(&desk);
+    drop_table_and_close_desk(&desk);
     options.transaction_idle_ns = 100 * MS;
-    open_with(&desk, driver, url, &options);
-    check_idle(&desk);
-    close_and_drop(&desk);
+    open_desk_and_make_table(&desk, driver, url, &options);
+    check_idle_transaction(&desk);
+    drop_table_and_close_desk(&desk);
 }
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
 static const domus_sql_statement every_row = {.text = "SELECT id, word FROM domt_t ORDER BY id"};
 
-/* Read all rows, and check that they come in their order, and in pieces. */
-static void check_order(domt_desk *desk, domus_sql sql, uint32_t count)
+/* Check that a cursor gives all rows in their order, and in several pieces. */
+static void check_rows_of_cursor(domt_desk *desk, domus_sql sql, uint32_t count)
 {
     domus_sql_cursor cursor;
     uint32_t seen = 0, pieces = 0;
@@ -151,7 +153,7 @@ static void check_order(domt_desk *desk, domus_sql sql, uint32_t count)
     ck_assert_int_eq(domt_desk_fetch(desk, cursor), -ESTALE);
 }
 
-static void put_rows(domt_desk *desk, uint32_t count)
+static void insert_rows(domt_desk *desk, uint32_t count)
 {
     static const domus_sql_statement put = {.text = "INSERT INTO domt_t VALUES ($1, $2)"};
     domus_sql one;
@@ -165,32 +167,33 @@ static void put_rows(domt_desk *desk, uint32_t count)
     ck_assert_int_eq(domt_desk_end(desk, one, true), 0);
 }
 
-static void check_left_rows(domt_desk *desk)
+static void check_ended_cursors(domt_desk *desk)
 {
     domus_sql_cursor cursor, others;
     domt_desk guest;
 
-    /* A cursor that is closed. */
+    /* A cursor that was closed gives no more rows. */
     ck_assert_int_eq(domt_desk_rows(desk, desk->sql, &every_row, NULL, 0, &cursor), 0);
     ck_assert_int_eq(domt_desk_fetch(desk, cursor), 0);
     domt_desk_close_rows(desk, cursor);
-    wait_until_idle(desk); /* an ask may overtake the notice that closes the cursor */
+    /* wait, because an ask to fetch rows may overtake the notice that closes the cursor */
+    wait_until_database_is_idle(desk);
     ck_assert_int_eq(domt_desk_fetch(desk, cursor), -ESTALE);
-    /* A cursor whose owner ends. */
+    /* A cursor ends with its owner. */
     domt_desk_join(&guest, desk);
     ck_assert_int_eq(domt_desk_rows(&guest, desk->sql, &every_row, NULL, 0, &others), 0);
     domt_desk_close(&guest);
-    wait_until_idle(desk);
+    wait_until_database_is_idle(desk);
     ck_assert_int_eq(domt_desk_fetch(desk, others), -ESTALE);
 }
 
-/* Check that a cursor which nobody reads ends after the idle time of a transaction. */
-static void check_idle_rows(domt_desk *desk)
+/* Check that a cursor from which nobody fetches ends after the idle time of transactions. */
+static void check_idle_cursor(domt_desk *desk)
 {
     domus_sql_cursor cursor;
 
     ck_assert_int_eq(domt_desk_rows(desk, desk->sql, &every_row, NULL, 0, &cursor), 0);
-    wait_until_idle(desk);
+    wait_until_database_is_idle(desk);
     ck_assert_int_eq(domt_desk_fetch(desk, cursor), -ESTALE);
 }
 
@@ -200,24 +203,24 @@ void domt_sql_pieces(const domus_sql_driver *driver, const char *url)
     domus_sql one;
     domt_desk desk;
 
-    open_with(&desk, driver, url, &options);
-    check_order(&desk, desk.sql, 0);
-    put_rows(&desk, 500);
-    check_order(&desk, desk.sql, 500);
+    open_desk_and_make_table(&desk, driver, url, &options);
+    check_rows_of_cursor(&desk, desk.sql, 0);
+    insert_rows(&desk, 500);
+    check_rows_of_cursor(&desk, desk.sql, 500);
     ck_assert_int_eq(domt_desk_begin(&desk, false, &one), 0);
-    check_order(&desk, one, 500);
+    check_rows_of_cursor(&desk, one, 500);
     ck_assert_int_eq(domt_desk_end(&desk, one, true), 0);
-    check_left_rows(&desk);
-    close_and_drop(&desk);
+    check_ended_cursors(&desk);
+    drop_table_and_close_desk(&desk);
     options.transaction_idle_ns = 100 * MS;
-    open_with(&desk, driver, url, &options);
-    check_idle_rows(&desk);
-    close_and_drop(&desk);
+    open_desk_and_make_table(&desk, driver, url, &options);
+    check_idle_cursor(&desk);
+    drop_table_and_close_desk(&desk);
 }
 
 /* --- bounds ----------------------------------------------------------------------------------- */
 
-static void check_result_max(domt_desk *desk)
+static void check_result_limit(domt_desk *desk)
 {
     static char text[4096];
 
@@ -240,21 +243,22 @@ static void send_query(domt_desk *desk, const char *text, uint64_t number)
                      0);
 }
 
-/* Receive the next answer. Returns its error. */
+/* Receive the next answer of the database. Returns its error, or 0. */
 static int receive_answer(domt_desk *desk)
 {
     domus_outside_message message;
 
     ck_assert_int_eq(domus_outside_receive(desk->outsider, NULL, LONG, &message), 0);
-    /* A database may add a text to its error, or not. */
+    /* An error comes as a message with a text, or, if the database gave no text, as a bare
+     * failure. */
     if (message.type == &domus_sql_error_type)
         return ((const domus_sql_error *)message.payload)->error;
     return message.type == &domus_outsider_failed_type ? *(const int *)message.payload : 0;
 }
 
-/* Check that while a transaction holds the only connection, as many queries wait as the limit says,
- * until it ends. */
-static void check_waiting(domt_desk *desk)
+/* Check that while a transaction holds the only connection, two queries (the limit of the queue)
+ * wait for it, a third one is refused, and the two are answered when the transaction ends. */
+static void check_queue_for_connection(domt_desk *desk)
 {
     domus_sql one;
 
@@ -269,12 +273,13 @@ static void check_waiting(domt_desk *desk)
     ck_assert_uint_eq(domt_desk_look(desk).refused, 1);
 }
 
-/* Check that a query which waits for a connection is refused after `wait_ns`. */
-static void check_wait_ns(domt_desk *desk, uint64_t wait_ns)
+/* Check that a query which has waited `wait_ns` for a connection is refused with -EBUSY. */
+static void check_wait_for_connection(domt_desk *desk, uint64_t wait_ns)
 {
     domus_sql one;
 
-    /* the first connect to the database may take long */
+    /* begin may fail with -EBUSY at first, because the first connect to the database may take
+     * long */
     while (domt_desk_begin(desk, false, &one) != 0)
         ck_assert_int_eq(desk->answer.error, -EBUSY);
     uint64_t begun = domt_monotonic_ns();
@@ -283,7 +288,7 @@ static void check_wait_ns(domt_desk *desk, uint64_t wait_ns)
     ck_assert_int_eq(domt_desk_end(desk, one, false), 0);
 }
 
-static void check_time(domt_desk *desk)
+static void check_time_out_of_query(domt_desk *desk)
 {
     static const domus_sql_statement endless = {
         .text = "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) "
@@ -294,7 +299,7 @@ static void check_time(domt_desk *desk)
 
     ck_assert_int_eq(domt_desk_query(desk, desk->sql, &endless, NULL, 0), -ETIMEDOUT);
     ck_assert_uint_ge(domt_monotonic_ns() - begun, 50 * MS);
-    /* The connection is as it was before the transaction. */
+    /* After the time-out of a query its connection can be used as before. */
     domt_desk_gives(desk, desk->sql, "SELECT 7", "7");
     ck_assert_uint_eq(domt_desk_look(desk).timeouts, 1);
 }
@@ -305,13 +310,13 @@ void domt_sql_bounds(const domus_sql_driver *driver, const char *url)
         .connections_max = 1, .queue_max = 2, .wait_ns = LONG, .result_max = 2048};
     domt_desk desk;
 
-    open_with(&desk, driver, url, &options);
-    check_result_max(&desk);
-    check_waiting(&desk);
-    check_time(&desk);
-    close_and_drop(&desk);
+    open_desk_and_make_table(&desk, driver, url, &options);
+    check_result_limit(&desk);
+    check_queue_for_connection(&desk);
+    check_time_out_of_query(&desk);
+    drop_table_and_close_desk(&desk);
     options.wait_ns = 100 * MS;
     domt_desk_open(&desk, driver, url, &options);
-    check_wait_ns(&desk, options.wait_ns);
+    check_wait_for_connection(&desk, options.wait_ns);
     domt_desk_close(&desk);
 }

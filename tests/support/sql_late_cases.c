@@ -1,5 +1,5 @@
-/* Ends of transactions whose conversation can no longer ask: its deadline has passed, or it was
- * cancelled. */
+/* Checks that transactions end although their conversation can no longer ask, because its deadline
+ * has passed or it was cancelled (tests/support/sql_cases.h). */
 #include "tests/support/service.h"
 #include "tests/support/sql_cases.h"
 #include "tests/support/sql_desk.h"
@@ -25,7 +25,8 @@ struct work {
     domus_sql one;
 };
 
-/* Begin a transaction, write, wait for an answer that never comes, and end it. */
+/* A conversation that begins a transaction, writes a row, waits for an answer that never comes, and
+ * then commits or rolls back. */
 DOMUS_SEQUENCE(work, struct work)
 {
     struct worker *worker = self;
@@ -45,7 +46,7 @@ DOMUS_SEQUENCE(work, struct work)
     DOMUS_END;
 }
 
-static int on_stop(domus_stack *stack, void *self, const void *payload)
+static int on_stop_cancel_work(domus_stack *stack, void *self, const void *payload)
 {
     struct worker *worker = self;
 
@@ -56,10 +57,12 @@ static int on_stop(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = sizeof(struct worker),
-    .on = (const domus_on[]){DOMUS_ON(&work_type, work), {&stop_type, on_stop, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){DOMUS_ON(&work_type, work),
+                             {&stop_type, on_stop_cancel_work, 0},
+                             {NULL, NULL, 0}},
 };
 
-static int on_silent(domus_stack *stack, void *self, const void *payload)
+static int on_stop_never_answer(domus_stack *stack, void *self, const void *payload)
 {
     domus_kept kept;
 
@@ -67,10 +70,12 @@ static int on_silent(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour silent = {
-    .name = "silent", .on = (const domus_on[]){{&stop_type, on_silent, 0}, {NULL, NULL, 0}}};
+    .name = "silent",
+    .on = (const domus_on[]){{&stop_type, on_stop_never_answer, 0}, {NULL, NULL, 0}}};
 
-/* The only connection is free again long before the transaction's idle time is over. */
-static void check_free(domt_desk *desk)
+/* Check that the transaction has been rolled back: the only connection is free again long before
+ * the transaction's idle time is over. */
+static void check_connection_is_free(domt_desk *desk)
 {
     domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
     domt_desk_must(desk, desk->sql, "INSERT INTO domt_t (id) VALUES (2)");
@@ -105,7 +110,7 @@ void domt_sql_late_ends(const domus_sql_driver *driver, const char *url)
             domt_sleep_ms(50);
             ck_assert_int_eq(domt_desk_ask(&desk, who, &stop_type, NULL), 0);
         }
-        check_free(&desk);
+        check_connection_is_free(&desk);
     }
     domt_desk_must(&desk, desk.sql, "DROP TABLE domt_t");
     domt_desk_close(&desk);

@@ -1,4 +1,5 @@
-/* Byte stages that change sizes and hold a state, and runs of pipelines over bytes in pieces. */
+/* Byte stages for tests, which change sizes and hold a state, and runs of pipelines over bytes that
+ * come in pieces. */
 #include "tests/support/stages.h"
 
 #include "base/check.h"
@@ -28,20 +29,21 @@ static int decode_stuffed(domus_wire *wire, void *state_, const char *bytes, siz
         out[made++] = state->escaped ? (char)(bytes[used] ^ 0x20) : bytes[used];
         state->escaped = false;
     }
-    if (used == 0) /* the bytes before the wrong one were used by earlier calls */
+    if (used ==
+        0) /* the wrong byte is the first one: the bytes before it were used by earlier calls */
         return -EBADMSG;
     int error = domus_wire_pass(wire, out, made);
     return error != 0 ? error : (int)used;
 }
 
-static int end_stuffing(domus_wire *wire, void *state_, size_t left)
+static int end_stuffed(domus_wire *wire, void *state_, size_t left)
 {
     const stuff_state *state = state_;
 
     return state->escaped || left != 0 ? -EPIPE : 0;
 }
 
-static int encode_stuffed(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int wrap_stuffed(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         const char escaped[2] = {'}', (char)(bytes[i] ^ 0x20)};
@@ -57,8 +59,8 @@ const domus_stage domt_stuff_stage = {
     .name = "stuff",
     .state_size = sizeof(stuff_state),
     .decode = decode_stuffed,
-    .end = end_stuffing,
-    .wrap = encode_stuffed,
+    .end = end_stuffed,
+    .wrap = wrap_stuffed,
 };
 
 /* --- xor -------------------------------------------------------------------------------------- */
@@ -115,23 +117,23 @@ static int decode_sip(domus_wire *wire, void *state_, const char *bytes, size_t 
     return error != 0 ? error : (int)used;
 }
 
-static int wrap_as_it_is(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int wrap_unchanged(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     return domus_wire_append(wire, bytes, size);
 }
 
 const domus_stage domt_sip_stage = {
-    .name = "sip", .state_size = sizeof(uint32_t), .decode = decode_sip, .wrap = wrap_as_it_is};
+    .name = "sip", .state_size = sizeof(uint32_t), .decode = decode_sip, .wrap = wrap_unchanged};
 
 /* --- swelling --------------------------------------------------------------------------------- */
 
 typedef struct swell_state {
     domt_swell_options options;
-    uint32_t left; /* bytes that are still to be passed on */
+    uint32_t left; /* copies of `byte` that the stage has still to pass on */
     char byte;
 } swell_state;
 
-static int open_swell(domus_wire *wire, void *state_, const void *options)
+static int open_swell_stage(domus_wire *wire, void *state_, const void *options)
 {
     swell_state *state = state_;
 
@@ -142,7 +144,7 @@ static int open_swell(domus_wire *wire, void *state_, const void *options)
     return 0;
 }
 
-static uint32_t count_copies(const swell_state *state, char count)
+static uint32_t copies_of_count(const swell_state *state, char count)
 {
     uint32_t n = (unsigned char)count;
 
@@ -160,7 +162,7 @@ static int decode_swell(domus_wire *wire, void *state_, const char *bytes, size_
         if (state->left == 0 && size - used < 2)
             break;
         if (state->left == 0) {
-            state->left = count_copies(state, bytes[used]);
+            state->left = copies_of_count(state, bytes[used]);
             state->byte = bytes[used + 1];
             used += 2;
         }
@@ -179,7 +181,7 @@ static int decode_swell(domus_wire *wire, void *state_, const char *bytes, size_
     return (int)used;
 }
 
-static int wrap_twice(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int wrap_as_pairs(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         const char pair[2] = {0, bytes[i]};
@@ -192,9 +194,9 @@ static int wrap_twice(domus_wire *wire, void *state, const char *bytes, size_t s
 
 const domus_stage domt_swell_stage = {.name = "swell",
                                       .state_size = sizeof(swell_state),
-                                      .open = open_swell,
+                                      .open = open_swell_stage,
                                       .decode = decode_swell,
-                                      .wrap = wrap_twice};
+                                      .wrap = wrap_as_pairs};
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
@@ -210,9 +212,9 @@ static void append_text(domt_decoded *decoded, const void *bytes, size_t size)
     decoded->size += size;
 }
 
-/* Write the head of a message as printf(3) does with "%d %u:"; fuzzers would spend a fifth of their
- * time in printf(3). */
-static void record_head(domt_decoded *decoded, domus_stage_kind kind, uint32_t size)
+/* Append the kind and size of a decoded message, as printf(3) does with "%d %u:". It is written by
+ * hand, because printf(3) took a fifth of the time of the fuzz targets. */
+static void append_message_head(domt_decoded *decoded, domus_stage_kind kind, uint32_t size)
 {
     char head[16];
     char *begin = head + sizeof head;
@@ -226,8 +228,9 @@ static void record_head(domt_decoded *decoded, domus_stage_kind kind, uint32_t s
     append_text(decoded, begin, (size_t)(head + sizeof head - begin));
 }
 
-/* Read the messages that have come. Returns 0, or an error. */
-static int read_packets(domus_stage_kit *kit, domt_decoded *decoded, bool encodes)
+/* Read all packets that the kit has decoded, append them as text to `decoded`, and encode each
+ * again if `encodes` is true. Returns 0, or an error. */
+static int read_decoded_packets(domus_stage_kit *kit, domt_decoded *decoded, bool encodes)
 {
     domus_stage_message message;
     int result = domus_stage_kit_next(kit, &message);
@@ -235,7 +238,7 @@ static int read_packets(domus_stage_kit *kit, domt_decoded *decoded, bool encode
     for (; result == 1; result = domus_stage_kit_next(kit, &message)) {
         const domus_packet *packet = message.payload;
         DOMI_CHECK(message.type == &domus_packet_type);
-        record_head(decoded, message.kind, packet->bytes.size);
+        append_message_head(decoded, message.kind, packet->bytes.size);
         append_text(decoded, domus_slice_data(packet->bytes), packet->bytes.size);
         decoded->count++;
         if (encodes)
@@ -257,11 +260,11 @@ void domt_decode(const domus_pipeline *pipeline, const void *bytes, size_t size,
         from += piece;
         size -= piece;
         if (ret_decoded->error == 0)
-            ret_decoded->error = read_packets(kit, ret_decoded, encoded != NULL);
+            ret_decoded->error = read_decoded_packets(kit, ret_decoded, encoded != NULL);
     }
     if (ret_decoded->error == 0) {
         domus_stage_kit_finish(kit);
-        ret_decoded->error = read_packets(kit, ret_decoded, encoded != NULL);
+        ret_decoded->error = read_decoded_packets(kit, ret_decoded, encoded != NULL);
     }
     if (encoded != NULL && kit != NULL) {
         size_t sent;
@@ -291,7 +294,7 @@ size_t domt_cut_same(void *context, size_t left)
     return left < *size ? left : *size;
 }
 
-/* The pieces are mostly small, and now and then large. */
+/* The random pieces are mostly small, and now and then large. */
 size_t domt_cut_random(void *context, size_t left)
 {
     uint64_t *seed = context;

@@ -1,57 +1,60 @@
-/* Byte stages for tests, and a way to run a pipeline over bytes in pieces and to compare the
- * messages. The bytes of each message are written as text, so two runs are the same if their texts
- * are. */
+/* Byte stages for tests, and a function that runs a pipeline over bytes which come in pieces. The
+ * bytes of each decoded message are written as text, so two runs gave the same messages if their
+ * texts are the same. */
 #ifndef DOMT_STAGES_H
 #define DOMT_STAGES_H
 
 #include <domus/stage_kit.h>
 
-/* Byte stuffing, which changes sizes: '}' is an escape, and the byte behind it is xored with 0x20.
- * '~' and '}' are escaped. A '~' on the wire is an error, and so is an escape at the end. */
+/* A stage of byte stuffing, which changes sizes: '}' is an escape, and the byte behind it is xored
+ * with 0x20. The stage escapes '~' and '}'; a '~' on the wire, or an escape at the end, is an
+ * error. */
 extern const domus_stage domt_stuff_stage;
 
-/* A stage that xors each byte with a key which moves on, so bytes that are lost or come twice are
- * seen. */
+/* A stage that xors each byte with a key which changes with each byte, so a test sees bytes that
+ * are lost or come twice. */
 extern const domus_stage domt_xor_stage;
 
-/* A stage that uses 1, 2 or 3 bytes in a call, in turn, and passes them on unchanged. */
+/* A stage that takes 1, 2 or 3 bytes in a call, in turn, and passes them on unchanged. */
 extern const domus_stage domt_sip_stage;
 
-/* A stage that reads each two bytes as a count and a byte, and passes on the byte so many times. It
- * passes on a few bytes in a call, so most of its output is left over. Options: domt_swell_options,
- * or NULL. */
+/* A stage that makes many bytes of few: it reads pairs of a count and a byte, and passes on the
+ * byte as many times as the count says. It passes on only a few bytes in a call, so it mostly has
+ * output left. Options: domt_swell_options, or NULL. */
 typedef struct domt_swell_options {
-    uint32_t factor;   /* a count of n gives n * factor + 1 bytes; 0: n % 16 + 1 bytes */
-    uint32_t per_call; /* bytes passed on in one call; 0: 48 */
+    /* a count of n makes n * factor + 1 bytes; with a factor of 0, n % 16 + 1 bytes */
+    uint32_t factor;
+    uint32_t per_call; /* bytes that the stage passes on in one call; 0: 48 */
 } domt_swell_options;
 
 extern const domus_stage domt_swell_stage;
 
-/* The outcome of a run of a pipeline. */
+/* The result of domt_decode(): the messages that a pipeline has decoded, as text. */
 typedef struct domt_decoded {
-    uint32_t count; /* number of messages */
-    int error;      /* error with which the run ended; 0: none */
-    char *text;     /* kind, size and bytes of each message */
+    uint32_t count; /* number of decoded messages */
+    int error;      /* error with which the pipeline ended; 0: none */
+    char *text;     /* kind, size and bytes of each decoded message */
     size_t size;
     size_t room;
 } domt_decoded;
 
-/* A function that cuts bytes: returns the size of the next piece, from 1 up to `left`, the number
- * of bytes that are left. */
+/* A function that divides bytes into pieces: it returns the size of the next piece, from 1 up to
+ * `left`, the number of bytes that are left. */
 typedef size_t domt_cut(void *context, size_t left);
 
-/* Feed the bytes of a peer that then finishes, in the pieces of `cut` (NULL: all at once), and read
- * all packets that come. If `encoded` is not NULL, each packet is encoded again, and what the peer
- * would get is written there. `ret_decoded` is cleared by domt_decoded_clear(). */
+/* Let a new pipeline decode `size` bytes and then the end of its input; `cut` says the sizes of the
+ * pieces (NULL: one piece). If `encoded` is not NULL, each decoded packet is encoded again, and the
+ * bytes for the peer are written to `encoded`. `ret_decoded` is freed by domt_decoded_clear(). */
 void domt_decode(const domus_pipeline *pipeline, const void *bytes, size_t size, domt_cut *cut,
                  void *context, domt_decoded *ret_decoded, domt_decoded *encoded);
 
-/* Whether two runs have the same text, the same count and the same error. */
+/* Returns whether two runs have the same text, the same number of messages and the same error. */
 bool domt_decoded_equals(const domt_decoded *a, const domt_decoded *b);
 void domt_decoded_clear(domt_decoded *decoded);
 
-/* Cuts: domt_cut_same() makes pieces of the size that `context` points to (a size_t);
- * domt_cut_random() makes pieces of random sizes from a seed (a uint64_t that is not 0). */
+/* Two functions that divide bytes into pieces: domt_cut_same() into pieces of the size that
+ * `context` points to (a size_t), domt_cut_random() into pieces of random sizes, from the seed that
+ * `context` points to (a uint64_t that is not 0). */
 size_t domt_cut_same(void *context, size_t left);
 size_t domt_cut_random(void *context, size_t left);
 

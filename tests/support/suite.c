@@ -11,12 +11,14 @@
 
 #define NAME_ROOM 256
 
-#define PLACES     1024u /* Lines whose numbers differ by a multiple of it share a count. */
+/* Lines of a source share a count of marks if their numbers differ by a multiple of this. */
+#define PLACES     1024u
 #define MARKS_MOST 16u
 
 static domt_suite *suites;
 static domt_test *tests;
-static domt_test **tests_end = &tests; /* tests are run in the order of their file */
+static domt_test **tests_end =
+    &tests; /* place of the next test in the list; tests run in the order of their file */
 
 void domt_mark_point(const char *file, int line)
 {
@@ -43,7 +45,8 @@ void domt_test_add(domt_test *test)
 
 bool domt_is_long(void)
 {
-    /* 0: not read yet; 1: no; 2: yes. It is cached, because handlers read it for each message. */
+    /* Answer of domt_is_long(). 0: not known yet; 1: no; 2: yes. It is cached, because handlers ask
+     * for each message. */
     static _Atomic int known;
     int answer = atomic_load_explicit(&known, memory_order_relaxed);
 
@@ -80,8 +83,9 @@ static int run_suite(const domt_suite *of, const char *name)
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* Write the name of a test file's program: house_mailbox for tests/house/mailbox_test.c. */
-static void name_program(const domt_suite *suite, char name[static NAME_ROOM])
+/* Write the name by which the suite of a test file is called: house_mailbox for
+ * tests/house/mailbox_test.c. */
+static void write_suite_name(const domt_suite *suite, char name[static NAME_ROOM])
 {
     char folder[NAME_ROOM / 2];
     char file[NAME_ROOM / 2];
@@ -100,16 +104,17 @@ int main(int count, char **arguments)
     const char *called = count > 0 ? basename(arguments[0]) : "";
 
     domt_leaks_only_written();
-    /* room for the output of a service in the message of a failure */
+    /* Check keeps messages of failures this long, because they may contain the whole output of a
+     * service */
     setenv("CK_MAX_MSG_SIZE", "1000000", 0);
     for (const domt_suite *suite = suites; suite != NULL; suite = suite->next) {
-        name_program(suite, name);
+        write_suite_name(suite, name);
         if (strcmp(name, called) == 0)
             return run_suite(suite, name);
     }
     fprintf(stderr, "%s: no suite has this name; call it by one of:\n", called);
     for (const domt_suite *suite = suites; suite != NULL; suite = suite->next) {
-        name_program(suite, name);
+        write_suite_name(suite, name);
         fprintf(stderr, "%s\n", name);
     }
     return EXIT_FAILURE;

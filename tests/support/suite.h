@@ -14,28 +14,29 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Check tells its parent process of each assertion that held by a write(2): this place is shown if
- * the test crashes later. A test that compares a million bytes would do little else, so each place
- * is reported only a few times. */
+/* Replaces a function of Check that tells the parent process by a write(2) of each assertion that
+ * held, so that the last place is known after a crash. A test that compares a million bytes would
+ * do little else, so each place is told only a few times. */
 void domt_mark_point(const char *file, int line);
 #define _mark_point(file, line) domt_mark_point(file, line)
 
-/* Whether the tests run in the long form (`./dev test --long`). */
+/* Returns whether the tests run in the long form (`./dev test --long`). */
 bool domt_is_long(void);
 
-/* Returns `count`, and ten times as many in the long form: a number of rounds that look for a race,
- * of which more are always better. */
+/* Returns `count`, or ten times `count` if the tests run in the long form: for the rounds of a test
+ * that looks for a race. */
 uint32_t domt_more_if_long(uint32_t count);
 
-/* A test of one file. DOMT_TEST adds it before main(), in the order of the file. */
+/* One test of a test file. DOMT_TEST adds it to the list of all tests before main() runs. */
 typedef struct domt_test {
     TTest test;
     struct domt_test *next;
 } domt_test;
 
-/* A test file, and how many seconds each of its tests may take; DOMT_SUITE adds it. */
+/* The suite of one test file, with the seconds that each of its tests may take; DOMT_SUITE adds it
+ * to the list of suites. */
 typedef struct domt_suite {
-    const char *file; /* path, as "tests/house/mailbox_test.c" */
+    const char *file; /* path of the test file, as "tests/house/mailbox_test.c" */
     int (*seconds)(void);
     struct domt_suite *next;
 } domt_suite;
@@ -54,7 +55,7 @@ void domt_suite_add(domt_suite *suite);
     }                                                                                              \
     static void named(int domt_loop CK_ATTRIBUTE_UNUSED)
 
-/* DOMT_SUITE(20) ends a test file, and gives each test 20 s. */
+/* DOMT_SUITE(20) stands at the end of a test file, and lets each of its tests take at most 20 s. */
 #define DOMT_SUITE(count)                                                                          \
     static int domt_seconds(void)                                                                  \
     {                                                                                              \

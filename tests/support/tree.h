@@ -1,5 +1,5 @@
-/* A directory of files in the temporary directory, for code that reads /proc and /sys below a root
- * that it is given. */
+/* A directory of files below TMPDIR, which a test gives as the root directory to code that reads
+ * /proc and /sys. */
 #ifndef DOMT_TREE_H
 #define DOMT_TREE_H
 
@@ -25,7 +25,8 @@ static inline void domt_tree_make(domt_tree *tree)
     ck_assert_ptr_nonnull(mkdtemp(tree->root));
 }
 
-/* Write `text` to `path` below the root; missing directories on the way are made. */
+/* Write `text` to the file `path` below the root; directories that are missing on the way are
+ * made. */
 static inline void domt_tree_write(const domt_tree *tree, const char *path, const char *text)
 {
     char full[PATH_MAX];

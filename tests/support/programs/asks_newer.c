@@ -10,14 +10,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define CALL_6_7      454        /* the call futex_wake */
-#define OPTION_6_5    76         /* the option SO_PASSPIDFD */
-#define FLAG_6_6      (1u << 16) /* the flag IORING_SETUP_NO_SQARRAY */
-#define OPERATION_6_9 55         /* IORING_OP_FTRUNCATE: a newer kernel answers -EBADF */
-#define NO_RING       1          /* exit status if this machine allows no ring */
+#define CALL_6_7 454 /* number of the system call futex_wake, which is newer than Linux 6.1 */
+/* number of the socket option SO_PASSPIDFD, which is newer than Linux 6.1 */
+#define OPTION_6_5 76
+#define FLAG_6_6   (1u << 16) /* the flag IORING_SETUP_NO_SQARRAY, which is newer than Linux 6.1 */
+/* the operation IORING_OP_FTRUNCATE; a kernel that has it answers -EBADF, an older one -EINVAL */
+#define OPERATION_6_9 55
+#define NO_RING       1 /* exit status of the program if this machine allows no io_uring */
 
-/* Returns the result of an operation whose descriptor is -1. */
-static int result_of(struct io_uring *ring, uint8_t operation)
+/* Submit the io_uring operation `operation` with the descriptor -1, and return its result. */
+static int result_of_operation(struct io_uring *ring, uint8_t operation)
 {
     unsigned tail = *ring->sq.ktail;
     unsigned at = tail & ring->sq.ring_mask;
@@ -49,7 +51,7 @@ int main(void)
         return 13;
     if (io_uring_queue_init_params(4, &ring, &params) != 0)
         return NO_RING;
-    if (result_of(&ring, IORING_OP_NOP) != 0)
+    if (result_of_operation(&ring, IORING_OP_NOP) != 0)
         return 14;
-    return result_of(&ring, OPERATION_6_9) == -EINVAL ? 0 : 15;
+    return result_of_operation(&ring, OPERATION_6_9) == -EINVAL ? 0 : 15;
 }

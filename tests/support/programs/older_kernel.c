@@ -26,28 +26,32 @@
 #include <unistd.h>
 
 /* The newest features that Linux 6.1 has. */
-#define LAST_CALL        450u    /* set_mempolicy_home_node */
-#define SETUP_FLAGS      0x3fffu /* up to IORING_SETUP_DEFER_TASKRUN */
-#define FEATURES         0x1fffu /* up to IORING_FEAT_LINKED_FILE */
-#define ENTER_FLAGS      0x1fu   /* up to IORING_ENTER_REGISTERED_RING */
-#define LAST_REGISTER    25u     /* IORING_REGISTER_FILE_ALLOC_RANGE */
-#define LAST_OPERATION   48u     /* IORING_OP_SENDMSG_ZC */
-#define ENTRY_FLAGS      0x7fu   /* up to IOSQE_CQE_SKIP_SUCCESS */
-#define NET_FLAGS        0x07u   /* up to IORING_RECVSEND_FIXED_BUF */
-#define ACCEPT_FLAGS     0x01u   /* IORING_ACCEPT_MULTISHOT */
-#define RW_FLAGS         0x1fu   /* up to RWF_APPEND */
-#define LAST_SOCKET      75u     /* SO_RCVMARK */
-#define LAST_TCP         37u     /* TCP_TX_DELAY */
-#define LAST_IP          50u     /* IP_UNICAST_IF, and those of multicasts */
-#define SETUP_FLAGS_5_10 0x7fu   /* up to IORING_SETUP_R_DISABLED */
-#define NO_OPERATION     0xffu   /* no kernel has this operation: -EINVAL */
-#define RINGS_MAX        1024
+#define LAST_CALL   450u /* number of the last system call of Linux 6.1: set_mempolicy_home_node */
+#define SETUP_FLAGS 0x3fffu /* flags of io_uring_setup(), up to IORING_SETUP_DEFER_TASKRUN */
+#define FEATURES    0x1fffu /* features of a ring, up to IORING_FEAT_LINKED_FILE */
+#define ENTER_FLAGS 0x1fu   /* flags of io_uring_enter(), up to IORING_ENTER_REGISTERED_RING */
+/* last operation of io_uring_register(): IORING_REGISTER_FILE_ALLOC_RANGE */
+#define LAST_REGISTER  25u
+#define LAST_OPERATION 48u   /* last operation of a ring: IORING_OP_SENDMSG_ZC */
+#define ENTRY_FLAGS    0x7fu /* flags of a queued operation, up to IOSQE_CQE_SKIP_SUCCESS */
+#define NET_FLAGS      0x07u /* flags of sends and receives, up to IORING_RECVSEND_FIXED_BUF */
+#define ACCEPT_FLAGS   0x01u /* flags of accepts, up to IORING_ACCEPT_MULTISHOT */
+#define RW_FLAGS       0x1fu /* flags of reads and writes, up to RWF_APPEND */
+#define LAST_SOCKET    75u   /* last option of SOL_SOCKET: SO_RCVMARK */
+#define LAST_TCP       37u   /* last option of IPPROTO_TCP: TCP_TX_DELAY */
+/* last option of IPPROTO_IP: IP_UNICAST_IF, or one of the multicast options */
+#define LAST_IP 50u
+/* flags of io_uring_setup() in Linux 5.10, up to IORING_SETUP_R_DISABLED */
+#define SETUP_FLAGS_5_10 0x7fu
+/* number of an operation that no kernel has, so the kernel answers it with -EINVAL */
+#define NO_OPERATION 0xffu
+#define RINGS_MAX    1024
 
 static unsigned setup_flags = SETUP_FLAGS;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct ring {
-    struct io_uring *uring; /* the ring of this place; NULL: the place is free */
-    pthread_t owner;        /* thread that made the ring, or enabled it */
+    struct io_uring *uring; /* the ring that is recorded in this row; NULL: the row is free */
+    pthread_t owner;        /* thread that made or enabled the ring */
 } rings[RINGS_MAX];
 
 /* --- the filter ------------------------------------------------------------------------------- */
@@ -56,7 +60,8 @@ static struct ring {
 #define REFUSE(error)   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
 #define ALLOW           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define UNLESS(k, skip) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (k), 0, (skip))
-/* Refuse the call if the loaded word is above `last`, or has bits outside of `known`. */
+/* Steps of the seccomp filter: refuse the system call if the word that was loaded is greater than
+ * `last`, or has bits that are not in `known`. */
 #define ABOVE(last, error) BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (last), 0, 1), REFUSE(error)
 #define BEYOND(known, error)                                                                       \
     BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, ~(unsigned)(known), 0, 1), REFUSE(error)
@@ -106,7 +111,7 @@ static void load_filter(void)
     }
 }
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void begin_older_kernel(void)
 {
     const char *kernel = getenv("DOMT_KERNEL");
 
@@ -118,7 +123,7 @@ __attribute__((constructor)) static void begin(void)
 /* --- liburing --------------------------------------------------------------------------------- */
 
 /* Returns the function of liburing that the function `name` of this file replaces. */
-static void *find_replaced(const char *name)
+static void *find_replaced_function(const char *name)
 {
     void *function = dlsym(RTLD_NEXT, name);
 
@@ -129,8 +134,8 @@ static void *find_replaced(const char *name)
     return function;
 }
 
-/* Record in the place of the ring `was` (NULL: in a free place) that `uring` belongs to the calling
- * thread. */
+/* Record `uring` as a ring of the calling thread, in the row of the ring `was` (NULL: in a free
+ * row). */
 static void record_ring(const struct io_uring *was, struct io_uring *uring)
 {
     size_t i = 0;
@@ -150,7 +155,7 @@ int io_uring_queue_init_params(unsigned entries, struct io_uring *ring,
 
     if ((params->flags & ~setup_flags) != 0)
         return -EINVAL;
-    *(void **)&init = find_replaced("io_uring_queue_init_params");
+    *(void **)&init = find_replaced_function("io_uring_queue_init_params");
     int result = init(entries, ring, params);
     if (result == 0) {
         params->features &= FEATURES;
@@ -164,7 +169,7 @@ void io_uring_queue_exit(struct io_uring *ring)
 {
     void (*leave)(struct io_uring *);
 
-    *(void **)&leave = find_replaced("io_uring_queue_exit");
+    *(void **)&leave = find_replaced_function("io_uring_queue_exit");
     record_ring(ring, NULL);
     leave(ring);
 }
@@ -181,12 +186,12 @@ int io_uring_register(unsigned fd, unsigned operation, const void *argument, uns
     }
     pthread_mutex_unlock(&mutex);
     if (enabled != NULL)
-        record_ring(enabled, enabled); /* the caller owns the ring from now on */
-    *(void **)&call = find_replaced("io_uring_register");
+        record_ring(enabled, enabled); /* the thread that enables a ring is its owner from now on */
+    *(void **)&call = find_replaced_function("io_uring_register");
     return call(fd, operation, argument, count);
 }
 
-static bool is_known(const struct io_uring_sqe *entry)
+static bool is_operation_known(const struct io_uring_sqe *entry)
 {
     if (entry->opcode > LAST_OPERATION || (entry->flags & ~ENTRY_FLAGS) != 0)
         return false;
@@ -207,37 +212,38 @@ static bool is_known(const struct io_uring_sqe *entry)
 }
 
 /* Replace each queued operation that the older kernel does not know by one that no kernel knows. */
-static void refuse_newer(struct io_uring *uring)
+static void refuse_newer_operations(struct io_uring *uring)
 {
     struct io_uring_sq *queue = &uring->sq;
     unsigned tail = *queue->ktail;
 
     for (unsigned i = __atomic_load_n(queue->khead, __ATOMIC_ACQUIRE); i != tail; i++) {
         struct io_uring_sqe *entry = &queue->sqes[queue->array[i & queue->ring_mask]];
-        if (!is_known(entry))
+        if (!is_operation_known(entry))
             entry->opcode = NO_OPERATION;
     }
 }
 
-/* io_uring_enter2(), by another name: a later liburing declares `set` as a pointer to void. */
-int enter_older(unsigned fd, unsigned submit, unsigned least, unsigned flags, void *set,
-                size_t size) __asm__("io_uring_enter2");
+/* This function replaces io_uring_enter2(). It has another name in C, because later versions of
+ * liburing declare `set` as a pointer to void. */
+int enter_as_older_kernel(unsigned fd, unsigned submit, unsigned least, unsigned flags, void *set,
+                          size_t size) __asm__("io_uring_enter2");
 
-int enter_older(unsigned fd, unsigned submit, unsigned least, unsigned flags, void *set,
-                size_t size)
+int enter_as_older_kernel(unsigned fd, unsigned submit, unsigned least, unsigned flags, void *set,
+                          size_t size)
 {
     static int (*_Atomic known)(unsigned, unsigned, unsigned, unsigned, void *, size_t);
     int (*call)(unsigned, unsigned, unsigned, unsigned, void *, size_t) = known;
 
     if (call == NULL) {
-        *(void **)&call = find_replaced("io_uring_enter2");
+        *(void **)&call = find_replaced_function("io_uring_enter2");
         known = call;
     }
     pthread_mutex_lock(&mutex);
     for (size_t i = 0; i < RINGS_MAX; i++) {
         if (rings[i].uring != NULL && rings[i].uring->enter_ring_fd == (int)fd &&
             pthread_equal(rings[i].owner, pthread_self()))
-            refuse_newer(rings[i].uring);
+            refuse_newer_operations(rings[i].uring);
     }
     pthread_mutex_unlock(&mutex);
     return call(fd, submit, least, flags, set, size);
