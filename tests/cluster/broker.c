@@ -1,4 +1,5 @@
-/* Nodes of a simulated cluster, used through probes. */
+/* The nodes of a simulated cluster of clients of NATS, used through probes
+ * (tests/cluster/broker.h). */
 #include "tests/cluster/broker.h"
 
 #include "tests/support/suite.h"
@@ -14,14 +15,14 @@ struct host {
     domus_address events;
 };
 
-static int mount_host(domus_stack *stack, void *self)
+static int open_client_on_mount(domus_stack *stack, void *self)
 {
     struct host *host = self;
 
     return domus_testkit_cluster_open_client(stack, host->context, 0, host->client);
 }
 
-static int on_event(domus_stack *stack, void *self, const void *payload)
+static int on_event_forward_to_probe(domus_stack *stack, void *self, const void *payload)
 {
     const struct host *host = self;
 
@@ -29,7 +30,7 @@ static int on_event(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_on rows[] = {
-    {.type = &domus_nats_event_type, .handle = on_event},
+    {.type = &domus_nats_event_type, .handle = on_event_forward_to_probe},
     {.type = NULL},
 };
 
@@ -38,7 +39,7 @@ static const domus_behaviour host_behaviour = {
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct host),
     .on = rows,
-    .on_mount = mount_host,
+    .on_mount = open_client_on_mount,
 };
 
 void domt_member_start(domt_member *member)
@@ -148,7 +149,7 @@ void domt_request(domt_member *member, const char *subject, const char *headers,
 
 /* --- received messages ------------------------------------------------------------------------ */
 
-static void copy_part(char *to, size_t room, domus_slice part)
+static void copy_slice_as_text(char *to, size_t room, domus_slice part)
 {
     snprintf(to, room, "%.*s", (int)part.size, domus_slice_data(part));
 }
@@ -158,10 +159,10 @@ domt_heard domt_read(domus_nats_message *message)
     domt_heard heard = {
         .subscription = message->subscription, .tag = message->tag, .status = message->status};
 
-    copy_part(heard.subject, sizeof heard.subject, domus_nats_subject(message));
-    copy_part(heard.reply, sizeof heard.reply, domus_nats_reply_to(message));
-    copy_part(heard.headers, sizeof heard.headers, domus_nats_headers(message));
-    copy_part(heard.payload, sizeof heard.payload, domus_nats_payload(message));
+    copy_slice_as_text(heard.subject, sizeof heard.subject, domus_nats_subject(message));
+    copy_slice_as_text(heard.reply, sizeof heard.reply, domus_nats_reply_to(message));
+    copy_slice_as_text(heard.headers, sizeof heard.headers, domus_nats_headers(message));
+    copy_slice_as_text(heard.payload, sizeof heard.payload, domus_nats_payload(message));
     domus_slice_free(message->bytes);
     return heard;
 }

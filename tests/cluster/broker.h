@@ -1,5 +1,5 @@
-/* A simulated cluster with one client for each node, and probes that use it. Each function checks
- * that it succeeds. */
+/* A simulated cluster of nodes with a client of NATS each, and probes that use these clients. Each
+ * function checks that it succeeds. */
 #ifndef DOMT_BROKER_H
 #define DOMT_BROKER_H
 
@@ -13,13 +13,14 @@ typedef struct domt_member {
     domus_testkit_cluster *cluster;
     uint32_t node;
     domus_testkit *kit;
-    domus_probe *probe;  /* sends asks to the client, and receives messages */
-    domus_probe *events; /* receives the events that the client reports to its gateway */
+    domus_probe *probe; /* the probe that asks the client, and receives messages */
+    /* the probe that gets the events which the client reports to its gateway */
+    domus_probe *events;
     domus_address client;
     domus_address host; /* the actor that has opened the client */
 } domt_member;
 
-/* The parts of a received message as text. */
+/* The parts of a received message, as text. */
 typedef struct domt_heard {
     char subject[64];
     char reply[64];
@@ -34,33 +35,33 @@ domus_testkit_cluster *domt_cluster_new(uint64_t seed,
                                         const domus_testkit_cluster_options *options);
 void domt_pass(domus_testkit_cluster *cluster, uint64_t by_ns);
 
-/* Add a node with a client; it is not connected before time passes. */
+/* Add a node with a client, which connects only when time passes. */
 void domt_member_add(domus_testkit_cluster *cluster, const domus_testkit_node_options *options,
                      domt_member *ret_member);
-/* Make host, client and probes in the kit of a node, which is new. */
+/* Make host, client and probes in the kit of a node that is new. */
 void domt_member_start(domt_member *member);
 /* Make a cluster of nodes whose clients are connected. */
 domus_testkit_cluster *domt_members_new(uint64_t seed, const domus_testkit_cluster_options *options,
                                         uint32_t count, domt_member *members);
 
 uint64_t domt_subscribe(domt_member *member, const char *subject, const char *queue);
-/* Publish a message by a notice to the client. */
+/* Publish a message by a notice to the member's client. */
 void domt_publish(domt_member *member, const char *subject, const char *reply, const char *text);
 void domt_publish_bytes(domt_member *member, const char *subject, const void *data, size_t size);
-/* Begin a request. `headers` is lines "Name: value\r\n", or NULL. */
+/* Begin a request of the member. `headers` is lines "Name: value\r\n", or NULL. */
 void domt_request(domt_member *member, const char *subject, const char *headers, const char *text);
-/* Return a message, which has to have come already. */
+/* Returns a message that the member has received; it has to have come already. */
 domt_heard domt_hear(domt_member *member);
 void domt_expect_text(domt_member *member, const char *text);
 void domt_hear_nothing(domt_member *member);
-/* Check that an ask has failed with this error. */
+/* Check that the member's ask has failed with this error. */
 void domt_expect_failure(domt_member *member, int error);
-/* Check that an ask has got an answer without a payload. */
+/* Check that the member's ask has got an answer without a payload. */
 void domt_done(domt_member *member);
 void domt_expect_event(domt_member *member, domus_nats_happening happening, int error);
 domus_nats_status domt_read_status(domt_member *member);
 
-/* Copy the parts of a message, and free it. */
+/* Copy the parts of a message into texts, and free the message. */
 domt_heard domt_read(domus_nats_message *message);
 
 #endif

@@ -1,5 +1,5 @@
-/* Nodes run in a simulated cluster: they find each other, notice a silent node, and agree on names
- * in the buckets. */
+/* Nodes of domus/cluster.h run over the simulated servers: they find each other, notice a silent
+ * node, and agree on names in the buckets. */
 #include "tests/cluster/broker.h"
 #include "tests/support/suite.h"
 
@@ -19,7 +19,7 @@ struct world {
     uint64_t starts;
 };
 
-static void close_cluster(void *context, uint32_t node)
+static void close_cluster_of_node(void *context, uint32_t node)
 {
     struct world *world = context;
 
@@ -27,7 +27,7 @@ static void close_cluster(void *context, uint32_t node)
     world->clusters[node] = NULL;
 }
 
-static void open_cluster(struct world *world, uint32_t node)
+static void open_cluster_of_node(struct world *world, uint32_t node)
 {
     char error[200] = "", name[16];
     domus_testkit *kit = domus_testkit_cluster_kit(world->servers, node);
@@ -45,7 +45,7 @@ static void open_cluster(struct world *world, uint32_t node)
     ck_assert_msg(result == 0, "%d: %s", result, error);
 }
 
-static void open_world(struct world *world, uint64_t seed)
+static void open_world_of_three_nodes(struct world *world, uint64_t seed)
 {
     const domus_testkit_cluster_options options = {.servers = 3, .no_echo = true};
 
@@ -53,16 +53,17 @@ static void open_world(struct world *world, uint64_t seed)
     for (uint32_t i = 0; i < NODES; i++) {
         const domus_testkit_node_options node = {.clock_offset_ns = i * 100 * DOMT_SECOND,
                                                  .clock_drift_ppm = (int32_t)i * 100,
-                                                 .on_stopped = close_cluster,
+                                                 .on_stopped = close_cluster_of_node,
                                                  .context = world};
         ck_assert_int_eq(domus_testkit_cluster_add_node(world->servers, &node, &world->nodes[i]),
                          0);
-        open_cluster(world, i);
+        open_cluster_of_node(world, i);
     }
 }
 
-/* Returns how many nodes in a state one node sees. */
-static uint32_t count_nodes(const struct world *world, uint32_t node, domus_node_state state)
+/* Returns how many nodes in a state the cluster of one node shows. */
+static uint32_t count_nodes_in_state(const struct world *world, uint32_t node,
+                                     domus_node_state state)
 {
     domus_node_info infos[2 * NODES];
     uint32_t known = domus_cluster_nodes(world->clusters[node], infos, 2 * NODES);
@@ -73,24 +74,24 @@ static uint32_t count_nodes(const struct world *world, uint32_t node, domus_node
     return counted;
 }
 
-static int nodes_come_and_go(uint64_t seed, void *context)
+static int run_world_where_nodes_come_and_go(uint64_t seed, void *context)
 {
     struct world world;
     uint64_t *digest = context;
 
-    open_world(&world, seed);
+    open_world_of_three_nodes(&world, seed);
     domt_pass(world.servers, 5 * DOMT_SECOND);
     for (uint32_t i = 0; i < NODES; i++)
-        ck_assert_uint_eq(count_nodes(&world, i, DOMUS_NODE_UP), NODES);
+        ck_assert_uint_eq(count_nodes_in_state(&world, i, DOMUS_NODE_UP), NODES);
     ck_assert_int_eq(domus_testkit_cluster_crash(world.servers, 1, true), 0);
     ck_assert_ptr_null(world.clusters[1]);
     domt_pass(world.servers, 3 * DOMT_SECOND);
-    ck_assert_uint_eq(count_nodes(&world, 0, DOMUS_NODE_UP), NODES - 1);
+    ck_assert_uint_eq(count_nodes_in_state(&world, 0, DOMUS_NODE_UP), NODES - 1);
     ck_assert_int_eq(domus_testkit_cluster_start(world.servers, 1), 0);
-    open_cluster(&world, 1);
+    open_cluster_of_node(&world, 1);
     domt_pass(world.servers, 5 * DOMT_SECOND);
     for (uint32_t i = 0; i < NODES; i++)
-        ck_assert_uint_eq(count_nodes(&world, i, DOMUS_NODE_UP), NODES);
+        ck_assert_uint_eq(count_nodes_in_state(&world, i, DOMUS_NODE_UP), NODES);
     *digest = domus_testkit_cluster_digest(world.servers);
     domus_testkit_cluster_free(world.servers);
     return 0;
@@ -100,15 +101,16 @@ DOMT_TEST(nodes_find_each_other_and_notice_a_crash)
 {
     uint64_t digest;
 
-    ck_assert_int_eq(domus_testkit_sweep(1, 10, nodes_come_and_go, &digest, NULL), 0);
+    ck_assert_int_eq(domus_testkit_sweep(1, 10, run_world_where_nodes_come_and_go, &digest, NULL),
+                     0);
 }
 
 DOMT_TEST(same_seed_is_the_same_run_of_a_cluster)
 {
     uint64_t first, second;
 
-    (void)nodes_come_and_go(7, &first);
-    (void)nodes_come_and_go(7, &second);
+    (void)run_world_where_nodes_come_and_go(7, &first);
+    (void)run_world_where_nodes_come_and_go(7, &second);
     ck_assert_uint_eq(first, second);
 }
 
@@ -119,7 +121,7 @@ struct registrant {
     int *result;
 };
 
-static int receive_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int store_result_of_registration(domus_stack *stack, void *self, const domus_answer *answer)
 {
     *((struct registrant *)self)->result = answer->error;
     return 0;
@@ -127,14 +129,14 @@ static int receive_answer(domus_stack *stack, void *self, const domus_answer *an
 
 static const domus_type begin_type = {.name = "begin"};
 
-static int begin_registering(domus_stack *stack, void *self, const void *payload)
+static int on_order_register_name(domus_stack *stack, void *self, const void *payload)
 {
     return domus_cluster_register(stack, ((struct registrant *)self)->cluster, "one",
-                                  2 * DOMT_SECOND, receive_answer);
+                                  2 * DOMT_SECOND, store_result_of_registration);
 }
 
 static const domus_on rows[] = {
-    {.type = &begin_type, .handle = begin_registering},
+    {.type = &begin_type, .handle = on_order_register_name},
     {.type = NULL},
 };
 
@@ -145,7 +147,7 @@ static const domus_behaviour registrant_behaviour = {
     .on = rows,
 };
 
-static void register_name(struct world *world, uint32_t node, int *result)
+static void register_name_on_node(struct world *world, uint32_t node, int *result)
 {
     domus_system *system = domus_testkit_system(domus_testkit_cluster_kit(world->servers, node));
     struct registrant registrant = {world->clusters[node], result};
@@ -162,10 +164,10 @@ DOMT_TEST(names_are_unique_and_end_with_the_lease_of_their_node)
     int results[NODES];
     uint32_t owners = 0, owner = 0;
 
-    open_world(&world, 3);
+    open_world_of_three_nodes(&world, 3);
     domt_pass(world.servers, 5 * DOMT_SECOND);
     for (uint32_t i = 0; i < NODES; i++)
-        register_name(&world, i, &results[i]);
+        register_name_on_node(&world, i, &results[i]);
     domt_pass(world.servers, 3 * DOMT_SECOND);
     for (uint32_t i = 0; i < NODES; i++) {
         ck_assert(results[i] == 0 || results[i] == -EEXIST);
@@ -175,12 +177,12 @@ DOMT_TEST(names_are_unique_and_end_with_the_lease_of_their_node)
     ck_assert_uint_eq(owners, 1);
     uint32_t other = (owner + 1) % NODES;
     ck_assert_int_eq(domus_testkit_cluster_crash(world.servers, owner, true), 0);
-    register_name(&world, other, &results[other]);
+    register_name_on_node(&world, other, &results[other]);
     domt_pass(world.servers, DOMT_SECOND);
-    /* the name is still taken, because the lease has not run out */
+    /* the dead node's name is still taken, because its lease has not run out */
     ck_assert_int_eq(results[other], -EEXIST);
     domt_pass(world.servers, 9 * DOMT_SECOND);
-    register_name(&world, other, &results[other]);
+    register_name_on_node(&world, other, &results[other]);
     domt_pass(world.servers, 3 * DOMT_SECOND);
     ck_assert_int_eq(results[other], 0);
     domus_testkit_cluster_free(world.servers);

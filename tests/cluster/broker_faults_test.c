@@ -9,13 +9,13 @@
 
 #define PASS (5 * DOMT_MS)
 
-static domus_testkit_cluster_counts count_messages(const domt_member *member)
+static domus_testkit_cluster_counts read_message_counts(const domt_member *member)
 {
     return domus_testkit_cluster_count(member->cluster);
 }
 
 /* Returns the server to which a client is connected. */
-static uint32_t find_server(domt_member *member)
+static uint32_t server_of_member(domt_member *member)
 {
     domus_nats_status status = domt_read_status(member);
 
@@ -23,8 +23,8 @@ static uint32_t find_server(domt_member *member)
     return (uint32_t)(status.server[strlen("simulated:")] - '0');
 }
 
-/* Publish numbers, with a pause between two of them. */
-static void publish_numbers(domt_member *member, uint32_t first, uint32_t end)
+/* Publish the numbers from `from` up to `to`, with a pause between two of them. */
+static void publish_numbers_of_range(domt_member *member, uint32_t first, uint32_t end)
 {
     char text[16];
 
@@ -36,8 +36,8 @@ static void publish_numbers(domt_member *member, uint32_t first, uint32_t end)
 }
 
 /* Receive numbers, and check that they come in their order; some may be missing. Returns how many
- * came. */
-static uint32_t receive_numbers(domt_member *member)
+ * have come. */
+static uint32_t receive_rising_numbers(domt_member *member)
 {
     domus_nats_message message;
     uint32_t heard = 0;
@@ -63,11 +63,11 @@ DOMT_TEST(leg_takes_its_latency_and_keeps_the_order)
     domt_pass(cluster, PASS);
     ck_assert_int_eq(
         domus_testkit_cluster_set_leg(cluster, members[0].node, 0, DOMUS_FROM_SERVER, &slow), 0);
-    publish_numbers(&members[1], 0, 100); /* publishing takes 5 ms */
+    publish_numbers_of_range(&members[1], 0, 100); /* publishing these numbers takes 5 ms */
     domt_pass(cluster, 14 * DOMT_MS);
     domt_hear_nothing(&members[0]);
     domt_pass(cluster, 20 * DOMT_MS);
-    ck_assert_uint_eq(receive_numbers(&members[0]), 100);
+    ck_assert_uint_eq(receive_rising_numbers(&members[0]), 100);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -107,19 +107,20 @@ DOMT_TEST(lossy_leg_counts_each_loss)
     ck_assert_int_eq(
         domus_testkit_cluster_set_leg(cluster, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS, &lossy),
         0);
-    publish_numbers(&members[1], 0, 400);
+    publish_numbers_of_range(&members[1], 0, 400);
     domt_pass(cluster, PASS);
-    uint32_t heard = receive_numbers(&members[0]);
-    ck_assert_uint_eq(heard + count_messages(members).lost_up + count_messages(members).lost_down,
-                      400);
-    ck_assert_uint_ge(count_messages(members).lost_up, 60); /* the expected number is 120 */
-    ck_assert_uint_ge(count_messages(members).lost_down, 40);
+    uint32_t heard = receive_rising_numbers(&members[0]);
+    ck_assert_uint_eq(
+        heard + read_message_counts(members).lost_up + read_message_counts(members).lost_down, 400);
+    /* the number that is lost by chance is about 120 */
+    ck_assert_uint_ge(read_message_counts(members).lost_up, 60);
+    ck_assert_uint_ge(read_message_counts(members).lost_down, 40);
     ck_assert(domt_read_status(&members[0]).connected);
-    ck_assert_uint_eq(count_messages(members).disconnects, 0);
+    ck_assert_uint_eq(read_message_counts(members).disconnects, 0);
     domus_testkit_cluster_free(cluster);
 }
 
-DOMT_TEST(short_cut_holds_what_is_said)
+DOMT_TEST(short_cut_holds_messages_until_it_ends)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster = domt_members_new(4, NULL, 2, members);
@@ -129,14 +130,14 @@ DOMT_TEST(short_cut_holds_what_is_said)
     ck_assert_int_eq(domus_testkit_cluster_cut(cluster, members[1].node, DOMUS_EVERY,
                                                DOMUS_BOTH_WAYS, DOMUS_CUT_HOLDS),
                      0);
-    publish_numbers(&members[1], 0, 50);
+    publish_numbers_of_range(&members[1], 0, 50);
     domt_pass(cluster, DOMT_SECOND);
     domt_hear_nothing(&members[0]);
     ck_assert_int_eq(
         domus_testkit_cluster_heal(cluster, members[1].node, DOMUS_EVERY, DOMUS_BOTH_WAYS), 0);
     domt_pass(cluster, PASS);
-    ck_assert_uint_eq(receive_numbers(&members[0]), 50);
-    ck_assert_uint_eq(count_messages(members).disconnects, 0);
+    ck_assert_uint_eq(receive_rising_numbers(&members[0]), 50);
+    ck_assert_uint_eq(read_message_counts(members).disconnects, 0);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -151,18 +152,19 @@ DOMT_TEST(long_cut_breaks_the_connection_on_both_sides)
     ck_assert_int_eq(domus_testkit_cluster_cut(cluster, members[0].node, DOMUS_EVERY,
                                                DOMUS_BOTH_WAYS, DOMUS_CUT_HOLDS),
                      0);
-    publish_numbers(&members[1], 0, 10);
+    publish_numbers_of_range(&members[1], 0, 10);
     domt_pass(cluster, 6100 * DOMT_MS);
-    /* the time of two pings without an answer, and of a third one */
+    /* the client gives up after two pings without an answer, when a third one is due */
     domt_expect_event(&members[0], DOMUS_NATS_DISCONNECTED, -ETIMEDOUT);
     ck_assert_uint_eq(domt_read_status(&members[0]).stale, 1);
-    ck_assert_uint_eq(count_messages(members).lost_down, 10);
-    publish_numbers(&members[1], 10, 20); /* the server still has the subscription */
+    ck_assert_uint_eq(read_message_counts(members).lost_down, 10);
+    /* the server still has the subscription of the lost client */
+    publish_numbers_of_range(&members[1], 10, 20);
     domt_pass(cluster, 3 * DOMT_SECOND);
-    ck_assert_uint_eq(count_messages(members).lost_down, 20);
-    publish_numbers(&members[1], 20, 30);
+    ck_assert_uint_eq(read_message_counts(members).lost_down, 20);
+    publish_numbers_of_range(&members[1], 20, 30);
     domt_pass(cluster, PASS);
-    ck_assert_uint_eq(count_messages(members).unheard, 10);
+    ck_assert_uint_eq(read_message_counts(members).unheard, 10);
     ck_assert_int_eq(
         domus_testkit_cluster_heal(cluster, members[0].node, DOMUS_EVERY, DOMUS_BOTH_WAYS), 0);
     domt_expect_event(&members[0], DOMUS_NATS_FAILED, -ETIMEDOUT);
@@ -170,9 +172,10 @@ DOMT_TEST(long_cut_breaks_the_connection_on_both_sides)
     domus_nats_status status = domt_read_status(&members[0]);
     ck_assert(status.connected);
     ck_assert_uint_eq(status.reconnects, 1);
-    publish_numbers(&members[1], 30, 40); /* the client has subscribed again */
+    /* the client has connected and subscribed again, so it gets these numbers */
+    publish_numbers_of_range(&members[1], 30, 40);
     domt_pass(cluster, PASS);
-    ck_assert_uint_eq(receive_numbers(&members[0]), 10);
+    ck_assert_uint_eq(receive_rising_numbers(&members[0]), 10);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -187,26 +190,28 @@ DOMT_TEST(one_way_cut_loses_one_way)
     ck_assert_int_eq(
         domus_testkit_cluster_cut(cluster, members[0].node, 0, DOMUS_TO_SERVER, DOMUS_CUT_LOSES),
         0);
-    publish_numbers(&members[0], 0, 10); /* these messages are lost on their way to the server */
+    /* these numbers are lost on their way to the server */
+    publish_numbers_of_range(&members[0], 0, 10);
     domt_pass(cluster, PASS);
-    ck_assert_uint_eq(count_messages(members).lost_up, 10);
-    publish_numbers(&members[1], 10, 20); /* both clients receive these messages */
+    ck_assert_uint_eq(read_message_counts(members).lost_up, 10);
+    publish_numbers_of_range(&members[1], 10, 20); /* both clients receive these numbers */
     domt_pass(cluster, PASS);
-    ck_assert_uint_eq(receive_numbers(&members[0]), 10);
-    ck_assert_uint_eq(receive_numbers(&members[1]), 10);
+    ck_assert_uint_eq(receive_rising_numbers(&members[0]), 10);
+    ck_assert_uint_eq(receive_rising_numbers(&members[1]), 10);
     domus_testkit_cluster_heal(cluster, members[0].node, 0, DOMUS_TO_SERVER);
     ck_assert_int_eq(
         domus_testkit_cluster_cut(cluster, members[0].node, 0, DOMUS_FROM_SERVER, DOMUS_CUT_LOSES),
         0);
-    publish_numbers(&members[0], 20, 30); /* only the other client receives these messages */
+    /* only the other client receives these numbers */
+    publish_numbers_of_range(&members[0], 20, 30);
     domt_pass(cluster, PASS);
-    ck_assert_uint_eq(receive_numbers(&members[0]), 0);
-    ck_assert_uint_eq(receive_numbers(&members[1]), 10);
-    ck_assert_uint_eq(count_messages(members).lost_down, 10);
+    ck_assert_uint_eq(receive_rising_numbers(&members[0]), 0);
+    ck_assert_uint_eq(receive_rising_numbers(&members[1]), 10);
+    ck_assert_uint_eq(read_message_counts(members).lost_down, 10);
     domus_testkit_cluster_free(cluster);
 }
 
-DOMT_TEST(server_that_is_cut_off_forgets_the_others)
+DOMT_TEST(server_that_is_cut_off_forgets_other_servers)
 {
     domus_testkit_cluster_options options = {.servers = 3};
     domt_member members[6];
@@ -215,27 +220,29 @@ DOMT_TEST(server_that_is_cut_off_forgets_the_others)
     domt_member *other = NULL;
 
     for (uint32_t i = 1; i < 6; i++) {
-        if (find_server(&members[i]) != find_server(one))
+        if (server_of_member(&members[i]) != server_of_member(one))
             other = &members[i];
     }
     ck_assert_ptr_nonnull(other);
     domt_subscribe(one, "numbers", NULL);
     domt_pass(cluster, PASS);
-    ck_assert_int_eq(domus_testkit_cluster_cut_route(cluster, find_server(one), DOMUS_EVERY), 0);
-    publish_numbers(other, 0, 10); /* the messages wait on the route */
+    ck_assert_int_eq(domus_testkit_cluster_cut_route(cluster, server_of_member(one), DOMUS_EVERY),
+                     0);
+    publish_numbers_of_range(other, 0, 10); /* the numbers wait on the route between the servers */
     domt_pass(cluster, DOMT_SECOND);
     domt_hear_nothing(one);
     domt_pass(cluster, 4 * DOMT_SECOND); /* the servers give the route up in this time */
-    ck_assert_uint_eq(count_messages(members).lost_route, 10);
-    publish_numbers(other, 10, 20);
+    ck_assert_uint_eq(read_message_counts(members).lost_route, 10);
+    publish_numbers_of_range(other, 10, 20);
     domt_pass(cluster, PASS);
-    ck_assert_uint_eq(count_messages(members).unheard, 10);
-    ck_assert_int_eq(domus_testkit_cluster_heal_route(cluster, find_server(one), DOMUS_EVERY), 0);
+    ck_assert_uint_eq(read_message_counts(members).unheard, 10);
+    ck_assert_int_eq(domus_testkit_cluster_heal_route(cluster, server_of_member(one), DOMUS_EVERY),
+                     0);
     domt_pass(cluster, PASS);
-    publish_numbers(other, 20, 30);
+    publish_numbers_of_range(other, 20, 30);
     domt_pass(cluster, PASS);
-    ck_assert_uint_eq(receive_numbers(one), 10);
-    ck_assert_uint_eq(count_messages(members).disconnects, 0);
+    ck_assert_uint_eq(receive_rising_numbers(one), 10);
+    ck_assert_uint_eq(read_message_counts(members).disconnects, 0);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -249,12 +256,12 @@ DOMT_TEST(route_that_is_cut_shortly_loses_nothing)
         domt_subscribe(&members[i], "numbers", NULL);
     domt_pass(cluster, PASS);
     ck_assert_int_eq(domus_testkit_cluster_cut_route(cluster, 0, 1), 0);
-    publish_numbers(&members[0], 0, 10);
+    publish_numbers_of_range(&members[0], 0, 10);
     domt_pass(cluster, DOMT_SECOND);
     ck_assert_int_eq(domus_testkit_cluster_heal_route(cluster, 1, 0), 0);
     domt_pass(cluster, PASS);
     for (uint32_t i = 1; i < 8; i++)
-        ck_assert_uint_eq(receive_numbers(&members[i]), 10);
+        ck_assert_uint_eq(receive_rising_numbers(&members[i]), 10);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -263,26 +270,27 @@ DOMT_TEST(server_that_stops_breaks_its_connections)
     domus_testkit_cluster_options options = {.servers = 2};
     domt_member members[4];
     domus_testkit_cluster *cluster = domt_members_new(9, &options, 4, members);
-    uint32_t server = find_server(&members[0]);
+    uint32_t server = server_of_member(&members[0]);
 
     domt_subscribe(&members[0], "numbers", NULL);
     domt_pass(cluster, PASS);
-    /* the client receives its own request, and does not answer */
+    /* the client has subscribed to "numbers" itself, receives this request, and does not answer */
     domt_request(&members[0], "numbers", NULL, "x");
     ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0);
     ck_assert_int_eq(domus_testkit_cluster_stop_server(cluster, server), 0);
     domt_pass(cluster, PASS);
     domt_expect_event(&members[0], DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     domt_expect_failure(&members[0], -EPIPE);
-    ck_assert_uint_eq(count_messages(members).lost_up, 1);
-    domt_publish(&members[0], "numbers", NULL, "1"); /* the message waits for a connection */
+    ck_assert_uint_eq(read_message_counts(members).lost_up, 1);
+    /* this message waits in the client for a connection */
+    domt_publish(&members[0], "numbers", NULL, "1");
     domt_pass(cluster, 10 * DOMT_SECOND);
-    ck_assert_uint_eq(receive_numbers(&members[0]), 1);
-    ck_assert_uint_eq(find_server(&members[0]), 1 - server);
+    ck_assert_uint_eq(receive_rising_numbers(&members[0]), 1);
+    ck_assert_uint_eq(server_of_member(&members[0]), 1 - server);
     ck_assert_int_eq(domus_testkit_cluster_start_server(cluster, server), 0);
     ck_assert_int_eq(domus_testkit_cluster_stop_server(cluster, 1 - server), 0);
     domt_pass(cluster, 10 * DOMT_SECOND);
-    ck_assert_uint_eq(find_server(&members[0]), server);
+    ck_assert_uint_eq(server_of_member(&members[0]), server);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -295,11 +303,11 @@ DOMT_TEST(clients_come_back_when_they_may)
                      0);
     domt_pass(cluster, 2900 * DOMT_MS);
     ck_assert(!domt_read_status(&members[0]).connected);
-    ck_assert_uint_ge(domt_read_status(&members[0]).failures,
-                      3); /* the back-off begins with 100 ms */
+    /* the client has tried again at least three times, with pauses from 100 ms on */
+    ck_assert_uint_ge(domt_read_status(&members[0]).failures, 3);
     domt_pass(cluster, 3 * DOMT_SECOND);
     ck_assert(domt_read_status(&members[0]).connected);
-    ck_assert_uint_eq(count_messages(members).disconnects, 1);
+    ck_assert_uint_eq(read_message_counts(members).disconnects, 1);
     ck_assert_uint_eq(domt_read_status(&members[1]).reconnects, 0);
     domus_testkit_cluster_free(cluster);
 }
@@ -322,8 +330,8 @@ DOMT_TEST(request_that_waits_too_long_is_not_sent)
     domt_expect_failure(&members[0], -ETIMEDOUT);
     domt_expect_text(&members[1], "in time");
     domt_hear_nothing(&members[1]);
-    ck_assert_uint_eq(count_messages(members).lost_waiting, 1);
-    ck_assert_uint_eq(count_messages(members).arrived, 1);
+    ck_assert_uint_eq(read_message_counts(members).lost_waiting, 1);
+    ck_assert_uint_eq(read_message_counts(members).arrived, 1);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -342,11 +350,11 @@ DOMT_TEST(slow_consumer_is_dropped)
     for (uint32_t i = 0; i < 4; i++)
         domt_publish_bytes(&members[1], "big", data, sizeof data);
     domt_pass(cluster, PASS);
-    ck_assert_uint_eq(count_messages(members).slow, 0);
+    ck_assert_uint_eq(read_message_counts(members).slow, 0);
     domt_publish_bytes(&members[1], "big", data, sizeof data);
     domt_pass(cluster, PASS);
-    ck_assert_uint_eq(count_messages(members).slow, 1);
-    ck_assert_uint_eq(count_messages(members).lost_down, 5);
+    ck_assert_uint_eq(read_message_counts(members).slow, 1);
+    ck_assert_uint_eq(read_message_counts(members).lost_down, 5);
     domus_testkit_cluster_heal(cluster, members[0].node, 0, DOMUS_FROM_SERVER);
     domt_pass(cluster, PASS);
     domt_expect_event(&members[0], DOMUS_NATS_DISCONNECTED, -EPIPE);
@@ -355,7 +363,7 @@ DOMT_TEST(slow_consumer_is_dropped)
     ck_assert_int_eq(domus_testkit_cluster_drop_slow(cluster, members[0].node), 0);
     domt_pass(cluster, PASS);
     domt_expect_event(&members[0], DOMUS_NATS_DISCONNECTED, -EPIPE);
-    ck_assert_uint_eq(count_messages(members).slow, 2);
+    ck_assert_uint_eq(read_message_counts(members).slow, 2);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -377,7 +385,7 @@ DOMT_TEST(slow_leg_fills_the_buffer_of_the_client)
     ck_assert_uint_eq(status.refused, 3);
     domus_testkit_cluster_heal(cluster, members[0].node, 0, DOMUS_TO_SERVER);
     domt_pass(cluster, PASS);
-    ck_assert_uint_eq(count_messages(members).delivered, 9);
+    ck_assert_uint_eq(read_message_counts(members).delivered, 9);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -392,11 +400,11 @@ DOMT_TEST(node_that_crashes_is_heard_no_more)
     ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0);
     ck_assert_int_eq(domus_testkit_cluster_crash(cluster, members[0].node, false), 0);
     ck_assert_ptr_null(domus_testkit_cluster_kit(cluster, members[0].node));
-    ck_assert_uint_eq(count_messages(members).lost_up, 1);
-    domt_pass(cluster, PASS); /* the server hears of the lost connection */
-    publish_numbers(&members[1], 0, 5);
+    ck_assert_uint_eq(read_message_counts(members).lost_up, 1);
+    domt_pass(cluster, PASS); /* in this time the server hears that the connection is lost */
+    publish_numbers_of_range(&members[1], 0, 5);
     domt_pass(cluster, PASS);
-    ck_assert_uint_eq(count_messages(members).unheard, 5);
+    ck_assert_uint_eq(read_message_counts(members).unheard, 5);
     ck_assert_int_eq(domus_testkit_cluster_start(cluster, members[0].node), 0);
     domt_member_start(&members[0]);
     domt_pass(cluster, PASS);
@@ -404,14 +412,15 @@ DOMT_TEST(node_that_crashes_is_heard_no_more)
     domt_subscribe(&members[0], "numbers", NULL);
     domt_pass(cluster, PASS);
     ck_assert_int_eq(domus_testkit_cluster_crash(cluster, members[0].node, true), 0);
-    domt_pass(cluster, PASS); /* the server does not know yet, and still sends */
-    publish_numbers(&members[1], 5, 10);
+    domt_pass(cluster, PASS); /* the server does not know of the crash yet, and still sends */
+    publish_numbers_of_range(&members[1], 5, 10);
     domt_pass(cluster, PASS);
-    ck_assert_uint_eq(count_messages(members).lost_down, 5);
-    domt_pass(cluster, 6 * DOMT_SECOND); /* the server notices the lost connection */
-    publish_numbers(&members[1], 10, 15);
+    ck_assert_uint_eq(read_message_counts(members).lost_down, 5);
+    /* in this time the server notices the lost connection by its pings */
+    domt_pass(cluster, 6 * DOMT_SECOND);
+    publish_numbers_of_range(&members[1], 10, 15);
     domt_pass(cluster, PASS);
-    ck_assert_uint_eq(count_messages(members).unheard, 10);
+    ck_assert_uint_eq(read_message_counts(members).unheard, 10);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -425,16 +434,16 @@ DOMT_TEST(suspended_node_goes_on_with_what_has_come)
     domt_pass(cluster, PASS);
     before_ns = domus_testkit_now_ns(members[0].kit);
     ck_assert_int_eq(domus_testkit_cluster_suspend(cluster, members[0].node), 0);
-    publish_numbers(&members[1], 0, 20);
+    publish_numbers_of_range(&members[1], 0, 20);
     domt_pass(cluster, 3 * DOMT_SECOND);
     ck_assert_uint_eq(domus_testkit_now_ns(members[0].kit), before_ns);
     ck_assert_int_eq(domus_testkit_cluster_resume(cluster, members[0].node, DOMUS_CLOCK_JUMPS), 0);
-    ck_assert_uint_eq(receive_numbers(&members[0]), 20);
+    ck_assert_uint_eq(receive_rising_numbers(&members[0]), 20);
     ck_assert_uint_eq(domus_testkit_now_ns(members[0].kit), before_ns + 3001 * DOMT_MS);
     domt_pass(cluster, PASS);
     ck_assert(domt_read_status(&members[0]).connected);
-    /* Suspend the node longer than the server waits for a ping's answer: the connection is closed,
-     * and the node does not know it yet. */
+    /* Suspend the node for longer than the server waits for the answer to a ping: the server closes
+     * the connection, and the node does not know that yet. */
     ck_assert_int_eq(domus_testkit_cluster_suspend(cluster, members[0].node), 0);
     domt_pass(cluster, 10 * DOMT_SECOND);
     before_ns = domus_testkit_now_ns(members[0].kit);

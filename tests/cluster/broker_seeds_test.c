@@ -17,34 +17,36 @@
 #define MEMBERS  4u
 #define SERVERS  3u
 #define ROUNDS   60u
-#define MESSAGES 400u /* bound of the messages that a run publishes */
+#define MESSAGES 400u /* largest number of messages that a run publishes */
 
-#define CONNECTIONS 256u /* bound of the connections that a node makes */
+#define CONNECTIONS 256u /* largest number of connections that a node makes in a run */
 
 /* The state of a run. A message is known by the number that the simulated cluster gives it. */
 struct run {
     domus_testkit_cluster *cluster;
     domt_member members[MEMBERS];
     domi_random random;
-    bool breaks; /* the run draws faults that break connections */
+    bool breaks; /* true: the run draws faults that break connections */
     uint32_t published[MEMBERS];
-    uint32_t kits[MEMBERS]; /* number of kits that each node has had */
+    uint32_t kits[MEMBERS]; /* number of kits that each node has had, one more after each crash */
     /* The last number that a receiver has heard from a sender, for each connection of the
      * sender. */
     int last[MEMBERS][MEMBERS][CONNECTIONS];
-    uint64_t connects[MEMBERS]; /* number of connects when each member last received */
-    uint32_t held;              /* messages whose order was checked */
+    uint64_t connects[MEMBERS]; /* for each member, its number of connects when it last received */
+    uint32_t held;              /* number of received messages whose order was checked */
     bool heard[MEMBERS][MEMBERS][MESSAGES];
     bool is_down[MEMBERS];
     bool is_suspended[MEMBERS];
-    uint8_t fates[MESSAGES][MEMBERS]; /* deliveries and losses of each message for each receiver */
-    uint32_t publisher[MESSAGES];     /* publishing node + 1; 0: not published yet */
+    /* for each message and receiver, the bits of its deliveries and losses */
+    uint8_t fates[MESSAGES][MEMBERS];
+    /* for each message, the node that published it, plus 1; 0: not published yet */
+    uint32_t publisher[MESSAGES];
     char *trace;
     uint64_t digest;
     domus_testkit_cluster_counts counts;
 };
 
-static void record_fate(void *context, const domus_testkit_happening *happening)
+static void record_fate_of_message(void *context, const domus_testkit_happening *happening)
 {
     struct run *run = context;
     uint64_t number = happening->number;
@@ -70,8 +72,9 @@ static void record_fate(void *context, const domus_testkit_happening *happening)
     }
 }
 
-/* Record a number that was heard. If `holds` is true, it has to be greater than the last one. */
-static void record_number(struct run *run, uint32_t index, const char *text, bool holds)
+/* Record a number that a member has received. If `holds` is true, the number has to be greater than
+ * the last one. */
+static void check_and_record_number(struct run *run, uint32_t index, const char *text, bool holds)
 {
     uint32_t from, connection;
     int number;
@@ -86,7 +89,7 @@ static void record_number(struct run *run, uint32_t index, const char *text, boo
     run->heard[index][from][number] = true;
 }
 
-static void receive_numbers(struct run *run, uint32_t index)
+static void receive_numbers_of_member(struct run *run, uint32_t index)
 {
     static char texts[MESSAGES][32];
     domt_member *member = &run->members[index];
@@ -105,24 +108,24 @@ static void receive_numbers(struct run *run, uint32_t index)
         memset(run->heard[index], 0, sizeof run->heard[index]);
     }
     for (uint32_t i = 0; i < count; i++)
-        record_number(run, index, texts[i], is_same);
+        check_and_record_number(run, index, texts[i], is_same);
     run->held += is_same ? count : 0;
 }
 
-static uint64_t draw_below(struct run *run, uint64_t n)
+static uint64_t random_below(struct run *run, uint64_t n)
 {
     return domi_random_below(&run->random, n);
 }
 
-static void publish_random(struct run *run)
+static void publish_from_random_member(struct run *run)
 {
-    uint32_t from = (uint32_t)draw_below(run, MEMBERS);
+    uint32_t from = (uint32_t)random_below(run, MEMBERS);
     char text[32];
 
     if (run->is_down[from] || run->is_suspended[from])
         return;
-    /* A message that is published without a connection goes over the next connection. */
-    receive_numbers(run, from);
+    /* A message that is published while there is no connection goes over the next connection. */
+    receive_numbers_of_member(run, from);
     domus_nats_status status = domt_read_status(&run->members[from]);
     uint32_t connection = 32 * run->kits[from] + (uint32_t)status.connects + !status.connected;
     ck_assert_uint_lt(connection, CONNECTIONS);
@@ -130,22 +133,22 @@ static void publish_random(struct run *run)
     domt_publish(&run->members[from], "all", NULL, text);
 }
 
-/* Draw a fault that breaks no connection: slow and lossy legs, short cuts. */
-static void draw_mild(struct run *run)
+/* Draw a fault that breaks no connection: slow or lossy legs, or short cuts. */
+static void draw_mild_fault(struct run *run)
 {
-    uint32_t node = run->members[draw_below(run, MEMBERS)].node;
-    domus_testkit_ways ways = (domus_testkit_ways)(1 + draw_below(run, 3));
-    const domus_testkit_leg leg = {.latency_ns = 1000 + draw_below(run, 5 * DOMT_MS),
-                                   .jitter_ns = draw_below(run, 5 * DOMT_MS),
-                                   .loss_ppm = (uint32_t)draw_below(run, 200000)};
+    uint32_t node = run->members[random_below(run, MEMBERS)].node;
+    domus_testkit_ways ways = (domus_testkit_ways)(1 + random_below(run, 3));
+    const domus_testkit_leg leg = {.latency_ns = 1000 + random_below(run, 5 * DOMT_MS),
+                                   .jitter_ns = random_below(run, 5 * DOMT_MS),
+                                   .loss_ppm = (uint32_t)random_below(run, 200000)};
 
-    switch (draw_below(run, 4)) {
+    switch (random_below(run, 4)) {
     case 0:
         domus_testkit_cluster_set_leg(run->cluster, node, DOMUS_EVERY, ways, &leg);
         return;
     case 1:
         domus_testkit_cluster_cut(run->cluster, node, DOMUS_EVERY, ways,
-                                  (domus_testkit_cut)(1 + draw_below(run, 2)));
+                                  (domus_testkit_cut)(1 + random_below(run, 2)));
         return;
     default:
         domus_testkit_cluster_heal(run->cluster, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS);
@@ -153,16 +156,16 @@ static void draw_mild(struct run *run)
     }
 }
 
-static void restart(struct run *run, uint32_t index)
+static void crash_or_start_member(struct run *run, uint32_t index)
 {
     domt_member *member = &run->members[index];
 
     if (run->is_suspended[index])
         return;
     if (!run->is_down[index]) {
-        receive_numbers(run, index);
+        receive_numbers_of_member(run, index);
         ck_assert_int_eq(
-            domus_testkit_cluster_crash(run->cluster, member->node, draw_below(run, 2)), 0);
+            domus_testkit_cluster_crash(run->cluster, member->node, random_below(run, 2)), 0);
         run->is_down[index] = true;
         return;
     }
@@ -174,7 +177,7 @@ static void restart(struct run *run, uint32_t index)
     run->is_down[index] = false;
 }
 
-static void stop_or_go_on(struct run *run, uint32_t index)
+static void suspend_or_resume_member(struct run *run, uint32_t index)
 {
     uint32_t node = run->members[index].node;
 
@@ -182,20 +185,20 @@ static void stop_or_go_on(struct run *run, uint32_t index)
         return;
     if (run->is_suspended[index])
         ck_assert_int_eq(domus_testkit_cluster_resume(run->cluster, node,
-                                                      (domus_testkit_clock)draw_below(run, 2)),
+                                                      (domus_testkit_clock)random_below(run, 2)),
                          0);
     else
         ck_assert_int_eq(domus_testkit_cluster_suspend(run->cluster, node), 0);
     run->is_suspended[index] = !run->is_suspended[index];
 }
 
-/* Draw a fault that may break connections, or mends what is broken. */
-static void draw_hard(struct run *run)
+/* Draw a fault that may break connections, or heal what is broken. */
+static void draw_hard_fault(struct run *run)
 {
-    uint32_t index = (uint32_t)draw_below(run, MEMBERS);
-    uint32_t server = (uint32_t)draw_below(run, SERVERS);
+    uint32_t index = (uint32_t)random_below(run, MEMBERS);
+    uint32_t server = (uint32_t)random_below(run, SERVERS);
 
-    switch (draw_below(run, 8)) {
+    switch (random_below(run, 8)) {
     case 0:
         if (domus_testkit_cluster_stop_server(run->cluster, server) != 0)
             domus_testkit_cluster_start_server(run->cluster, server);
@@ -208,25 +211,25 @@ static void draw_hard(struct run *run)
         return;
     case 3:
         domus_testkit_cluster_disconnect(run->cluster, run->members[index].node,
-                                         draw_below(run, DOMT_SECOND));
+                                         random_below(run, DOMT_SECOND));
         return;
     case 4:
         domus_testkit_cluster_drop_slow(run->cluster, run->members[index].node);
         return;
     case 5:
-        restart(run, index);
+        crash_or_start_member(run, index);
         return;
     case 6:
-        stop_or_go_on(run, index);
+        suspend_or_resume_member(run, index);
         return;
     default:
-        domt_pass(run->cluster, draw_below(run, 3 * DOMT_SECOND));
+        domt_pass(run->cluster, random_below(run, 3 * DOMT_SECOND));
         return;
     }
 }
 
-/* Heal all faults, and let everything end. */
-static void heal_and_settle(struct run *run)
+/* Heal all faults, and let all messages arrive or be lost. */
+static void heal_faults_and_settle(struct run *run)
 {
     const domus_testkit_leg leg = {0};
 
@@ -238,17 +241,17 @@ static void heal_and_settle(struct run *run)
     }
     for (uint32_t i = 0; i < MEMBERS; i++) {
         if (run->is_suspended[i])
-            stop_or_go_on(run, i);
+            suspend_or_resume_member(run, i);
         if (run->is_down[i])
-            restart(run, i);
+            crash_or_start_member(run, i);
     }
     domt_pass(run->cluster, 20 * DOMT_SECOND);
     for (uint32_t i = 0; i < MEMBERS; i++)
-        receive_numbers(run, i);
+        receive_numbers_of_member(run, i);
 }
 
-/* Check that the counts fit together when no message is under way. */
-static void check_counts(const struct run *run)
+/* Check that the counts of messages fit together when none is under way. */
+static void check_sum_of_message_counts(const struct run *run)
 {
     const domus_testkit_cluster_counts *counts = &run->counts;
 
@@ -266,24 +269,24 @@ static void run_seed(struct run *run, uint64_t seed, bool breaks)
     run->breaks = breaks;
     domi_random_init(&run->random, seed);
     run->cluster = domt_members_new(seed, &options, MEMBERS, run->members);
-    domus_testkit_cluster_observe(run->cluster, record_fate, run);
+    domus_testkit_cluster_observe(run->cluster, record_fate_of_message, run);
     for (uint32_t i = 0; i < MEMBERS; i++)
         domt_subscribe(&run->members[i], "all", NULL);
     domt_pass(run->cluster, 20 * DOMT_MS);
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        for (uint64_t count = draw_below(run, 6); count != 0; count--)
-            publish_random(run);
-        if (draw_below(run, 2) == 0)
-            draw_mild(run);
+        for (uint64_t count = random_below(run, 6); count != 0; count--)
+            publish_from_random_member(run);
+        if (random_below(run, 2) == 0)
+            draw_mild_fault(run);
         else if (breaks)
-            draw_hard(run);
-        domt_pass(run->cluster, draw_below(run, 20 * DOMT_MS));
+            draw_hard_fault(run);
+        domt_pass(run->cluster, random_below(run, 20 * DOMT_MS));
         for (uint32_t i = 0; i < MEMBERS; i++) {
             if (!run->is_down[i])
-                receive_numbers(run, i);
+                receive_numbers_of_member(run, i);
         }
     }
-    heal_and_settle(run);
+    heal_faults_and_settle(run);
     run->counts = domus_testkit_cluster_count(run->cluster);
     run->digest = domus_testkit_cluster_digest(run->cluster);
     run->trace = strdup(domus_testkit_cluster_trace(run->cluster));
@@ -293,10 +296,10 @@ static void run_seed(struct run *run, uint64_t seed, bool breaks)
             run->digest = run->digest * 31 + (unsigned char)*text;
     }
     domus_testkit_cluster_free(run->cluster);
-    check_counts(run);
+    check_sum_of_message_counts(run);
 }
 
-static int run_twice(uint64_t seed, void *context)
+static int run_seed_twice_and_compare(uint64_t seed, void *context)
 {
     static struct run first, second;
     uint64_t *digests = context;
@@ -318,10 +321,11 @@ DOMT_TEST(same_seed_is_the_same_run)
 {
     uint64_t last = 0;
 
-    ck_assert_int_eq(domus_testkit_sweep(1, DOMT_SCALE(100, 10), run_twice, &last, NULL), 0);
+    ck_assert_int_eq(
+        domus_testkit_sweep(1, DOMT_SCALE(100, 10), run_seed_twice_and_compare, &last, NULL), 0);
 }
 
-static int run_hard(uint64_t seed, void *context)
+static int run_seed_with_hard_faults(uint64_t seed, void *context)
 {
     static struct run run;
     domus_testkit_cluster_counts *sum = context;
@@ -342,13 +346,14 @@ DOMT_TEST(no_message_comes_twice_or_overtakes_whatever_breaks)
 {
     domus_testkit_cluster_counts sum = {0};
 
-    ck_assert_int_eq(
-        domus_testkit_sweep(1000, DOMT_SCALE(domt_more_if_long(200), 20), run_hard, &sum, NULL), 0);
+    ck_assert_int_eq(domus_testkit_sweep(1000, DOMT_SCALE(domt_more_if_long(200), 20),
+                                         run_seed_with_hard_faults, &sum, NULL),
+                     0);
     if (getenv("DOMUS_SEED") != NULL || DOMT_SANITIZED)
         return;
-    /* the runs publish many messages, and have losses of every kind */
+    /* all runs together publish many messages, and have losses of every kind */
     ck_assert_uint_ge(sum.delivered, 10000);
-    ck_assert_uint_ge(sum.arrived, 5000); /* the order of these messages was checked */
+    ck_assert_uint_ge(sum.arrived, 5000); /* of at least 5000 messages the order was checked */
     ck_assert_uint_ge(sum.lost_up, 100);
     ck_assert_uint_ge(sum.lost_down, 100);
     ck_assert_uint_ge(sum.lost_route, 10);
@@ -356,7 +361,7 @@ DOMT_TEST(no_message_comes_twice_or_overtakes_whatever_breaks)
     ck_assert_uint_ge(sum.disconnects, 100);
 }
 
-static int run_mild(uint64_t seed, void *context)
+static int run_seed_with_mild_faults(uint64_t seed, void *context)
 {
     static struct run run;
 
@@ -373,11 +378,12 @@ static int run_mild(uint64_t seed, void *context)
 
 DOMT_TEST(each_copy_is_delivered_or_told_as_lost)
 {
-    ck_assert_int_eq(
-        domus_testkit_sweep(1, DOMT_SCALE(domt_more_if_long(200), 20), run_mild, NULL, NULL), 0);
+    ck_assert_int_eq(domus_testkit_sweep(1, DOMT_SCALE(domt_more_if_long(200), 20),
+                                         run_seed_with_mild_faults, NULL, NULL),
+                     0);
 }
 
-static double cpu_seconds(void)
+static double cpu_seconds_of_process(void)
 {
     struct timespec now;
 
@@ -397,7 +403,7 @@ DOMT_TEST(simulation_is_quick)
         domt_subscribe(&members[i], subject, NULL);
     }
     domt_pass(cluster, 20 * DOMT_MS);
-    double before = cpu_seconds();
+    double before = cpu_seconds_of_process();
     for (uint32_t i = 0; i < 20000; i++) {
         domus_nats_message message;
         snprintf(subject, sizeof subject, "to.%u", i * 3 % 8);
@@ -408,7 +414,7 @@ DOMT_TEST(simulation_is_quick)
             domus_slice_free(message.bytes);
     }
     domt_pass(cluster, 20 * DOMT_MS);
-    double rate = 20000 / (cpu_seconds() - before);
+    double rate = 20000 / (cpu_seconds_of_process() - before);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).delivered, 20000);
     domus_testkit_cluster_free(cluster);
     printf("%.0f messages a second of CPU time\n", rate);

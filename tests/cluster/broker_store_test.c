@@ -17,46 +17,47 @@ static const char create[] =
     "{\"name\":\"KV_b\",\"subjects\":[\"$KV.b.>\"],\"max_msgs_per_subject\":1,\"max_age\":%" PRIu64
     ",\"allow_direct\":true}";
 
-static domt_heard ask_store(domt_member *member, const char *subject, const char *headers,
-                            const char *text)
+static domt_heard answer_of_store(domt_member *member, const char *subject, const char *headers,
+                                  const char *text)
 {
     domt_request(member, subject, headers, text);
     domt_pass(member->cluster, PASS);
     return domt_hear(member);
 }
 
-static void make_bucket(domt_member *member, uint64_t age_ns)
+static void make_bucket_with_age(domt_member *member, uint64_t age_ns)
 {
     char text[256];
 
     snprintf(text, sizeof text, create, age_ns);
-    domt_heard heard = ask_store(member, "$JS.API.STREAM.CREATE.KV_b", NULL, text);
+    domt_heard heard = answer_of_store(member, "$JS.API.STREAM.CREATE.KV_b", NULL, text);
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"config\""));
 }
 
-/* Put a value. Returns the revision; 0 when the answer is an error. */
-static uint64_t revision_of(const domt_heard *heard)
+/* Put a value under a key. Returns its revision; 0 when the answer is an error. */
+static uint64_t revision_in_answer(const domt_heard *heard)
 {
     const char *at = strstr(heard->payload, "\"seq\":");
 
     return at != NULL ? strtoull(at + 6, NULL, 10) : 0;
 }
 
-static uint64_t put(domt_member *member, const char *key, const char *headers, const char *value)
+static uint64_t revision_of_put_value(domt_member *member, const char *key, const char *headers,
+                                      const char *value)
 {
     char subject[64];
 
     snprintf(subject, sizeof subject, "$KV.b.%s", key);
-    domt_heard heard = ask_store(member, subject, headers, value);
-    return revision_of(&heard);
+    domt_heard heard = answer_of_store(member, subject, headers, value);
+    return revision_in_answer(&heard);
 }
 
-static domt_heard get(domt_member *member, const char *key)
+static domt_heard answer_of_get(domt_member *member, const char *key)
 {
     char subject[96];
 
     snprintf(subject, sizeof subject, "$JS.API.DIRECT.GET.KV_b.$KV.b.%s", key);
-    return ask_store(member, subject, NULL, "");
+    return answer_of_store(member, subject, NULL, "");
 }
 
 DOMT_TEST(key_is_put_got_and_compared)
@@ -67,34 +68,44 @@ DOMT_TEST(key_is_put_got_and_compared)
 
     domt_request(&members[0], "$KV.b.x", NULL, "1");
     domt_pass(cluster, PASS);
-    domt_expect_failure(&members[0], -ECONNREFUSED); /* the bucket does not exist yet */
-    make_bucket(&members[0], 0);
-    make_bucket(&members[1], 0); /* the bucket exists already */
-    ck_assert_uint_eq(get(&members[0], "x").status, 404);
-    ck_assert_uint_eq(put(&members[0], "x", "Nats-Expected-Last-Subject-Sequence: 0\r\n", "1"), 1);
-    ck_assert_uint_eq(put(&members[1], "x", "Nats-Expected-Last-Subject-Sequence: 0\r\n", "2"), 0);
-    ck_assert_uint_eq(put(&members[1], "y", NULL, "3"), 2);
-    ck_assert_uint_eq(put(&members[1], "x", "Nats-Expected-Last-Subject-Sequence: 1\r\n", "4"), 3);
-    domt_heard heard = get(&members[0], "x");
+    /* the put fails, because the bucket does not exist yet */
+    domt_expect_failure(&members[0], -ECONNREFUSED);
+    make_bucket_with_age(&members[0], 0);
+    make_bucket_with_age(&members[1], 0); /* making the bucket a second time succeeds */
+    ck_assert_uint_eq(answer_of_get(&members[0], "x").status, 404);
+    ck_assert_uint_eq(
+        revision_of_put_value(&members[0], "x", "Nats-Expected-Last-Subject-Sequence: 0\r\n", "1"),
+        1);
+    ck_assert_uint_eq(
+        revision_of_put_value(&members[1], "x", "Nats-Expected-Last-Subject-Sequence: 0\r\n", "2"),
+        0);
+    ck_assert_uint_eq(revision_of_put_value(&members[1], "y", NULL, "3"), 2);
+    ck_assert_uint_eq(
+        revision_of_put_value(&members[1], "x", "Nats-Expected-Last-Subject-Sequence: 1\r\n", "4"),
+        3);
+    domt_heard heard = answer_of_get(&members[0], "x");
     ck_assert_str_eq(heard.payload, "4");
     ck_assert_ptr_nonnull(strstr(heard.headers, "Nats-Sequence: 3\r\n"));
     ck_assert_ptr_nonnull(strstr(heard.headers, "Nats-Subject: $KV.b.x\r\n"));
     ck_assert_ptr_nonnull(strstr(heard.headers, "Nats-Time-Stamp: 2023-11-14T22:13:2"));
-    ck_assert_uint_eq(put(&members[0], "x", "KV-Operation: PURGE\r\nNats-Rollup: sub\r\n", ""), 4);
-    ck_assert_ptr_nonnull(strstr(get(&members[0], "x").headers, "KV-Operation: PURGE\r\n"));
-    heard = ask_store(&members[0], "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":2}");
+    ck_assert_uint_eq(
+        revision_of_put_value(&members[0], "x", "KV-Operation: PURGE\r\nNats-Rollup: sub\r\n", ""),
+        4);
+    ck_assert_ptr_nonnull(
+        strstr(answer_of_get(&members[0], "x").headers, "KV-Operation: PURGE\r\n"));
+    heard = answer_of_store(&members[0], "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":2}");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"data\":\"Mw==\""));
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"subject\":\"$KV.b.y\""));
-    heard = ask_store(&members[0], "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":1}");
+    heard = answer_of_store(&members[0], "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":1}");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"err_code\":10037"));
-    heard = ask_store(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "");
+    heard = answer_of_store(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"messages\":2"));
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"last_seq\":4"));
-    heard = ask_store(&members[0], "$JS.API.STREAM.DELETE.KV_b", NULL, "");
+    heard = answer_of_store(&members[0], "$JS.API.STREAM.DELETE.KV_b", NULL, "");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"success\":true"));
-    heard = ask_store(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "");
+    heard = answer_of_store(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"err_code\":10059"));
-    heard = ask_store(&members[0], "$JS.API.STREAM.NAMES", NULL, "");
+    heard = answer_of_store(&members[0], "$JS.API.STREAM.NAMES", NULL, "");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"err_code\":10003"));
     domus_testkit_cluster_free(cluster);
 }
@@ -105,9 +116,10 @@ DOMT_TEST(watch_gets_what_is_there_and_what_changes)
     domus_testkit_cluster *cluster =
         domt_members_new(2, &(domus_testkit_cluster_options){.servers = 2}, 2, members);
 
-    make_bucket(&members[0], 0);
+    make_bucket_with_age(&members[0], 0);
     for (uint32_t i = 0; i < 4; i++)
-        (void)put(&members[0], i % 2 == 0 ? "x" : "y", NULL, i < 2 ? "old" : "new");
+        (void)revision_of_put_value(&members[0], i % 2 == 0 ? "x" : "y", NULL,
+                                    i < 2 ? "old" : "new");
     domt_subscribe(&members[1], "inbox", NULL);
     domt_pass(cluster, PASS);
     domt_request(&members[1], "$JS.API.CONSUMER.CREATE.KV_b", NULL,
@@ -117,7 +129,8 @@ DOMT_TEST(watch_gets_what_is_there_and_what_changes)
     domt_pass(cluster, PASS);
     domt_heard made = domt_hear(&members[1]), x = domt_hear(&members[1]);
     domt_heard y = domt_hear(&members[1]);
-    if (made.subscription != 0) { /* the entries may come before the answer to the request */
+    /* the entries of the watch may come before the answer to its request */
+    if (made.subscription != 0) {
         ck_assert_str_eq(x.reply, "");
         domt_heard swapped = made;
         made = x;
@@ -133,7 +146,7 @@ DOMT_TEST(watch_gets_what_is_there_and_what_changes)
     ck_assert_uint_eq(delivery, 1);
     ck_assert_uint_eq(pending, 1);
     ck_assert_str_eq(y.subject, "$KV.b.y");
-    ck_assert_uint_eq(put(&members[0], "x", "KV-Operation: DEL\r\n", ""), 5);
+    ck_assert_uint_eq(revision_of_put_value(&members[0], "x", "KV-Operation: DEL\r\n", ""), 5);
     ck_assert_ptr_nonnull(strstr(domt_hear(&members[1]).headers, "KV-Operation: DEL"));
     domt_hear_nothing(&members[1]);
     domt_pass(cluster, DOMT_SECOND);
@@ -144,7 +157,7 @@ DOMT_TEST(watch_gets_what_is_there_and_what_changes)
     ck_assert_int_eq(domus_testkit_cluster_crash(cluster, members[1].node, false), 0);
     domt_pass(cluster, 4 * DOMT_SECOND);
     ck_assert_ptr_nonnull(
-        strstr(ask_store(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "").payload,
+        strstr(answer_of_store(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "").payload,
                "\"consumer_count\":0"));
     domus_testkit_cluster_free(cluster);
 }
@@ -158,19 +171,19 @@ DOMT_TEST(lease_runs_out_late_and_never_early)
     uint32_t late = 0;
 
     ck_assert_int_eq(domus_testkit_cluster_set_store(cluster, &faults), 0);
-    make_bucket(&members[0], 500 * DOMT_MS);
+    make_bucket_with_age(&members[0], 500 * DOMT_MS);
     for (uint32_t i = 0; i < 20; i++) {
         snprintf(key, sizeof key, "k%u", i);
-        ck_assert_uint_ne(put(&members[0], key, NULL, "x"), 0);
+        ck_assert_uint_ne(revision_of_put_value(&members[0], key, NULL, "x"), 0);
         domt_pass(cluster, 480 * DOMT_MS);
-        ck_assert_uint_eq(get(&members[0], key).status, 0);
+        ck_assert_uint_eq(answer_of_get(&members[0], key).status, 0);
         domt_pass(cluster, 520 * DOMT_MS);
-        /* this time is a little more than 1 s after the put */
-        late += get(&members[0], key).status == 0;
+        /* a little more than 1 s after the put: a late store may still have the entry */
+        late += answer_of_get(&members[0], key).status == 0;
         domt_pass(cluster, 500 * DOMT_MS);
-        ck_assert_uint_eq(get(&members[0], key).status, 404);
+        ck_assert_uint_eq(answer_of_get(&members[0], key).status, 404);
     }
-    ck_assert_uint_ge(late, 3); /* half of the leases run out this late on average */
+    ck_assert_uint_ge(late, 3); /* on average half of the 20 entries are still there at this time */
     ck_assert_uint_le(late, 17);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).expired, 20);
     domus_testkit_cluster_free(cluster);
@@ -182,7 +195,7 @@ DOMT_TEST(answer_may_be_lost_when_the_change_was_made)
     domus_testkit_cluster *cluster = domt_members_new(4, NULL, 1, members);
     domus_testkit_store_faults faults = {.answer_loss_ppm = DOMUS_TESTKIT_PPM};
 
-    make_bucket(&members[0], 0);
+    make_bucket_with_age(&members[0], 0);
     domus_testkit_cluster_set_store(cluster, &faults);
     domt_request(&members[0], "$KV.b.x", NULL, "made");
     domt_pass(cluster, 6 * DOMT_SECOND);
@@ -195,7 +208,7 @@ DOMT_TEST(answer_may_be_lost_when_the_change_was_made)
     domt_expect_failure(&members[0], -ETIMEDOUT);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).lost_requests, 1);
     domus_testkit_cluster_set_store(cluster, &(domus_testkit_store_faults){0});
-    ck_assert_str_eq(get(&members[0], "x").payload, "made");
+    ck_assert_str_eq(answer_of_get(&members[0], "x").payload, "made");
     domus_testkit_cluster_free(cluster);
 }
 
@@ -206,13 +219,13 @@ DOMT_TEST(bucket_outlives_its_servers)
         domt_members_new(5, &(domus_testkit_cluster_options){.servers = 3}, 1, members);
     uint32_t leader = domus_testkit_cluster_leader(cluster);
 
-    make_bucket(&members[0], 0);
-    ck_assert_uint_eq(put(&members[0], "x", NULL, "kept"), 1);
+    make_bucket_with_age(&members[0], 0);
+    ck_assert_uint_eq(revision_of_put_value(&members[0], "x", NULL, "kept"), 1);
     ck_assert_int_eq(domus_testkit_cluster_stop_server(cluster, leader), 0);
     ck_assert_uint_eq(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
     domt_pass(cluster, 5 * DOMT_SECOND);
     ck_assert_uint_ne(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
-    ck_assert_str_eq(get(&members[0], "x").payload, "kept");
+    ck_assert_str_eq(answer_of_get(&members[0], "x").payload, "kept");
     /* Neither of two servers that cannot reach each other has a majority of servers. */
     uint32_t other = domus_testkit_cluster_leader(cluster);
     ck_assert_int_eq(domus_testkit_cluster_cut_route(cluster, other, DOMUS_EVERY), 0);
@@ -227,7 +240,7 @@ DOMT_TEST(bucket_outlives_its_servers)
     ck_assert_uint_ne(domus_testkit_cluster_leader(cluster), other);
     domus_testkit_cluster_heal_route(cluster, other, DOMUS_EVERY);
     domt_pass(cluster, 5 * DOMT_SECOND);
-    ck_assert_str_eq(get(&members[0], "x").payload, "kept");
+    ck_assert_str_eq(answer_of_get(&members[0], "x").payload, "kept");
     domus_testkit_cluster_free(cluster);
 }
 
@@ -239,9 +252,9 @@ DOMT_TEST(bucket_outlives_its_servers)
 typedef struct operation {
     uint64_t begin_ns;
     uint64_t end_ns;
-    uint64_t expected; /* revision that a change replaces */
-    uint64_t revision; /* revision that a change has made, or a get has seen; 0: none */
-    /* error of a change: 0, -EEXIST, or another one, after which the change may be made */
+    uint64_t expected; /* revision that a change expects and replaces */
+    uint64_t revision; /* revision that a change has made, or that a get has seen; 0: none */
+    /* error of a change: 0; -EEXIST: refused; any other: it may have been made, or not */
     int error;
     bool is_get;
     char value[24];
@@ -251,11 +264,12 @@ struct history {
     operation operations[OPERATIONS];
     uint32_t count;
     operation *under_way[MEMBERS];
-    uint64_t seen[MEMBERS]; /* newest revision that each member knows */
+    uint64_t seen[MEMBERS]; /* newest revision that each member knows of the key */
 };
 
-/* Finish the operation of a member if its answer has come. */
-static void finish_operation(struct history *history, domt_member *members, uint32_t index)
+/* If the answer to a member's operation has come, finish that operation. */
+static void finish_operation_of_member(struct history *history, domt_member *members,
+                                       uint32_t index)
 {
     operation *at = history->under_way[index];
     domus_nats_message message;
@@ -269,7 +283,8 @@ static void finish_operation(struct history *history, domt_member *members, uint
     at->end_ns = domus_testkit_cluster_now_ns(members[0].cluster);
     at->error = 0;
     history->under_way[index] = NULL;
-    if (result == -EBADMSG) { /* the ask got an error as its answer */
+    /* the probe reports that the ask has failed, and which error it was is looked for */
+    if (result == -EBADMSG) {
         static const int errors[] = {-EPIPE, -ETIMEDOUT, -ECONNREFUSED};
         for (size_t i = 0; i < 3 && at->error == 0; i++) {
             if (domus_probe_expect_error(members[index].probe, errors[i], 0) == 0)
@@ -284,15 +299,15 @@ static void finish_operation(struct history *history, domt_member *members, uint
         at->revision = place != NULL ? strtoull(place + 15, NULL, 10) : 0;
         snprintf(at->value, sizeof at->value, "%.20s", heard.payload);
     } else {
-        at->revision = revision_of(&heard);
+        at->revision = revision_in_answer(&heard);
         at->error = at->revision != 0 ? 0 : -EEXIST;
     }
     if (at->revision > history->seen[index])
         history->seen[index] = at->revision;
 }
 
-static void begin_operation(struct history *history, domt_member *members, uint32_t index,
-                            domi_random *random)
+static void begin_random_operation(struct history *history, domt_member *members, uint32_t index,
+                                   domi_random *random)
 {
     char headers[80];
 
@@ -338,7 +353,8 @@ static void check_one_change_per_revision(const struct history *history)
     }
 }
 
-/* Check that an operation that ended before another one began is not later in the order. */
+/* Check that an operation that ended before another one began does not come later in the order of
+ * revisions. */
 static void check_real_time_order(const struct history *history)
 {
     for (uint32_t i = 0; i < history->count; i++) {
@@ -358,7 +374,7 @@ static void check_real_time_order(const struct history *history)
 
 /* Check that a get sees the value of the change with its revision, or of a change whose answer was
  * lost; and that a change was refused only if another one could have come first. */
-static void check_values(const struct history *history)
+static void check_got_values_were_put(const struct history *history)
 {
     for (uint32_t i = 0; i < history->count; i++) {
         const operation *one = &history->operations[i];
@@ -379,7 +395,7 @@ static void check_values(const struct history *history)
     }
 }
 
-static void draw_fault(domus_testkit_cluster *cluster, domi_random *random)
+static void draw_fault_of_cluster(domus_testkit_cluster *cluster, domi_random *random)
 {
     uint32_t server = (uint32_t)domi_random_below(random, 3);
     uint32_t node = (uint32_t)domi_random_below(random, MEMBERS);
@@ -405,7 +421,7 @@ static void draw_fault(domus_testkit_cluster *cluster, domi_random *random)
     }
 }
 
-static int run_one_history(uint64_t seed, void *context)
+static int run_and_check_history(uint64_t seed, void *context)
 {
     static struct history history;
     const domus_testkit_store_faults faults = {.answer_loss_ppm = 50000, .request_loss_ppm = 50000};
@@ -418,14 +434,15 @@ static int run_one_history(uint64_t seed, void *context)
 
     memset(&history, 0, sizeof history);
     domi_random_init(&random, seed);
-    make_bucket(&members[0], 0);
+    make_bucket_with_age(&members[0], 0);
     ck_assert_int_eq(domus_testkit_cluster_set_store(cluster, &faults), 0);
     for (uint32_t round = 0; round < 400; round++) {
-        begin_operation(&history, members, (uint32_t)domi_random_below(&random, MEMBERS), &random);
+        begin_random_operation(&history, members, (uint32_t)domi_random_below(&random, MEMBERS),
+                               &random);
         domt_pass(cluster, domi_random_below(&random, 2 * DOMT_MS));
-        draw_fault(cluster, &random);
+        draw_fault_of_cluster(cluster, &random);
         for (uint32_t i = 0; i < MEMBERS; i++)
-            finish_operation(&history, members, i);
+            finish_operation_of_member(&history, members, i);
     }
     domus_testkit_cluster_free(cluster);
     for (uint32_t i = 0; i < history.count; i++) {
@@ -436,18 +453,18 @@ static int run_one_history(uint64_t seed, void *context)
     }
     check_one_change_per_revision(&history);
     check_real_time_order(&history);
-    check_values(&history);
+    check_got_values_were_put(&history);
     return 0;
 }
 
 DOMT_TEST(changes_of_a_key_have_one_order)
 {
-    /* numbers of changes that were made, were refused, and have an unknown result */
+    /* number of changes that were made, that were refused, and whose result is unknown */
     uint32_t sums[3] = {0};
 
-    ck_assert_int_eq(
-        domus_testkit_sweep(1, DOMT_SCALE(domt_more_if_long(200), 20), run_one_history, sums, NULL),
-        0);
+    ck_assert_int_eq(domus_testkit_sweep(1, DOMT_SCALE(domt_more_if_long(200), 20),
+                                         run_and_check_history, sums, NULL),
+                     0);
     if (getenv("DOMUS_SEED") != NULL || DOMT_SANITIZED)
         return;
     ck_assert_uint_ge(sums[0], 200);

@@ -1,4 +1,5 @@
-/* A subject matches a pattern if a model says so that tries all ways to cover the tokens. */
+/* A subject matches a pattern if and only if a model says so that tries all ways to cover the
+ * subject's tokens. */
 #include "tests/cluster/broker.h"
 #include "tests/support/suite.h"
 
@@ -14,8 +15,8 @@ typedef struct tokens {
     char text[TOKENS_MAX][4];
 } tokens;
 
-/* The model: returns whether the rest of the pattern covers the rest of the subject. */
-static bool covers(const tokens *pattern, uint32_t p, const tokens *subject, uint32_t s)
+/* The model: returns whether the rest of the pattern covers the rest of the subject's tokens. */
+static bool does_pattern_match(const tokens *pattern, uint32_t p, const tokens *subject, uint32_t s)
 {
     if (p == pattern->count)
         return s == subject->count;
@@ -25,10 +26,10 @@ static bool covers(const tokens *pattern, uint32_t p, const tokens *subject, uin
         return true;
     if (strcmp(pattern->text[p], "*") != 0 && strcmp(pattern->text[p], subject->text[s]) != 0)
         return false;
-    return covers(pattern, p + 1, subject, s + 1);
+    return does_pattern_match(pattern, p + 1, subject, s + 1);
 }
 
-static tokens draw_below(domi_random *random, const char *const *words, uint32_t count)
+static tokens draw_tokens(domi_random *random, const char *const *words, uint32_t count)
 {
     tokens drawn = {.count = 1 + (uint32_t)domi_random_below(random, TOKENS_MAX)};
 
@@ -55,15 +56,16 @@ DOMT_TEST(patterns_match_as_the_model_says)
 
     domi_random_init(&random, 1);
     for (uint32_t i = 0; i < 200000; i++) {
-        tokens pattern = draw_below(&random, words, 6);
-        tokens subject = draw_below(&random, words, 3);
+        tokens pattern = draw_tokens(&random, words, 6);
+        tokens subject = draw_tokens(&random, words, 3);
         for (uint32_t k = 0; k + 1 < pattern.count; k++) {
-            if (strcmp(pattern.text[k], ">") == 0) /* ">" is only valid as the last token */
+            /* ">" is allowed as the last token of a pattern only */
+            if (strcmp(pattern.text[k], ">") == 0)
                 snprintf(pattern.text[k], sizeof pattern.text[k], "a");
         }
         join_tokens(&pattern, pattern_text);
         join_tokens(&subject, subject_text);
-        bool wanted = covers(&pattern, 0, &subject, 0);
+        bool wanted = does_pattern_match(&pattern, 0, &subject, 0);
         bool got = domus_testkit_cluster_matches(pattern_text, subject_text);
         ck_assert_msg(got == wanted, "%s and %s: %d", pattern_text, subject_text, got);
         matches += got;
@@ -71,7 +73,7 @@ DOMT_TEST(patterns_match_as_the_model_says)
     ck_assert_uint_ge(matches, 15000);
 }
 
-DOMT_TEST(borders_of_patterns)
+DOMT_TEST(patterns_in_special_cases_match_as_listed)
 {
     static const struct {
         const char *pattern;

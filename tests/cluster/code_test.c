@@ -1,5 +1,5 @@
-/* User functions write and read the payloads of some types: a wrong number of announced values is
- * refused, and an error says where it has happened. */
+/* Functions of the user write and read the payloads of some types: a wrong number of announced
+ * values is refused, and an error says where it has happened. */
 #include "tests/cluster/pickles.h"
 #include "tests/support/suite.h"
 
@@ -10,7 +10,7 @@
 
 #define LEAVES_MAX 20u
 
-/* A tree in which each node has a number, a text, or children. */
+/* A tree, as a type that refers to itself: each node has a number, a text, or children. */
 typedef struct domt_node {
     int64_t number;
     char *text;
@@ -129,7 +129,7 @@ DOMT_TEST(depth_of_arrays_is_bounded)
     domus_picklers_free(picklers);
 }
 
-static int read_deep(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int reject_in_deep_places(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     char name[101];
     int error = domus_pickle_reject(reader, -EDOM, "is deep");
@@ -141,7 +141,7 @@ static int read_deep(domus_pickle_reader *reader, void *payload, uint32_t versio
     return error;
 }
 
-static int write_deep(domus_pickle_writer *writer, const void *payload)
+static int write_nil(domus_pickle_writer *writer, const void *payload)
 {
     return domus_pickle_put_nil(writer);
 }
@@ -151,7 +151,8 @@ DOMT_TEST(path_that_is_too_long_is_cut)
 {
     static const domus_type deep_type = {"deep", 0, NULL};
     const domus_pickler list[] = {
-        {.type = &deep_type, .version = 1, .write = write_deep, .read = read_deep}, {.type = NULL}};
+        {.type = &deep_type, .version = 1, .write = write_nil, .read = reject_in_deep_places},
+        {.type = NULL}};
     domus_picklers *picklers = domt_make_picklers(list);
     domus_slice bytes = domt_pickled("deep", 1, "\xc0", 1);
     char error[400] = "";
@@ -254,7 +255,7 @@ static const domus_type every_type = {"every", sizeof(domt_every), release_every
 static const domus_pickler everys[] = {
     {.type = &every_type, .version = 1, .write = write_every, .read = read_every}, {.type = NULL}};
 
-static domt_every new_every(void)
+static domt_every example_of_every(void)
 {
     domt_every every = {.flag = true,
                         .number = INT64_MIN,
@@ -274,7 +275,7 @@ DOMT_TEST(each_function_reads_what_its_twin_wrote)
 {
     domus_picklers *picklers = domt_make_picklers(everys);
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
-    domt_every every = new_every();
+    domt_every every = example_of_every();
     domt_every read;
 
     domus_slice bytes = domt_pickle(picklers, &domt_addresses, &every_type, &every);
@@ -290,7 +291,8 @@ DOMT_TEST(each_function_reads_what_its_twin_wrote)
     ck_assert_uint_eq(read.part.id, 4);
     ck_assert_str_eq(read.part.text, "part");
     release_every(&read);
-    for (uint32_t cut = 11; cut < bytes.size; cut++) { /* the bytes end within each value once */
+    /* the message is cut at each byte, and so within each value */
+    for (uint32_t cut = 11; cut < bytes.size; cut++) {
         domus_slice part = bytes;
         part.size = cut;
         ck_assert_int_eq(domt_unpickle(picklers, &domt_addresses, part, &read, error, sizeof error),

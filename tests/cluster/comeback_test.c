@@ -25,11 +25,11 @@ enum { REGISTER, FIND, SPAWN, ASK, ASK_SLOWLY, MAKE_ROUTER, WATCH_ROUTER, ASK_RO
 
 static struct {
     domus_address users[USERS];
-    int results[USERS]; /* result of each user's last order; 1: it has not ended */
+    int results[USERS]; /* result of each user's last order; 1: the order has not ended */
     uint32_t lost[USERS];
     domus_address found;
     domus_remote_name router; /* name of the router on node b */
-    int told;                 /* result of the watch on the router */
+    int told;                 /* result of the watch on the router, as the user was told */
 } world;
 
 /* --- workers ---------------------------------------------------------------------------------- */
@@ -50,27 +50,27 @@ static const domus_pickler picklers[] = {
     {.type = NULL},
 };
 
-static int answer_at_once(domus_stack *stack, void *self, const void *payload)
+static int on_ask_reply_at_once(domus_stack *stack, void *self, const void *payload)
 {
     const word what = {1};
 
     return domus_reply(stack, &answer_type, &what);
 }
 
-static int end_sleep_with_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return answer->error != 0 ? answer->error : answer_at_once(stack, self, NULL);
+    return answer->error != 0 ? answer->error : on_ask_reply_at_once(stack, self, NULL);
 }
 
-static int answer_slowly(domus_stack *stack, void *self, const void *payload)
+static int on_ask_reply_after_sleep(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_sleep(stack, 500 * MS, end_sleep_with_answer);
+    return domus_sleep(stack, 500 * MS, reply_after_sleep);
 }
 
 static const domus_behaviour worker = {
     .name = "worker",
-    .on = (const domus_on[]){{&quick_type, answer_at_once, 0},
-                             {&slow_type, answer_slowly, 0},
+    .on = (const domus_on[]){{&quick_type, on_ask_reply_at_once, 0},
+                             {&slow_type, on_ask_reply_after_sleep, 0},
                              {NULL, NULL, 0}},
 };
 static const domus_cluster_export exports[] = {{.name = "worker", .behaviour = &worker},
@@ -100,7 +100,7 @@ static int store_result(domus_stack *stack, void *self_, const domus_answer *ans
     return 0;
 }
 
-static int spawn(domus_stack *stack, const user *self)
+static int spawn_worker_on_other_node(domus_stack *stack, const user *self)
 {
     domus_node node;
 
@@ -110,7 +110,7 @@ static int spawn(domus_stack *stack, const user *self)
     return domus_cluster_spawn(stack, node, "worker", NULL, NULL, SECOND, store_result);
 }
 
-static int make_router(domus_stack *stack)
+static int make_and_name_router(domus_stack *stack)
 {
     domus_address router;
     int error = domus_spawn_many(stack, &worker, NULL, 2, NULL, NULL, &router);
@@ -121,7 +121,7 @@ static int make_router(domus_stack *stack)
     return error;
 }
 
-static domus_address receive_router_name(domus_stack *stack)
+static domus_address address_of_named_router(domus_stack *stack)
 {
     domus_address router;
 
@@ -129,13 +129,13 @@ static domus_address receive_router_name(domus_stack *stack)
     return router;
 }
 
-static int record_down(domus_stack *stack, void *self, const void *payload)
+static int on_down_record_reason(domus_stack *stack, void *self, const void *payload)
 {
     world.told = ((const domus_down *)payload)->reason;
     return 0;
 }
 
-static int run_order(domus_stack *stack, void *self_, const void *payload)
+static int on_order_run_verb(domus_stack *stack, void *self_, const void *payload)
 {
     user *self = self_;
     domus_cluster *cluster = domt_nodes.clusters[self->node];
@@ -147,13 +147,13 @@ static int run_order(domus_stack *stack, void *self_, const void *payload)
     case FIND:
         return domus_cluster_find(stack, cluster, "printer", SECOND, store_result);
     case SPAWN:
-        return spawn(stack, self);
+        return spawn_worker_on_other_node(stack, self);
     case MAKE_ROUTER:
-        return make_router(stack);
+        return make_and_name_router(stack);
     case WATCH_ROUTER:
-        return domus_watch_actor(stack, receive_router_name(stack), NULL);
+        return domus_watch_actor(stack, address_of_named_router(stack), NULL);
     case ASK_ROUTER:
-        return domus_ask(stack, receive_router_name(stack), &quick_type, &what, store_result);
+        return domus_ask(stack, address_of_named_router(stack), &quick_type, &what, store_result);
     case ASK:
         return domus_ask(stack, self->worker, &quick_type, &what, store_result);
     default:
@@ -161,7 +161,7 @@ static int run_order(domus_stack *stack, void *self_, const void *payload)
     }
 }
 
-static int count_lost_name(domus_stack *stack, void *self_, const void *payload)
+static int on_lost_count_name(domus_stack *stack, void *self_, const void *payload)
 {
     const user *self = self_;
 
@@ -173,15 +173,15 @@ static int count_lost_name(domus_stack *stack, void *self_, const void *payload)
 static const domus_behaviour using = {
     .name = "user",
     .state_size = sizeof(user),
-    .on = (const domus_on[]){{&order_type, run_order, 0},
-                             {&domus_cluster_lost_type, count_lost_name, 0},
-                             {&domus_down_type, record_down, 0},
+    .on = (const domus_on[]){{&order_type, on_order_run_verb, 0},
+                             {&domus_cluster_lost_type, on_lost_count_name, 0},
+                             {&domus_down_type, on_down_record_reason, 0},
                              {NULL, NULL, 0}},
 };
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-static void open_user(uint32_t index, uint32_t node, uint32_t thread)
+static void spawn_user_on_thread(uint32_t index, uint32_t node, uint32_t thread)
 {
     const user state = {.index = index, .node = node};
 
@@ -190,28 +190,29 @@ static void open_user(uint32_t index, uint32_t node, uint32_t thread)
                      0);
 }
 
-static void open_node(uint32_t node)
+static void open_cluster_of_node(uint32_t node)
 {
     domt_nodes_open(node, (domus_cluster_options){.node = node == A ? "a" : "b",
                                                   .lease_ns = SECOND,
                                                   .picklers = picklers,
                                                   .exports = exports});
-    open_user(node == A ? OF_A : FIRST_OF_B, node, 0);
+    spawn_user_on_thread(node == A ? OF_A : FIRST_OF_B, node, 0);
     if (node == B)
-        open_user(SECOND_OF_B, node, 1);
+        spawn_user_on_thread(SECOND_OF_B, node, 1);
 }
 
-static void begin(void)
+static void begin_with_nodes_a_and_b(void)
 {
     memset(&world, 0, sizeof world);
     domt_nodes_new(7, 1);
-    domt_nodes.starts = 100; /* later nodes can have smaller start times */
-    open_node(domt_nodes_add(1));
-    open_node(domt_nodes_add(2));
+    /* start times begin at 100, so that a later start can have a smaller one */
+    domt_nodes.starts = 100;
+    open_cluster_of_node(domt_nodes_add(1));
+    open_cluster_of_node(domt_nodes_add(2));
     domt_nodes_advance(3 * SECOND);
 }
 
-static void order_user(uint32_t index, uint32_t verb)
+static void send_order_to_user(uint32_t index, uint32_t verb)
 {
     const order what = {verb};
 
@@ -221,14 +222,14 @@ static void order_user(uint32_t index, uint32_t verb)
                      0);
 }
 
-static int run_order_of(uint32_t index, uint32_t verb)
+static int result_of_order(uint32_t index, uint32_t verb)
 {
-    order_user(index, verb);
+    send_order_to_user(index, verb);
     domt_nodes_advance(SECOND);
     return world.results[index];
 }
 
-static bool sees_b(void)
+static bool does_a_know_b(void)
 {
     domus_node node;
 
@@ -239,37 +240,37 @@ static bool sees_b(void)
 
 DOMT_TEST(ask_over_one_link_outlives_the_new_session_of_another)
 {
-    begin();
-    ck_assert(sees_b());
+    begin_with_nodes_a_and_b();
+    ck_assert(does_a_know_b());
     for (uint32_t i = FIRST_OF_B; i <= SECOND_OF_B; i++) {
-        ck_assert_int_eq(run_order_of(i, SPAWN), 0);
-        ck_assert_int_eq(run_order_of(i, ASK), 0);
+        ck_assert_int_eq(result_of_order(i, SPAWN), 0);
+        ck_assert_int_eq(result_of_order(i, ASK), 0);
     }
     ck_assert_int_eq(domus_testkit_cluster_cut(domt_nodes.sim, domt_nodes.numbers[B], DOMUS_EVERY,
                                                DOMUS_BOTH_WAYS, DOMUS_CUT_LOSES),
                      0);
     domt_nodes_advance(2 * SECOND);
-    ck_assert(!sees_b());
+    ck_assert(!does_a_know_b());
     ck_assert_int_eq(domus_testkit_cluster_heal(domt_nodes.sim, domt_nodes.numbers[B], DOMUS_EVERY,
                                                 DOMUS_BOTH_WAYS),
                      0);
     domt_nodes_advance(5 * SECOND);
-    ck_assert(sees_b());
-    order_user(FIRST_OF_B, ASK_SLOWLY);
+    ck_assert(does_a_know_b());
+    send_order_to_user(FIRST_OF_B, ASK_SLOWLY);
     domt_nodes_advance(100 * MS);
-    ck_assert_int_eq(run_order_of(SECOND_OF_B, ASK), 0);
+    ck_assert_int_eq(result_of_order(SECOND_OF_B, ASK), 0);
     ck_assert_int_eq(world.results[FIRST_OF_B], 0);
     domt_nodes_end();
 }
 
 DOMT_TEST(watch_of_a_remote_router_does_not_end_its_address)
 {
-    begin();
-    (void)run_order_of(FIRST_OF_B, MAKE_ROUTER);
+    begin_with_nodes_a_and_b();
+    (void)result_of_order(FIRST_OF_B, MAKE_ROUTER);
     ck_assert_uint_eq(world.router.home, DOMUS_REMOTE_ROUTER);
-    (void)run_order_of(OF_A, WATCH_ROUTER);
+    (void)result_of_order(OF_A, WATCH_ROUTER);
     ck_assert_int_eq(world.told, -EOPNOTSUPP);
-    ck_assert_int_eq(run_order_of(OF_A, ASK_ROUTER), 0);
+    ck_assert_int_eq(result_of_order(OF_A, ASK_ROUTER), 0);
     domt_nodes_end();
 }
 
@@ -277,19 +278,19 @@ DOMT_TEST(watch_of_a_remote_router_does_not_end_its_address)
 
 DOMT_TEST(node_that_slept_over_its_lease_has_lost_its_names)
 {
-    begin();
-    ck_assert_int_eq(run_order_of(OF_A, REGISTER), 0);
+    begin_with_nodes_a_and_b();
+    ck_assert_int_eq(result_of_order(OF_A, REGISTER), 0);
     ck_assert_int_eq(domus_testkit_cluster_suspend(domt_nodes.sim, domt_nodes.numbers[A]), 0);
     domt_nodes_advance(2500 * MS);
-    ck_assert_int_eq(run_order_of(FIRST_OF_B, REGISTER), 0);
+    ck_assert_int_eq(result_of_order(FIRST_OF_B, REGISTER), 0);
     ck_assert_int_eq(
         domus_testkit_cluster_resume(domt_nodes.sim, domt_nodes.numbers[A], DOMUS_CLOCK_JUMPS), 0);
     domt_nodes_advance(3 * SECOND);
     ck_assert_uint_eq(world.lost[OF_A], 1);
     ck_assert_uint_eq(world.lost[FIRST_OF_B], 0);
-    ck_assert_int_eq(run_order_of(OF_A, FIND), 0);
+    ck_assert_int_eq(result_of_order(OF_A, FIND), 0);
     ck_assert(domus_address_is_remote(world.found));
-    ck_assert_int_eq(run_order_of(OF_A, REGISTER), -EEXIST);
+    ck_assert_int_eq(result_of_order(OF_A, REGISTER), -EEXIST);
     domt_nodes_end();
 }
 
@@ -299,17 +300,17 @@ DOMT_TEST(lost_name_can_be_had_again)
     static const uint32_t takers[] = {OF_A, FIRST_OF_B};
 
     for (uint32_t i = 0; i < 2; i++) {
-        begin();
-        ck_assert_int_eq(run_order_of(OF_A, REGISTER), 0);
+        begin_with_nodes_a_and_b();
+        ck_assert_int_eq(result_of_order(OF_A, REGISTER), 0);
         ck_assert_int_eq(domus_testkit_cluster_stop_server(domt_nodes.sim, 0), 0);
         domt_nodes_advance(3 * SECOND);
         ck_assert_uint_eq(world.lost[OF_A], 1);
         ck_assert_int_eq(domus_testkit_cluster_start_server(domt_nodes.sim, 0), 0);
         domt_nodes_advance(8 * SECOND);
-        ck_assert_int_eq(run_order_of(takers[i], FIND), -ENOENT);
-        ck_assert_int_eq(run_order_of(takers[i], REGISTER), 0);
-        ck_assert_int_eq(run_order_of(FIRST_OF_B, FIND), 0);
-        ck_assert_int_eq(run_order_of(takers[1 - i], REGISTER), -EEXIST);
+        ck_assert_int_eq(result_of_order(takers[i], FIND), -ENOENT);
+        ck_assert_int_eq(result_of_order(takers[i], REGISTER), 0);
+        ck_assert_int_eq(result_of_order(FIRST_OF_B, FIND), 0);
+        ck_assert_int_eq(result_of_order(takers[1 - i], REGISTER), -EEXIST);
         domt_nodes_end();
     }
 }
@@ -318,19 +319,19 @@ DOMT_TEST(lost_name_can_be_had_again)
 
 DOMT_TEST(node_whose_clock_was_set_back_begins_anew)
 {
-    begin();
-    ck_assert(sees_b());
+    begin_with_nodes_a_and_b();
+    ck_assert(does_a_know_b());
     ck_assert_int_eq(domus_testkit_cluster_crash(domt_nodes.sim, domt_nodes.numbers[B], true), 0);
     domus_cluster_close(domt_nodes.clusters[B]);
     domt_nodes_advance(2 * SECOND);
-    ck_assert(!sees_b());
+    ck_assert(!does_a_know_b());
     ck_assert_int_eq(domus_testkit_cluster_start(domt_nodes.sim, domt_nodes.numbers[B]), 0);
-    domt_nodes.starts = 50; /* a smaller start time than before */
-    open_node(B);
+    domt_nodes.starts = 50; /* the next start of node b has a smaller time than the one before */
+    open_cluster_of_node(B);
     domt_nodes_advance(3 * SECOND);
-    ck_assert(sees_b());
-    ck_assert_int_eq(run_order_of(OF_A, SPAWN), 0);
-    ck_assert_int_eq(run_order_of(OF_A, ASK), 0);
+    ck_assert(does_a_know_b());
+    ck_assert_int_eq(result_of_order(OF_A, SPAWN), 0);
+    ck_assert_int_eq(result_of_order(OF_A, ASK), 0);
     domt_nodes_end();
 }
 

@@ -1,5 +1,5 @@
-/* Messages to grains of another node, which returns them, confirms late or never, or is full.
- * Messages keep their order, none waits for ever, and asks end. The test plays the other node. */
+/* Messages to grains go to another node, which returns them, confirms late or never, or is full.
+ * Messages keep their order, none waits for ever, and asks end. The test plays that other node. */
 #include "tests/cluster/holder.h"
 #include "tests/support/suite.h"
 
@@ -10,8 +10,8 @@
 /* --- a node that is full ------------------------------------------------------------------------
  */
 
-/* The link to the other node is full when the second message is sent, and the first message comes
- * back later. */
+/* The link to the other node is full when the second message is sent, and the first message is
+ * returned later. */
 DOMT_TEST(what_comes_back_goes_before_a_message_that_had_no_room)
 {
     domt_holder_begin();
@@ -34,8 +34,8 @@ DOMT_TEST(what_comes_back_goes_before_a_message_that_had_no_room)
     domt_holder_end();
 }
 
-/* No message waits when two messages come back. The link is full then, and a third message is sent
- * before the gateway has looked at the table, or between two looks. */
+/* Two messages come back when no message waits. The link is full then, and a third message is sent
+ * before the gateway has looked at the table of parts, or between two looks. */
 DOMT_TEST(what_is_sent_goes_behind_what_came_back_and_had_no_room)
 {
     for (uint64_t later_ns = 0; later_ns <= 150 * DOMT_MS; later_ns += 50 * DOMT_MS) {
@@ -113,8 +113,8 @@ DOMT_TEST(messages_that_wait_are_bounded_in_bytes_and_in_time)
     domt_holder_end();
 }
 
-/* The other node returns an ask each time it comes; it answers questions for its fence, or does
- * not. */
+/* The other node returns an ask each time that it comes; when it is asked for its fence, it answers
+ * in some rounds and not in others. */
 DOMT_TEST(message_that_comes_back_waits_no_longer_than_others)
 {
     for (uint32_t fenced = 0; fenced < 2; fenced++) {
@@ -129,7 +129,8 @@ DOMT_TEST(message_that_comes_back_waits_no_longer_than_others)
         domt_holder_advance(5 * DOMT_BEAT_NS);
         ck_assert_int_eq(domt_holder.error, -EHOSTDOWN);
         ck_assert_uint_eq(domt_holder_count_waiting(), 0);
-        if (fenced == 1) /* the ask was sent once in each look at the table */
+        /* the ask was sent once in each look of the gateway at its table of parts */
+        if (fenced == 1)
             ck_assert(domt_holder.count >= 10 && domt_holder.count <= 30);
         else
             ck_assert_uint_eq(domt_holder.count, 1);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GREEDY     77u /* the node that is played by the test */
+#define GREEDY     77u /* number of the node that the test plays */
 #define QUEUED_MAX (64u * 1024u)
 #define ANSWER     (8u * 1024u)
 #define ASKS       100u
@@ -23,7 +23,7 @@ static struct {
     domus_cluster *cluster;
     domt_member greedy;
     domi_link link;
-    domus_remote_name name; /* name of the teller */
+    domus_remote_name name; /* name of the teller, the actor on node a whom the greedy node asks */
     uint32_t asked;
 } world;
 
@@ -44,7 +44,7 @@ static const domus_pickler picklers[] = {
     {.type = &domt_ask_type, .version = 1, .table = &word_table},
     {.type = NULL}};
 
-static int send_many(domus_stack *stack, void *self, const void *payload)
+static int on_ask_reply_with_large_text(domus_stack *stack, void *self, const void *payload)
 {
     static large answer;
 
@@ -53,15 +53,15 @@ static int send_many(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &large_type, &answer);
 }
 
-static int on_mount(domus_stack *stack, void *self)
+static int on_mount_store_remote_name(domus_stack *stack, void *self)
 {
     return domus_remote_name_of(stack, domus_self(stack), &world.name);
 }
 
 static const domus_behaviour teller = {
     .name = "teller",
-    .on_mount = on_mount,
-    .on = (const domus_on[]){{&domt_ask_type, send_many, 0}, {NULL, NULL, 0}},
+    .on_mount = on_mount_store_remote_name,
+    .on = (const domus_on[]){{&domt_ask_type, on_ask_reply_with_large_text, 0}, {NULL, NULL, 0}},
 };
 
 static const domus_behaviour grain = {.name = "grain", .on = (const domus_on[]){{NULL, NULL, 0}}};
@@ -72,7 +72,7 @@ static domus_system *system_of_node_a(void)
     return domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.number));
 }
 
-static void open_node(void)
+static void open_node_a_with_actor(void)
 {
     char error[200] = "";
     domus_address address;
@@ -100,8 +100,8 @@ static void open_node(void)
 /* --- the node of the test -----------------------------------------------------------------------
  */
 
-/* Send a heartbeat, which says that the node lives and hears node a. */
-static void send_heartbeat(void)
+/* Send a heartbeat of the greedy node, which says that it lives and hears node a. */
+static void send_heartbeat_of_greedy_node(void)
 {
     const domi_heartbeat beat = {.id = GREEDY,
                                  .incarnation = 1,
@@ -115,33 +115,33 @@ static void send_heartbeat(void)
     domt_publish_bytes(&world.greedy, "dm.sim.b", bytes, domi_heartbeat_write(&beat, heard, bytes));
 }
 
-static void advance(uint64_t time_ns)
+static void advance_with_heartbeats(uint64_t time_ns)
 {
     for (uint64_t passed = 0; passed < time_ns; passed += 100 * DOMT_MS) {
-        send_heartbeat();
+        send_heartbeat_of_greedy_node();
         domt_pass(world.sim, 100 * DOMT_MS);
     }
 }
 
-static void set_up(void)
+static void set_up_node_and_greedy_stranger(void)
 {
     memset(&world, 0, sizeof world);
     world.sim = domt_cluster_new(7, NULL);
-    open_node();
+    open_node_a_with_actor();
     domt_member_add(world.sim, NULL, &world.greedy);
     domi_link_init(&world.link, GREEDY, domus_cluster_here(world.cluster).id, 0);
-    advance(DOMT_SECOND);
+    advance_with_heartbeats(DOMT_SECOND);
 }
 
-static void tear_down(void)
+static void free_link_sim_and_cluster(void)
 {
     domi_link_fini(&world.link);
     domus_testkit_cluster_free(world.sim);
     domus_cluster_close(world.cluster);
 }
 
-/* Send one envelope in its own batch. */
-static void send_envelope(const domi_wire_envelope *envelope)
+/* Let the greedy node send one envelope in a batch of its own. */
+static void send_envelope_of_greedy_node(const domi_wire_envelope *envelope)
 {
     char subject[64];
     domus_slice batch;
@@ -154,7 +154,7 @@ static void send_envelope(const domi_wire_envelope *envelope)
     domus_slice_free(batch);
 }
 
-static uint64_t count_bytes_under_way(void)
+static uint64_t count_queued_bytes_of_stranger(void)
 {
     domus_node_info infos[4];
     uint32_t count = domus_cluster_nodes(world.cluster, infos, 4);
@@ -163,8 +163,8 @@ static uint64_t count_bytes_under_way(void)
     return infos[1].queued_bytes;
 }
 
-/* Pickle a word, behind a grain's name if there is one. Returns the bytes. */
-static uint32_t make_word(const char *name, unsigned char bytes[256])
+/* Pickle a word; the name of a grain comes before it, if there is one. Returns the bytes. */
+static uint32_t pickle_word_behind_name(const char *name, unsigned char bytes[256])
 {
     const domt_word what = {0, 1};
     size_t before = strlen(name);
@@ -190,39 +190,41 @@ DOMT_TEST(answers_that_are_not_confirmed_have_a_bound)
 {
     unsigned char bytes[256];
 
-    set_up();
-    uint32_t size = make_word("", bytes);
+    set_up_node_and_greedy_stranger();
+    uint32_t size = pickle_word_behind_name("", bytes);
     for (uint32_t i = 0; i < ASKS; i++)
-        send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_ASK,
-                                            .from = {.node = GREEDY, .number = 5, .lease = 1},
-                                            .to = world.name,
-                                            .id = i,
-                                            .rest = bytes,
-                                            .rest_size = size});
-    advance(DOMT_SECOND);
+        send_envelope_of_greedy_node(
+            &(domi_wire_envelope){.kind = DOMI_TO_ASK,
+                                  .from = {.node = GREEDY, .number = 5, .lease = 1},
+                                  .to = world.name,
+                                  .id = i,
+                                  .rest = bytes,
+                                  .rest_size = size});
+    advance_with_heartbeats(DOMT_SECOND);
     ck_assert_uint_eq(world.asked, ASKS);
-    ck_assert_uint_ge(count_bytes_under_way(), QUEUED_MAX);
-    ck_assert_uint_le(count_bytes_under_way(), 2 * QUEUED_MAX + 2 * ANSWER + 200 * ASKS);
+    ck_assert_uint_ge(count_queued_bytes_of_stranger(), QUEUED_MAX);
+    ck_assert_uint_le(count_queued_bytes_of_stranger(), 2 * QUEUED_MAX + 2 * ANSWER + 200 * ASKS);
     ck_assert_uint_ge(domus_cluster_count(world.cluster).refused, ASKS / 2);
-    tear_down();
+    free_link_sim_and_cluster();
 }
 
 DOMT_TEST(messages_that_go_back_have_a_bound)
 {
     unsigned char bytes[256];
 
-    set_up();
-    uint32_t size = make_word("\5grain\1k", bytes);
+    set_up_node_and_greedy_stranger();
+    uint32_t size = pickle_word_behind_name("\5grain\1k", bytes);
     for (uint32_t i = 0; i < 40 * ASKS; i++)
-        send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_GRAIN_NOTICE,
-                                            .from = {.node = GREEDY, .number = 5, .lease = 1},
-                                            .rest = bytes,
-                                            .rest_size = size});
-    advance(DOMT_SECOND);
-    ck_assert_uint_ge(count_bytes_under_way(), QUEUED_MAX);
-    ck_assert_uint_le(count_bytes_under_way(), QUEUED_MAX + 8192);
+        send_envelope_of_greedy_node(
+            &(domi_wire_envelope){.kind = DOMI_TO_GRAIN_NOTICE,
+                                  .from = {.node = GREEDY, .number = 5, .lease = 1},
+                                  .rest = bytes,
+                                  .rest_size = size});
+    advance_with_heartbeats(DOMT_SECOND);
+    ck_assert_uint_ge(count_queued_bytes_of_stranger(), QUEUED_MAX);
+    ck_assert_uint_le(count_queued_bytes_of_stranger(), QUEUED_MAX + 8192);
     ck_assert_uint_ge(domus_cluster_count(world.cluster).dropped, 20 * ASKS);
-    tear_down();
+    free_link_sim_and_cluster();
 }
 
 DOMT_SUITE(60)

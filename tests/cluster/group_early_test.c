@@ -1,5 +1,5 @@
-/* A group that actors open before the gateways of their node begin still spans the cluster. The
- * actors are channels actors, as gateways are, and are spawned before the gateways. */
+/* A group that actors open before the gateways of their node begin spans the cluster all the same.
+ * The actors are channels actors, as gateways are, and are spawned before the gateways. */
 #include "tests/cluster/broker.h"
 #include "tests/cluster/words.h"
 #include "tests/support/suite.h"
@@ -15,7 +15,7 @@ static struct {
     uint32_t numbers[NODES];
     domus_cluster *clusters[NODES];
     domus_address members[NODES];
-    uint32_t words[NODES]; /* words that the member on each node has received */
+    uint32_t words[NODES]; /* number of words that the member on each node has received */
 } world;
 
 typedef struct member {
@@ -25,20 +25,20 @@ typedef struct member {
 
 static const domus_type publish_type = {.name = "early publish"};
 
-static int count_word(domus_stack *stack, void *self, const void *payload)
+static int on_word_count_it(domus_stack *stack, void *self, const void *payload)
 {
     world.words[((const member *)self)->node]++;
     return 0;
 }
 
-static int publish(domus_stack *stack, void *self, const void *payload)
+static int on_order_publish_word(domus_stack *stack, void *self, const void *payload)
 {
     const domt_word what = {.number = 1};
 
     return domus_publish(stack, ((const member *)self)->group, &domt_notice_type, &what);
 }
 
-static int on_mount(domus_stack *stack, void *self_)
+static int on_mount_open_and_join_group(domus_stack *stack, void *self_)
 {
     member *self = self_;
     int error = domus_cluster_group_open(stack, world.clusters[self->node], "news", &self->group);
@@ -50,9 +50,9 @@ static const domus_behaviour member_behaviour = {
     .name = "member",
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(member),
-    .on_mount = on_mount,
-    .on = (const domus_on[]){{&domt_notice_type, count_word, 0},
-                             {&publish_type, publish, 0},
+    .on_mount = on_mount_open_and_join_group,
+    .on = (const domus_on[]){{&domt_notice_type, on_word_count_it, 0},
+                             {&publish_type, on_order_publish_word, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -61,7 +61,7 @@ static domus_system *system_of(uint32_t node)
     return domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.numbers[node]));
 }
 
-static void open_node(uint32_t node)
+static void open_node_with_member(uint32_t node)
 {
     const member state = {.node = node};
     domus_config config;
@@ -92,7 +92,7 @@ DOMT_TEST(group_that_is_older_than_its_gateways_is_over_the_cluster)
 {
     world.sim = domt_cluster_new(7, NULL);
     for (uint32_t node = 0; node < NODES; node++)
-        open_node(node);
+        open_node_with_member(node);
     domt_pass(world.sim, 2 * DOMT_SECOND);
     ck_assert_int_eq(domus_outside_notice(system_of(0), world.members[0], &publish_type, NULL), 0);
     domt_pass(world.sim, 200 * DOMT_MS);

@@ -1,5 +1,6 @@
 /* The frames of groups over the cluster, as a stranger may send them: interest is applied in order,
- * and wrong bytes are counted and change nothing. The test plays a node beside a real one. */
+ * and wrong bytes are counted and change nothing. The test plays a node (the stranger) beside a
+ * real one. */
 #include "protocols/cluster/link.h"
 #include "tests/cluster/broker.h"
 #include "tests/support/suite.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STRANGER 77u   /* the node that the test plays */
+#define STRANGER 77u   /* number of the node that the test plays */
 #define MANY     2000u /* number of groups, more than one batch of interest can name */
 
 static struct {
@@ -20,22 +21,23 @@ static struct {
     domus_cluster *cluster;
     domt_member stranger;
     domi_link link;
-    domus_slice word; /* a pickled message without the group's name */
+    domus_slice word; /* a pickled word, without the name of a group */
     domus_address user;
-    char subject[64]; /* subject of messages to the stranger */
+    char subject[64]; /* the subject under which the stranger gets messages */
 
-    /* Number of words that the user has received, and whether the last one came from another
-     * node. */
+    /* Number of words that the user on the real node has received, and whether the last one came
+     * from another node. */
     unsigned words;
     bool is_remote;
 
-    /* Counts and contents of what the real node has sent. */
+    /* Counts and contents of what the real node has sent to the stranger. */
     unsigned publications;
-    uint64_t held;                /* change that the last answer confirms; 1000: no answer */
-    char told[256];               /* changes of interest, as "+name" or "-name" */
-    uint64_t told_to;             /* number of the last change of interest */
-    domi_wire_envelope last;      /* the last publication */
-    unsigned char last_rest[256]; /* bytes of the last publication */
+    /* number of the change that the real node's last answer confirms; 1000: no answer */
+    uint64_t held;
+    char told[256];               /* the real node's changes of interest, as "+name" or "-name" */
+    uint64_t told_to;             /* number of the real node's last change of interest */
+    domi_wire_envelope last;      /* the envelope of the last publication from the real node */
+    unsigned char last_rest[256]; /* the bytes of that publication */
 } world;
 
 typedef struct word {
@@ -57,24 +59,24 @@ typedef struct user {
     domus_group group;
 } user;
 
-static int count_word(domus_stack *stack, void *self, const void *payload)
+static int on_word_count_it(domus_stack *stack, void *self, const void *payload)
 {
     world.words++;
     world.is_remote = domus_address_is_remote(domus_sender(stack));
     return 0;
 }
 
-static int publish(domus_stack *stack, void *self, const void *payload)
+static int on_order_publish_word(domus_stack *stack, void *self, const void *payload)
 {
     return domus_publish(stack, ((user *)self)->group, &word_type, payload);
 }
 
-static int leave_group(domus_stack *stack, void *self, const void *payload)
+static int on_order_leave_group(domus_stack *stack, void *self, const void *payload)
 {
     return domus_group_leave(stack, ((user *)self)->group);
 }
 
-static int join_many(domus_stack *stack, void *self, const void *payload)
+static int on_order_join_many_groups(domus_stack *stack, void *self, const void *payload)
 {
     for (uint32_t i = 0; i < MANY; i++) {
         char name[16];
@@ -86,7 +88,7 @@ static int join_many(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_mount(domus_stack *stack, void *self_)
+static int on_mount_open_and_join_group(domus_stack *stack, void *self_)
 {
     user *self = self_;
     int error = domus_cluster_group_open(stack, world.cluster, "news", &self->group);
@@ -97,17 +99,17 @@ static int on_mount(domus_stack *stack, void *self_)
 static const domus_behaviour user_behaviour = {
     .name = "user",
     .state_size = sizeof(user),
-    .on_mount = on_mount,
-    .on = (const domus_on[]){{&word_type, count_word, 0},
-                             {&publish_type, publish, 0},
-                             {&leave_type, leave_group, 0},
-                             {&join_many_type, join_many, 0},
+    .on_mount = on_mount_open_and_join_group,
+    .on = (const domus_on[]){{&word_type, on_word_count_it, 0},
+                             {&publish_type, on_order_publish_word, 0},
+                             {&leave_type, on_order_leave_group, 0},
+                             {&join_many_type, on_order_join_many_groups, 0},
                              {NULL, NULL, 0}},
 };
 
 /* --- the stranger ----------------------------------------------------------------------------- */
 
-static void record_interest(const domi_wire_envelope *envelope)
+static void record_told_interest(const domi_wire_envelope *envelope)
 {
     size_t used = strlen(world.told);
 
@@ -119,10 +121,10 @@ static void record_interest(const domi_wire_envelope *envelope)
     world.told_to = envelope->id;
 }
 
-static void record_envelope(const domi_wire_envelope *envelope)
+static void record_envelope_to_stranger(const domi_wire_envelope *envelope)
 {
     if (envelope->kind == DOMI_TO_INTEREST)
-        record_interest(envelope);
+        record_told_interest(envelope);
     if (envelope->kind == DOMI_TO_HELD)
         world.held = envelope->id;
     if (envelope->kind != DOMI_TO_PUBLISH)
@@ -133,7 +135,7 @@ static void record_envelope(const domi_wire_envelope *envelope)
     memcpy(world.last_rest, envelope->rest, envelope->rest_size);
 }
 
-static void receive_batch(void *context, const domus_testkit_happening *happening)
+static void receive_batch_to_stranger(void *context, const domus_testkit_happening *happening)
 {
     const unsigned char *bytes = happening->payload;
     domi_batch_foot foot;
@@ -150,28 +152,27 @@ static void receive_batch(void *context, const domus_testkit_happening *happenin
         return;
     while (at < happening->payload_size - DOMI_BATCH_FOOT &&
            domi_envelope_read(bytes, happening->payload_size - DOMI_BATCH_FOOT, &at, &envelope))
-        record_envelope(&envelope);
+        record_envelope_to_stranger(&envelope);
 }
 
-static uint64_t make_heartbeat_of_stranger(void)
+static uint64_t id_of_real_node(void)
 {
     return domus_cluster_here(world.cluster).id;
 }
 
-static void flush_link(void)
+static void flush_link_of_stranger(void)
 {
     domus_slice batch;
     char subject[64];
 
     if (domi_link_flush(&world.link, 1, true, &batch) != 1)
         return;
-    snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0",
-             (unsigned long long)make_heartbeat_of_stranger());
+    snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0", (unsigned long long)id_of_real_node());
     domt_publish_bytes(&world.stranger, subject, domus_slice_data(batch), batch.size);
     domus_slice_free(batch);
 }
 
-static void advance(uint64_t time_ns)
+static void advance_with_heartbeats(uint64_t time_ns)
 {
     const domi_heartbeat beat = {.id = STRANGER,
                                  .incarnation = 1,
@@ -179,18 +180,18 @@ static void advance(uint64_t time_ns)
                                  .state = DOMI_BEAT_UP,
                                  .name = "stranger",
                                  .heard_count = 1};
-    const uint64_t heard[] = {make_heartbeat_of_stranger()};
+    const uint64_t heard[] = {id_of_real_node()};
     unsigned char bytes[DOMI_HEARTBEAT_MAX];
 
     for (uint64_t passed = 0; passed < time_ns; passed += 50 * DOMT_MS) {
         domt_publish_bytes(&world.stranger, "dm.sim.b", bytes,
                            domi_heartbeat_write(&beat, heard, bytes));
-        flush_link();
+        flush_link_of_stranger();
         domt_pass(world.sim, 50 * DOMT_MS);
     }
 }
 
-static void set_up(void)
+static void set_up_node_and_stranger(void)
 {
     const word what = {1};
     domus_picklers *all;
@@ -217,20 +218,20 @@ static void set_up(void)
     domt_member_add(world.sim, NULL, &world.stranger);
     snprintf(world.subject, sizeof world.subject, "dm.sim.t.%016llx.0",
              (unsigned long long)STRANGER);
-    domi_link_init(&world.link, STRANGER, make_heartbeat_of_stranger(), 0);
-    domus_testkit_cluster_observe(world.sim, receive_batch, NULL);
+    domi_link_init(&world.link, STRANGER, id_of_real_node(), 0);
+    domus_testkit_cluster_observe(world.sim, receive_batch_to_stranger, NULL);
     domt_pass(world.sim, 100 * DOMT_MS);
     (void)domt_subscribe(&world.stranger, world.subject, NULL);
     ck_assert_int_eq(domus_picklers_new(picklers, NULL, 0, &all), 0);
     ck_assert_int_eq(domus_pickle(all, NULL, &word_type, &what, &to, NULL, 0), 0);
     ck_assert_int_eq(domus_append_end(&to, &world.word), 0);
     domus_picklers_free(all);
-    advance(500 * DOMT_MS);
+    advance_with_heartbeats(500 * DOMT_MS);
     ck_assert_int_eq(domus_outside_spawn(system, &user_behaviour, NULL, &world.user), 0);
-    advance(200 * DOMT_MS);
+    advance_with_heartbeats(200 * DOMT_MS);
 }
 
-static void tear_down(void)
+static void free_link_sim_and_cluster(void)
 {
     domi_link_fini(&world.link);
     domus_slice_free(world.word);
@@ -238,26 +239,26 @@ static void tear_down(void)
     domus_cluster_close(world.cluster);
 }
 
-static void send_envelope(const domi_wire_envelope *envelope)
+static void send_envelope_of_stranger(const domi_wire_envelope *envelope)
 {
     ck_assert_int_eq(domi_link_add_envelope(&world.link, envelope), 0);
-    advance(100 * DOMT_MS);
+    advance_with_heartbeats(100 * DOMT_MS);
 }
 
-/* Send the changes `from` + 1 to `to`, with these records, as the stranger's interest. */
-static void send_interest(uint64_t from, uint64_t to, const char *records, size_t size)
+/* Send the changes `from` + 1 to `to`, with these records, as the stranger's interest in groups. */
+static void send_interest_of_stranger(uint64_t from, uint64_t to, const char *records, size_t size)
 {
     world.held = 1000;
-    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_INTEREST,
-                                        .time_ns = from,
-                                        .id = to,
-                                        .rest = (const unsigned char *)records,
-                                        .rest_size = (uint32_t)size});
+    send_envelope_of_stranger(&(domi_wire_envelope){.kind = DOMI_TO_INTEREST,
+                                                    .time_ns = from,
+                                                    .id = to,
+                                                    .rest = (const unsigned char *)records,
+                                                    .rest_size = (uint32_t)size});
 }
 
-#define TELL(from, to, records) send_interest(from, to, records, sizeof(records) - 1)
+#define TELL(from, to, records) send_interest_of_stranger(from, to, records, sizeof(records) - 1)
 
-static void order_user(const domus_type *type)
+static void send_order_to_user(const domus_type *type)
 {
     const word what = {5};
 
@@ -265,10 +266,10 @@ static void order_user(const domus_type *type)
                          domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.number)),
                          world.user, type, &what),
                      0);
-    advance(100 * DOMT_MS);
+    advance_with_heartbeats(100 * DOMT_MS);
 }
 
-static uint64_t count_wrong(void)
+static uint64_t count_wrong_messages(void)
 {
     return domus_cluster_count(world.cluster).wrong;
 }
@@ -277,38 +278,39 @@ static uint64_t count_wrong(void)
 
 DOMT_TEST(node_tells_of_its_first_member_and_when_the_last_has_left)
 {
-    set_up();
+    set_up_node_and_stranger();
     ck_assert_int_eq(strncmp(world.told, "+news", 5), 0);
     ck_assert_uint_eq(world.told_to, 1);
-    advance(500 * DOMT_MS); /* changes that are not confirmed are sent again */
+    /* the node sends its changes again until they are confirmed */
+    advance_with_heartbeats(500 * DOMT_MS);
     ck_assert_uint_gt(strlen(world.told), 2 * strlen("+news"));
-    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 1});
-    advance(200 * DOMT_MS);
+    send_envelope_of_stranger(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 1});
+    advance_with_heartbeats(200 * DOMT_MS);
     world.told[0] = '\0';
-    advance(500 * DOMT_MS);
+    advance_with_heartbeats(500 * DOMT_MS);
     ck_assert_str_eq(world.told, "");
-    send_envelope(
-        &(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 7}); /* the node has made no change 7 */
-    order_user(&leave_type);
-    advance(100 * DOMT_MS);
+    /* the stranger confirms change 7, which the node has never made */
+    send_envelope_of_stranger(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 7});
+    send_order_to_user(&leave_type);
+    advance_with_heartbeats(100 * DOMT_MS);
     ck_assert_str_eq(world.told, "-news");
     ck_assert_uint_eq(world.told_to, 2);
-    tear_down();
+    free_link_sim_and_cluster();
 }
 
 /* Begin a test in which the stranger has heard of many groups. */
 static void set_up_with_many(void)
 {
-    set_up();
-    order_user(&join_many_type);
+    set_up_node_and_stranger();
+    send_order_to_user(&join_many_type);
     while (world.told_to < MANY + 1)
-        send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = world.told_to});
-    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = MANY + 1});
+        send_envelope_of_stranger(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = world.told_to});
+    send_envelope_of_stranger(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = MANY + 1});
     world.told[0] = '\0';
 }
 
-/* The stranger is silent until the real node regards it as down. */
-static void stay_silent_until_down(void)
+/* Let the stranger be silent until the real node regards it as down. */
+static void silence_stranger_until_down(void)
 {
     domus_node_info nodes[2];
 
@@ -319,82 +321,82 @@ static void stay_silent_until_down(void)
 }
 
 /* The stranger may have forgotten the interest of the real node, for instance after an hour of
- * silence. */
+ * silence between them. */
 DOMT_TEST(node_that_was_down_is_told_again)
 {
-    set_up();
-    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 1});
-    stay_silent_until_down();
-    advance(500 * DOMT_MS);
+    set_up_node_and_stranger();
+    send_envelope_of_stranger(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 1});
+    silence_stranger_until_down();
+    advance_with_heartbeats(500 * DOMT_MS);
     ck_assert_int_eq(strncmp(world.told, "+news", 5), 0);
     ck_assert_uint_eq(world.told_to, 1);
-    tear_down();
+    free_link_sim_and_cluster();
 }
 
-/* The stranger says that it holds no change: it has forgotten the real node, which was paused for
- * an hour. */
+/* The stranger says that it holds no change of interest: it has forgotten the real node, which was
+ * paused for an hour. */
 DOMT_TEST(node_that_has_forgotten_what_it_held_says_so)
 {
     set_up_with_many();
-    advance(7 * DOMT_SECOND);
+    advance_with_heartbeats(7 * DOMT_SECOND);
     ck_assert_int_eq(strncmp(world.told, "+many.1999", 10), 0);
     world.told[0] = '\0';
-    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 0});
-    advance(300 * DOMT_MS);
+    send_envelope_of_stranger(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 0});
+    advance_with_heartbeats(300 * DOMT_MS);
     ck_assert_ptr_nonnull(strstr(world.told, "+news+many.0"));
-    tear_down();
+    free_link_sim_and_cluster();
 }
 
-/* The stranger says up to which change it holds the interest; these changes are not sent again,
- * however many there are. */
+/* The stranger says up to which change it holds the interest of the real node; these changes are
+ * not sent again, however many there are. */
 DOMT_TEST(node_that_was_down_and_has_forgotten_nothing_hears_what_is_new)
 {
     set_up_with_many();
-    stay_silent_until_down();
-    advance(500 * DOMT_MS);
-    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = MANY + 1});
+    silence_stranger_until_down();
+    advance_with_heartbeats(500 * DOMT_MS);
+    send_envelope_of_stranger(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = MANY + 1});
     world.told[0] = '\0';
-    order_user(&leave_type);
-    advance(200 * DOMT_MS);
+    send_order_to_user(&leave_type);
+    advance_with_heartbeats(200 * DOMT_MS);
     ck_assert_int_eq(strncmp(world.told, "-news", 5), 0);
     ck_assert_uint_eq(world.told_to, MANY + 2);
-    tear_down();
+    free_link_sim_and_cluster();
 }
 
 DOMT_TEST(publications_go_to_nodes_that_have_members)
 {
-    set_up();
-    order_user(&publish_type);
+    set_up_node_and_stranger();
+    send_order_to_user(&publish_type);
     ck_assert_uint_eq(world.publications, 0);
     TELL(0, 1, "\1\4news");
     ck_assert_uint_eq(world.held, 1);
-    order_user(&publish_type);
+    send_order_to_user(&publish_type);
     ck_assert_uint_eq(world.publications, 1);
     ck_assert_uint_eq(world.last.rest_size, world.word.size + 5);
     ck_assert_mem_eq(world.last_rest + world.word.size, "news\4", 5);
     ck_assert_uint_ne(world.last.from.lease, 0);
     TELL(1, 2, "\0\4news");
-    order_user(&publish_type);
+    send_order_to_user(&publish_type);
     ck_assert_uint_eq(world.publications, 1);
-    ck_assert_uint_eq(count_wrong(), 0);
-    tear_down();
+    ck_assert_uint_eq(count_wrong_messages(), 0);
+    free_link_sim_and_cluster();
 }
 
 DOMT_TEST(changes_behind_a_gap_wait_for_those_before)
 {
-    set_up();
+    set_up_node_and_stranger();
     TELL(2, 3, "\1\4news");
     ck_assert_uint_eq(world.held, 0);
-    order_user(&publish_type);
+    send_order_to_user(&publish_type);
     ck_assert_uint_eq(world.publications, 0);
     TELL(0, 2, "\1\4news\1\5other");
     ck_assert_uint_eq(world.held, 2);
-    TELL(0, 1, "\1\4news"); /* the stranger repeats a change */
+    TELL(0, 1, "\1\4news"); /* the stranger repeats a change that was applied */
     ck_assert_uint_eq(world.held, 2);
-    order_user(&publish_type);
+    send_order_to_user(&publish_type);
     ck_assert_uint_eq(world.publications, 1);
-    ck_assert_uint_eq(count_wrong(), 0);
-    tear_down();
+    ck_assert_uint_eq(count_wrong_messages(), 0);
+    free_link_sim_and_cluster();
 }
 
 DOMT_TEST(interest_that_cannot_be_is_counted)
@@ -413,74 +415,76 @@ DOMT_TEST(interest_that_cannot_be_is_counted)
                  5}};
     char longest[2 + 64];
 
-    set_up();
+    set_up_node_and_stranger();
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        send_interest(0, 1, rows[i].records, rows[i].size);
-        ck_assert_msg(count_wrong() == i + 1 && world.held == 1000, "row %u", i);
+        send_interest_of_stranger(0, 1, rows[i].records, rows[i].size);
+        ck_assert_msg(count_wrong_messages() == i + 1 && world.held == 1000, "row %u", i);
     }
-    uint64_t before = count_wrong();
+    uint64_t before = count_wrong_messages();
     memset(longest, 'n', sizeof longest);
     longest[0] = 1;
     longest[1] = 64;
-    send_interest(0, 1, longest, sizeof longest);
-    ck_assert_uint_eq(count_wrong(), before + 1);
+    send_interest_of_stranger(0, 1, longest, sizeof longest);
+    ck_assert_uint_eq(count_wrong_messages(), before + 1);
     longest[1] = 63;
-    send_interest(0, 1, longest, sizeof longest - 1);
+    send_interest_of_stranger(0, 1, longest, sizeof longest - 1);
     ck_assert_uint_eq(world.held, 1);
-    TELL(1, 1, "\1\4news"); /* an announcement that contains no change */
-    ck_assert_uint_eq(count_wrong(), before + 2);
-    order_user(&publish_type);
+    TELL(1, 1, "\1\4news"); /* changes 2 to 1: an announcement that contains no change */
+    ck_assert_uint_eq(count_wrong_messages(), before + 2);
+    send_order_to_user(&publish_type);
     ck_assert_uint_eq(world.publications, 0);
-    tear_down();
+    free_link_sim_and_cluster();
 }
 
 /* --- publications ----------------------------------------------------------------------------- */
 
-/* Publish the word, with these bytes after it. */
-static void publish_with(const char *tail, size_t size)
+/* Let the stranger publish the word, with these bytes behind it. */
+static void publish_from_stranger_with_tail(const char *tail, size_t size)
 {
     unsigned char bytes[256];
 
     memcpy(bytes, domus_slice_data(world.word), world.word.size);
     memcpy(bytes + world.word.size, tail, size);
-    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_PUBLISH,
-                                        .from = {.number = 4, .lease = 1},
-                                        .rest = bytes,
-                                        .rest_size = (uint32_t)(world.word.size + size)});
+    send_envelope_of_stranger(
+        &(domi_wire_envelope){.kind = DOMI_TO_PUBLISH,
+                              .from = {.number = 4, .lease = 1},
+                              .rest = bytes,
+                              .rest_size = (uint32_t)(world.word.size + size)});
 }
 
-#define PUBLISH(tail) publish_with(tail, sizeof(tail) - 1)
+#define PUBLISH(tail) publish_from_stranger_with_tail(tail, sizeof(tail) - 1)
 
 DOMT_TEST(publication_comes_to_members_in_the_name_of_its_publisher)
 {
-    set_up();
+    set_up_node_and_stranger();
     PUBLISH("news\4");
     ck_assert_uint_eq(world.words, 1);
     ck_assert(world.is_remote);
-    order_user(&leave_type);
-    PUBLISH("news\4"); /* the group has no member here, which is no error */
+    send_order_to_user(&leave_type);
+    PUBLISH("news\4"); /* the group has no member on the real node, which is no error */
     ck_assert_uint_eq(world.words, 1);
-    ck_assert_uint_eq(count_wrong(), 0);
-    tear_down();
+    ck_assert_uint_eq(count_wrong_messages(), 0);
+    free_link_sim_and_cluster();
 }
 
 DOMT_TEST(publication_that_cannot_be_is_counted)
 {
-    set_up();
-    PUBLISH("newt\4");   /* name of a group that is not open on this node */
-    PUBLISH("news\0");   /* an empty name */
-    PUBLISH("ne\1s\4");  /* a name with an invalid byte */
-    PUBLISH("news\377"); /* a length beyond the end of the bytes */
-    PUBLISH("xnews\4");  /* a byte between message and name */
-    ck_assert_uint_eq(count_wrong(), 5);
-    send_envelope(&(domi_wire_envelope){.kind = DOMI_TO_PUBLISH}); /* no bytes */
-    send_envelope(&(domi_wire_envelope){
+    set_up_node_and_stranger();
+    PUBLISH("newt\4");   /* the name of a group that is not open on the real node */
+    PUBLISH("news\0");   /* an empty name of a group */
+    PUBLISH("ne\1s\4");  /* a name of a group with an invalid byte */
+    PUBLISH("news\377"); /* a length of the name beyond the end of the bytes */
+    PUBLISH("xnews\4");  /* a byte between the word and the name */
+    ck_assert_uint_eq(count_wrong_messages(), 5);
+    /* a publication without bytes */
+    send_envelope_of_stranger(&(domi_wire_envelope){.kind = DOMI_TO_PUBLISH});
+    send_envelope_of_stranger(&(domi_wire_envelope){
         .kind = DOMI_TO_PUBLISH, .rest = (const unsigned char *)"news\4", .rest_size = 5});
-    ck_assert_uint_eq(count_wrong(), 7);
+    ck_assert_uint_eq(count_wrong_messages(), 7);
     ck_assert_uint_eq(world.words, 0);
     PUBLISH("news\4");
     ck_assert_uint_eq(world.words, 1);
-    tear_down();
+    free_link_sim_and_cluster();
 }
 
 DOMT_SUITE(60)

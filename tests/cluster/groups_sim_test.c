@@ -18,7 +18,7 @@
 #define GROUPS         2u
 #define PUBLISHERS_MAX 32u
 #define MEMBERS_MAX    128u
-#define STEADY         2u /* members of the group `steady` on each node */
+#define STEADY         2u /* number of members of the group `steady` on each node */
 
 static const char *const names[GROUPS] = {"steady", "loose"};
 
@@ -28,12 +28,13 @@ typedef struct publisher {
     uint64_t sent[GROUPS], mark[GROUPS];
 } publisher;
 
-/* One life of a member. */
+/* One life of a member, and what it has received. */
 typedef struct member {
     uint32_t node, group;
     bool is_gone, is_in;
-    uint64_t next[PUBLISHERS_MAX];  /* least number that may come next from each publisher */
-    uint64_t taken[PUBLISHERS_MAX]; /* received numbers from each publisher's mark on */
+    uint64_t next[PUBLISHERS_MAX]; /* for each publisher, the least number that may come next */
+    /* for each publisher, how many numbers have come since its mark */
+    uint64_t taken[PUBLISHERS_MAX];
 } member;
 
 static struct {
@@ -69,11 +70,11 @@ static const domus_pickler picklers[] = {
  */
 
 typedef struct actor {
-    uint32_t node, number; /* node, and index of this actor in the model */
+    uint32_t node, number; /* the actor's node, and its index in the model */
     domus_group groups[GROUPS];
 } actor;
 
-static int open_groups(domus_stack *stack, actor *self)
+static int open_groups_of_actor(domus_stack *stack, actor *self)
 {
     int error = 0;
 
@@ -83,7 +84,7 @@ static int open_groups(domus_stack *stack, actor *self)
     return error != 0 ? error : domus_every(stack, 10 * MS, &tick_type, NULL, NULL);
 }
 
-static int publish_some(domus_stack *stack, void *self_, const void *payload)
+static int on_tick_publish_to_groups(domus_stack *stack, void *self_, const void *payload)
 {
     actor *self = self_;
     publisher *now = &model.publishers[self->number];
@@ -98,19 +99,19 @@ static int publish_some(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static int begin_publisher(domus_stack *stack, void *self)
+static int on_mount_open_groups(domus_stack *stack, void *self)
 {
-    return open_groups(stack, self);
+    return open_groups_of_actor(stack, self);
 }
 
 static const domus_behaviour publishing = {
     .name = "publisher",
     .state_size = sizeof(actor),
-    .on_mount = begin_publisher,
-    .on = (const domus_on[]){{&tick_type, publish_some, 0}, {NULL, NULL, 0}},
+    .on_mount = on_mount_open_groups,
+    .on = (const domus_on[]){{&tick_type, on_tick_publish_to_groups, 0}, {NULL, NULL, 0}},
 };
 
-static int record_word(domus_stack *stack, void *self_, const void *payload)
+static int on_word_check_and_record(domus_stack *stack, void *self_, const void *payload)
 {
     actor *self = self_;
     const word *came = payload;
@@ -125,8 +126,8 @@ static int record_word(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-/* A loose member joins and leaves at random, until `is_steady` is set. */
-static int join_or_leave(domus_stack *stack, void *self_, const void *payload)
+/* Let a loose member join and leave at random, until `is_steady` is set. */
+static int on_tick_join_or_leave(domus_stack *stack, void *self_, const void *payload)
 {
     actor *self = self_;
     member *now = &model.members[self->number];
@@ -139,19 +140,19 @@ static int join_or_leave(domus_stack *stack, void *self_, const void *payload)
                  : domus_group_leave(stack, self->groups[now->group]);
 }
 
-static int begin_member(domus_stack *stack, void *self)
+static int on_mount_open_and_join_groups(domus_stack *stack, void *self)
 {
-    int error = open_groups(stack, self);
+    int error = open_groups_of_actor(stack, self);
 
-    return error != 0 ? error : join_or_leave(stack, self, NULL);
+    return error != 0 ? error : on_tick_join_or_leave(stack, self, NULL);
 }
 
 static const domus_behaviour membering = {
     .name = "member",
     .state_size = sizeof(actor),
-    .on_mount = begin_member,
-    .on = (const domus_on[]){{&tick_type, join_or_leave, 0},
-                             {&word_type, record_word, 0},
+    .on_mount = on_mount_open_and_join_groups,
+    .on = (const domus_on[]){{&tick_type, on_tick_join_or_leave, 0},
+                             {&word_type, on_word_check_and_record, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -167,7 +168,7 @@ static void spawn_member(uint32_t node, uint32_t group)
     domt_nodes_spawn(node, &membering, &state);
 }
 
-static void start_node(uint32_t i)
+static void start_node_with_actors(uint32_t i)
 {
     const actor state = {.node = i, .number = model.publishers_used};
 
@@ -180,14 +181,14 @@ static void start_node(uint32_t i)
     spawn_member(i, 1);
 }
 
-static void set_up(uint64_t seed)
+static void set_up_model_and_nodes(uint64_t seed)
 {
     memset(&model, 0, sizeof model);
     model.publishes = true;
-    domt_nodes_begin(seed, 1 + (uint32_t)(seed % 2), false, start_node);
+    domt_nodes_begin(seed, 1 + (uint32_t)(seed % 2), false, start_node_with_actors);
 }
 
-static void record_and_crash(uint32_t i)
+static void mark_members_gone_and_crash(uint32_t i)
 {
     for (uint32_t j = 0; j < model.members_used; j++)
         model.members[j].is_gone |= model.members[j].node == i;
@@ -197,8 +198,8 @@ static void record_and_crash(uint32_t i)
 /* --- what has to hold --------------------------------------------------------------------------
  */
 
-/* Set all marks: the checks count the publications from now on. */
-static void set_marks(void)
+/* Set the marks of all publishers: the checks count the publications from now on. */
+static void set_marks_of_publishers(void)
 {
     for (uint32_t i = 0; i < model.publishers_used; i++)
         memcpy(model.publishers[i].mark, model.publishers[i].sent, sizeof model.publishers[i].mark);
@@ -208,7 +209,7 @@ static void set_marks(void)
 
 /* Returns how many publications since its mark a publisher has sent and the member has not
  * received. */
-static uint64_t count_missed_of(const member *who, uint32_t index)
+static uint64_t count_words_missed_by_member(const member *who, uint32_t index)
 {
     const publisher *from = &model.publishers[index];
     uint64_t since = from->sent[who->group] - from->mark[who->group];
@@ -219,14 +220,14 @@ static uint64_t count_missed_of(const member *who, uint32_t index)
 
 /* Returns how many publications the steady members of other nodes have missed. Both members of a
  * node miss the same ones, and no member misses one of its own node. */
-static uint64_t count_missed(uint64_t seed)
+static uint64_t count_words_missed_by_all(uint64_t seed)
 {
     uint64_t sum = 0;
 
     for (uint32_t i = 0; i < model.members_used; i++) {
         const member *who = &model.members[i];
         for (uint32_t j = 0; j < model.publishers_used && who->group == 0; j++) {
-            uint64_t now = count_missed_of(who, j);
+            uint64_t now = count_words_missed_by_member(who, j);
             ck_assert_msg(now == 0 || who->node != model.publishers[j].node,
                           "seed %llu: a member has missed one of its own node",
                           (unsigned long long)seed);
@@ -253,7 +254,7 @@ static void check_everything_arrives(uint64_t seed)
 {
     model.is_steady = true;
     domt_nodes_advance(4 * SECOND);
-    set_marks();
+    set_marks_of_publishers();
     domt_nodes_advance(300 * MS);
     model.publishes = false;
     domt_nodes_advance(SECOND);
@@ -261,11 +262,12 @@ static void check_everything_arrives(uint64_t seed)
     for (uint32_t i = 0; i < model.members_used; i++) {
         const member *who = &model.members[i];
         for (uint32_t j = 0; j < model.publishers_used && !who->is_gone; j++) {
-            ck_assert_msg(count_missed_of(who, j) == 0,
+            ck_assert_msg(count_words_missed_by_member(who, j) == 0,
                           "seed %llu: member %u of %s on node %u has missed %llu of publisher %u "
                           "on node %u",
                           (unsigned long long)seed, i, names[who->group], who->node,
-                          (unsigned long long)count_missed_of(who, j), j, model.publishers[j].node);
+                          (unsigned long long)count_words_missed_by_member(who, j), j,
+                          model.publishers[j].node);
             taken += who->taken[j];
         }
     }
@@ -274,13 +276,13 @@ static void check_everything_arrives(uint64_t seed)
                   (unsigned long long)model.disordered);
 }
 
-static int run_seed(uint64_t seed, void *context)
+static int run_seed_of_groups(uint64_t seed, void *context)
 {
     bool crashes = seed % 4 == 3;
 
-    set_up(seed);
+    set_up_model_and_nodes(seed);
     domt_nodes_advance(SECOND);
-    set_marks();
+    set_marks_of_publishers();
     uint64_t before = count_reported_losses();
     for (uint32_t round = 0; round < 3; round++) {
         domt_nodes_draw_fault();
@@ -289,7 +291,7 @@ static int run_seed(uint64_t seed, void *context)
             domt_nodes_heal_faults();
         if (crashes) {
             domt_nodes_heal_faults();
-            record_and_crash((uint32_t)domt_draw(NODES));
+            mark_members_gone_and_crash((uint32_t)domt_draw(NODES));
         }
         domt_nodes_advance(domt_draw(SECOND));
     }
@@ -297,7 +299,7 @@ static int run_seed(uint64_t seed, void *context)
     if (!crashes) {
         model.publishes = false;
         domt_nodes_advance(4 * SECOND);
-        uint64_t silent = count_missed(seed), told = count_reported_losses() - before;
+        uint64_t silent = count_words_missed_by_all(seed), told = count_reported_losses() - before;
         ck_assert_msg(silent <= told, "seed %llu: %llu have not come, %llu were told as lost",
                       (unsigned long long)seed, (unsigned long long)silent,
                       (unsigned long long)told);
@@ -310,7 +312,7 @@ static int run_seed(uint64_t seed, void *context)
 
 DOMT_TEST(without_faults_every_member_gets_everything)
 {
-    set_up(1);
+    set_up_model_and_nodes(1);
     check_everything_arrives(1);
     for (uint32_t i = 0; i < NODES; i++) {
         domus_cluster_counts counts = domus_cluster_count(domt_nodes.clusters[i]);
@@ -323,7 +325,8 @@ DOMT_TEST(faults_keep_the_order_and_lose_nothing_in_silence)
 {
     uint64_t failed;
 
-    ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(8), run_seed, NULL, &failed), 0);
+    ck_assert_int_eq(
+        domus_testkit_sweep(1, domt_more_if_long(8), run_seed_of_groups, NULL, &failed), 0);
 }
 
 DOMT_SUITE(240)

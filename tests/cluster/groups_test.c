@@ -9,9 +9,9 @@
 #define BURST UINT64_C(2000)
 
 static domus_address publishers[2];
-/* counts by the node of the member */
+/* counts of what members have received, by the members' node */
 static _Atomic uint64_t taken[2], disorder, secrets[2], foreign[2];
-/* the clusters as the actors use them */
+/* the two nodes' clusters, as their actors use them */
 static domus_cluster *clusters[2];
 
 /* --- actors ----------------------------------------------------------------------------------- */
@@ -19,12 +19,12 @@ static domus_cluster *clusters[2];
 typedef struct actor {
     uint32_t node;
     domus_group group;
-    /* next[0] of a publisher: its next number; next[] of a member: the least number that may
+    /* next[0] of a publisher is its next number; next[] of a member is the least number that may
      * come from its own node, and from the other node */
     uint64_t next[2];
 } actor;
 
-static int record_number(domus_stack *stack, void *self_, const void *payload)
+static int on_number_check_and_count(domus_stack *stack, void *self_, const void *payload)
 {
     actor *self = self_;
     uint64_t value = ((const domt_number *)payload)->value;
@@ -38,21 +38,21 @@ static int record_number(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static int count_secret(domus_stack *stack, void *self, const void *payload)
+static int on_secret_count_it(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&secrets[((actor *)self)->node], 1);
     return 0;
 }
 
-static int open_group(domus_stack *stack, actor *self)
+static int open_news_group(domus_stack *stack, actor *self)
 {
     return domus_cluster_group_open(stack, clusters[self->node], "news", &self->group);
 }
 
-static int begin_member(domus_stack *stack, void *self_)
+static int on_mount_open_and_join_group(domus_stack *stack, void *self_)
 {
     actor *self = self_;
-    int error = open_group(stack, self);
+    int error = open_news_group(stack, self);
 
     return error != 0 ? error : domus_group_join(stack, self->group);
 }
@@ -60,14 +60,14 @@ static int begin_member(domus_stack *stack, void *self_)
 static const domus_behaviour member = {
     .name = "member",
     .state_size = sizeof(actor),
-    .on_mount = begin_member,
-    .on = (const domus_on[]){{&domt_number_type, record_number, 0},
-                             {&domt_secret_type, count_secret, 0},
+    .on_mount = on_mount_open_and_join_group,
+    .on = (const domus_on[]){{&domt_number_type, on_number_check_and_count, 0},
+                             {&domt_secret_type, on_secret_count_it, 0},
                              {NULL, NULL, 0}},
 };
 
-/* Publish so many numbers. */
-static int publish(domus_stack *stack, void *self_, const void *payload)
+/* Publish as many numbers as the order says. */
+static int on_order_publish_numbers(domus_stack *stack, void *self_, const void *payload)
 {
     actor *self = self_;
     int error = 0;
@@ -79,26 +79,27 @@ static int publish(domus_stack *stack, void *self_, const void *payload)
     return error;
 }
 
-static int publish_secret(domus_stack *stack, void *self, const void *payload)
+static int on_order_publish_secret(domus_stack *stack, void *self, const void *payload)
 {
     return domus_publish(stack, ((actor *)self)->group, &domt_secret_type, payload);
 }
 
-static int begin_publisher(domus_stack *stack, void *self)
+static int on_mount_open_group(domus_stack *stack, void *self)
 {
-    return open_group(stack, self);
+    return open_news_group(stack, self);
 }
 
 static const domus_behaviour publisher = {
     .name = "publisher",
     .state_size = sizeof(actor),
-    .on_mount = begin_publisher,
-    .on = (const domus_on[]){{&domt_tell_type, publish, 0},
-                             {&domt_secret_type, publish_secret, 0},
+    .on_mount = on_mount_open_group,
+    .on = (const domus_on[]){{&domt_tell_type, on_order_publish_numbers, 0},
+                             {&domt_secret_type, on_order_publish_secret, 0},
                              {NULL, NULL, 0}},
 };
 
-static domus_address spawn(domus_system *system, uint32_t node, const domus_behaviour *behaviour)
+static domus_address spawn_actor_on_node(domus_system *system, uint32_t node,
+                                         const domus_behaviour *behaviour)
 {
     const actor state = {.node = node};
     domus_address address;
@@ -107,44 +108,44 @@ static domus_address spawn(domus_system *system, uint32_t node, const domus_beha
     return address;
 }
 
-/* Spawn a publisher and two members, which the threads get in turn. */
+/* Spawn a publisher and two members on a node, whose threads get them in turn. */
 static void spawn_actors_on(uint32_t node)
 {
     clusters[node] = domt_clusters[node];
-    publishers[node] = spawn(domt_systems[node], node, &publisher);
+    publishers[node] = spawn_actor_on_node(domt_systems[node], node, &publisher);
     for (uint32_t i = 0; i < 2; i++)
-        (void)spawn(domt_systems[node], node, &member);
+        (void)spawn_actor_on_node(domt_systems[node], node, &member);
 }
 
-static void order_publisher(domus_system *system, uint32_t node, const domus_type *type,
-                            uint64_t value)
+static void send_order_to_publisher(domus_system *system, uint32_t node, const domus_type *type,
+                                    uint64_t value)
 {
     const domt_number number = {.value = value};
 
     ck_assert_int_eq(domus_outside_notice(system, publishers[node], type, &number), 0);
 }
 
-static void wait_for(const _Atomic uint64_t *count, uint64_t value)
+static void wait_for_count(const _Atomic uint64_t *count, uint64_t value)
 {
     for (int i = 0; i < 4000 && atomic_load((_Atomic uint64_t *)(uintptr_t)count) < value; i++)
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     ck_assert_uint_ge(atomic_load((_Atomic uint64_t *)(uintptr_t)count), value);
 }
 
-/* Publish on a node until the other node receives a publication: then the first node knows the
+/* Let a node publish until the other node receives a publication: then the first node knows the
  * interest of the other one. */
 static void wait_for_interest(uint32_t node)
 {
     uint64_t before = atomic_load(&foreign[1 - node]);
 
     for (int i = 0; i < 1000 && atomic_load(&foreign[1 - node]) == before; i++) {
-        order_publisher(domt_systems[node], node, &domt_tell_type, 1);
+        send_order_to_publisher(domt_systems[node], node, &domt_tell_type, 1);
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
     nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 }
 
-static void set_up(void)
+static void zero_counts_and_open_pair(void)
 {
     for (uint32_t i = 0; i < 2; i++) {
         atomic_store(&taken[i], 0);
@@ -163,30 +164,30 @@ static void set_up(void)
 
 DOMT_TEST(members_on_both_nodes_get_each_publication_in_order)
 {
-    set_up();
+    zero_counts_and_open_pair();
     for (uint32_t node = 0; node < 2; node++) {
         atomic_store(&taken[0], 0);
         atomic_store(&taken[1], 0);
-        order_publisher(domt_systems[node], node, &domt_tell_type, BURST);
-        wait_for(&taken[0], 2 * BURST);
-        wait_for(&taken[1], 2 * BURST);
+        send_order_to_publisher(domt_systems[node], node, &domt_tell_type, BURST);
+        wait_for_count(&taken[0], 2 * BURST);
+        wait_for_count(&taken[1], 2 * BURST);
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-        /* no publication comes back from the other node */
+        /* the publishing node's members got each number once: the other node sends none back */
         ck_assert_uint_eq(atomic_load(&taken[0]), 2 * BURST);
         ck_assert_uint_eq(atomic_load(&taken[1]), 2 * BURST);
     }
     domus_cluster_counts counts = domus_cluster_count(domt_clusters[0]);
     ck_assert_uint_eq(counts.refused + counts.lost + counts.dropped + counts.wrong, 0);
-    ck_assert_uint_lt(counts.sent, BURST + 200); /* two members of one node cost one message */
+    ck_assert_uint_lt(counts.sent, BURST + 200); /* two members on one node cost only one message */
     domt_pair_close();
     ck_assert_uint_eq(atomic_load(&disorder), 0);
 }
 
 DOMT_TEST(type_without_a_pickler_comes_to_members_here_alone)
 {
-    set_up();
-    order_publisher(domt_systems[0], 0, &domt_secret_type, 1);
-    wait_for(&secrets[0], 2);
+    zero_counts_and_open_pair();
+    send_order_to_publisher(domt_systems[0], 0, &domt_secret_type, 1);
+    wait_for_count(&secrets[0], 2);
     for (int i = 0; i < 500 && domus_cluster_count(domt_clusters[0]).refused == 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     ck_assert_uint_eq(domus_cluster_count(domt_clusters[0]).refused, 1);
@@ -196,18 +197,18 @@ DOMT_TEST(type_without_a_pickler_comes_to_members_here_alone)
 
 DOMT_TEST(node_that_has_begun_anew_gets_publications_again)
 {
-    set_up();
+    zero_counts_and_open_pair();
     domt_pair_end(true);
     domt_pair_wait_for_state(DOMUS_NODE_ENDED);
-    order_publisher(domt_systems[0], 0, &domt_tell_type, 5);
+    send_order_to_publisher(domt_systems[0], 0, &domt_tell_type, 5);
     domt_pair_begin();
     domt_pair_wait_for_state(DOMUS_NODE_UP);
     spawn_actors_on(1);
     wait_for_interest(0);
     uint64_t before = atomic_load(&taken[1]);
     uint64_t refused = domus_cluster_count(domt_clusters[0]).refused;
-    order_publisher(domt_systems[0], 0, &domt_tell_type, BURST);
-    wait_for(&taken[1], before + 2 * BURST);
+    send_order_to_publisher(domt_systems[0], 0, &domt_tell_type, BURST);
+    wait_for_count(&taken[1], before + 2 * BURST);
     ck_assert_uint_eq(domus_cluster_count(domt_clusters[0]).refused, refused);
     wait_for_interest(1);
     domt_pair_close();
@@ -227,14 +228,14 @@ DOMT_TEST(without_servers_a_group_is_that_of_this_system)
     ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), 0);
     ck_assert_int_eq(domus_system_start(system), 0);
     ck_assert_int_eq(domus_cluster_open(system, &options, error, sizeof error, &clusters[0]), 0);
-    publishers[0] = spawn(system, 0, &publisher);
-    (void)spawn(system, 0, &member);
-    (void)spawn(system, 0, &member);
+    publishers[0] = spawn_actor_on_node(system, 0, &publisher);
+    (void)spawn_actor_on_node(system, 0, &member);
+    (void)spawn_actor_on_node(system, 0, &member);
     for (int i = 0; i < 1000 && atomic_load(&taken[0]) < 2; i++) {
-        order_publisher(system, 0, &domt_tell_type, 1);
+        send_order_to_publisher(system, 0, &domt_tell_type, 1);
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }
-    wait_for(&taken[0], 2);
+    wait_for_count(&taken[0], 2);
     ck_assert_int_ge(domus_system_stop(system), 0);
     domus_cluster_close(clusters[0]);
     domus_system_free(system);

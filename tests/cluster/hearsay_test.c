@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GOSSIP 77u   /* the node that the test plays; it mentions nodes that do not exist */
+#define GOSSIP 77u   /* number of the node that the test plays; it mentions invented nodes */
 #define FIRST  1000u /* number of the first invented node */
 
 static struct {
@@ -22,8 +22,9 @@ static struct {
     domt_member gossip;
     domi_link link;
     domus_slice hello;
-    domus_address user, stranger; /* the user, and the last sender of a hello */
-    domus_remote_name name;       /* name of the user */
+    /* the user on the real node, and the sender of the last hello that came */
+    domus_address user, stranger;
+    domus_remote_name name; /* name of the user, by which the gossiping node sends to it */
     unsigned hellos;
     int result;
 } world;
@@ -41,7 +42,7 @@ static const domus_pickler picklers[] = {{.type = &hello_type, .version = 1, .ta
 
 /* --- the user --------------------------------------------------------------------------------- */
 
-static int record_hello(domus_stack *stack, void *self, const void *payload)
+static int on_hello_record_sender(domus_stack *stack, void *self, const void *payload)
 {
     world.hellos++;
     if (domus_address_is_remote(domus_sender(stack)))
@@ -49,27 +50,27 @@ static int record_hello(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int store_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_answer_store_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     world.result = answer->error;
     return 0;
 }
 
-static int ask_last_sender(domus_stack *stack, void *self, const void *payload)
+static int on_order_ask_last_sender(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_ask(stack, world.stranger, &hello_type, payload, store_error);
+    return domus_ask(stack, world.stranger, &hello_type, payload, on_answer_store_error);
 }
 
-static int on_mount(domus_stack *stack, void *self)
+static int on_mount_store_remote_name(domus_stack *stack, void *self)
 {
     return domus_remote_name_of(stack, domus_self(stack), &world.name);
 }
 
 static const domus_behaviour user = {
     .name = "user",
-    .on_mount = on_mount,
-    .on = (const domus_on[]){{&hello_type, record_hello, 0},
-                             {&order_type, ask_last_sender, 0},
+    .on_mount = on_mount_store_remote_name,
+    .on = (const domus_on[]){{&hello_type, on_hello_record_sender, 0},
+                             {&order_type, on_order_ask_last_sender, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -80,7 +81,7 @@ static domus_system *system_of(uint32_t node)
     return domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.numbers[node]));
 }
 
-static void open_node(uint32_t node)
+static void open_cluster_of_node(uint32_t node)
 {
     char error[200] = "";
 
@@ -100,7 +101,7 @@ static void open_node(uint32_t node)
                   "%s", error);
 }
 
-static void make_hello(void)
+static void pickle_hello(void)
 {
     const word what = {1};
     domus_picklers *all;
@@ -112,8 +113,8 @@ static void make_hello(void)
     domus_picklers_free(all);
 }
 
-/* Send a heartbeat that says that the node of the test lives, and hears node a. */
-static void send_heartbeat(void)
+/* Send a heartbeat which says that the node of the test lives, and hears node a. */
+static void send_heartbeat_of_gossip_node(void)
 {
     const domi_heartbeat beat = {.id = GOSSIP,
                                  .incarnation = 1,
@@ -127,27 +128,27 @@ static void send_heartbeat(void)
     domt_publish_bytes(&world.gossip, "dm.sim.b", bytes, domi_heartbeat_write(&beat, heard, bytes));
 }
 
-static void advance(uint64_t time_ns)
+static void advance_with_heartbeats(uint64_t time_ns)
 {
     for (uint64_t passed = 0; passed < time_ns; passed += 100 * DOMT_MS) {
-        send_heartbeat();
+        send_heartbeat_of_gossip_node();
         domt_pass(world.sim, 100 * DOMT_MS);
     }
 }
 
-static void set_up(void)
+static void set_up_node_and_gossip(void)
 {
     memset(&world, 0, sizeof world);
     world.sim = domt_cluster_new(7, NULL);
-    open_node(0);
+    open_cluster_of_node(0);
     ck_assert_int_eq(domus_outside_spawn(system_of(0), &user, NULL, &world.user), 0);
     domt_member_add(world.sim, NULL, &world.gossip);
     domi_link_init(&world.link, GOSSIP, domus_cluster_here(world.clusters[0]).id, 0);
-    make_hello();
-    advance(DOMT_SECOND);
+    pickle_hello();
+    advance_with_heartbeats(DOMT_SECOND);
 }
 
-static void tear_down(void)
+static void free_link_sim_and_clusters(void)
 {
     domi_link_fini(&world.link);
     domus_slice_free(world.hello);
@@ -157,7 +158,7 @@ static void tear_down(void)
 }
 
 /* Send a hello to the user from actors of `count` invented nodes, from node `first` on. */
-static void send_hellos_of(uint64_t first, uint32_t count)
+static void send_hellos_of_nodes(uint64_t first, uint32_t count)
 {
     char subject[64];
     domus_slice batch;
@@ -179,46 +180,47 @@ static void send_hellos_of(uint64_t first, uint32_t count)
     domus_slice_free(batch);
 }
 
-static int ask_stranger(void)
+static int error_of_asked_stranger(void)
 {
     const word what = {1};
 
     world.result = 1;
     ck_assert_int_eq(domus_outside_notice(system_of(0), world.user, &order_type, &what), 0);
-    advance(200 * DOMT_MS);
+    advance_with_heartbeats(200 * DOMT_MS);
     return world.result;
 }
 
 DOMT_TEST(actor_of_a_node_that_nobody_hears_is_stale_in_the_end)
 {
-    set_up();
-    send_hellos_of(FIRST, 1);
-    advance(200 * DOMT_MS);
+    set_up_node_and_gossip();
+    send_hellos_of_nodes(FIRST, 1);
+    advance_with_heartbeats(200 * DOMT_MS);
     ck_assert_uint_eq(world.hellos, 1);
     ck_assert(domus_address_is_remote(world.stranger));
-    ck_assert_int_eq(ask_stranger(), -EHOSTDOWN);
+    ck_assert_int_eq(error_of_asked_stranger(), -EHOSTDOWN);
     ck_assert_uint_eq(domus_cluster_nodes(world.clusters[0], NULL, 0), 2);
-    advance(8 * DOMT_SECOND);
-    ck_assert_int_eq(ask_stranger(), -ESTALE);
-    send_hellos_of(FIRST, 1); /* a forgotten node may be mentioned again */
-    advance(200 * DOMT_MS);
-    ck_assert_int_eq(ask_stranger(), -EHOSTDOWN);
-    tear_down();
+    advance_with_heartbeats(8 * DOMT_SECOND);
+    ck_assert_int_eq(error_of_asked_stranger(), -ESTALE);
+    /* an invented node may be mentioned again after it was forgotten */
+    send_hellos_of_nodes(FIRST, 1);
+    advance_with_heartbeats(200 * DOMT_MS);
+    ck_assert_int_eq(error_of_asked_stranger(), -EHOSTDOWN);
+    free_link_sim_and_clusters();
 }
 
 DOMT_TEST(nodes_that_are_made_up_do_not_keep_out_real_ones)
 {
-    set_up();
+    set_up_node_and_gossip();
     for (uint32_t i = 0; i < 12; i++) {
-        send_hellos_of(FIRST + 200 * i, 200);
-        advance(100 * DOMT_MS);
+        send_hellos_of_nodes(FIRST + 200 * i, 200);
+        advance_with_heartbeats(100 * DOMT_MS);
     }
     ck_assert_uint_eq(world.hellos, 2400);
-    open_node(1);
-    advance(2 * DOMT_SECOND);
+    open_cluster_of_node(1);
+    advance_with_heartbeats(2 * DOMT_SECOND);
     domus_node node;
     ck_assert_int_eq(domus_cluster_find_node(world.clusters[0], "b", &node), 0);
-    tear_down();
+    free_link_sim_and_clusters();
 }
 
 DOMT_SUITE(60)

@@ -1,4 +1,4 @@
-/* The stranger and its neighbour; see the header. */
+/* The real node, and the stranger that the test plays (tests/cluster/holder.h). */
 #include "tests/cluster/holder.h"
 
 #include "tests/support/suite.h"
@@ -24,15 +24,16 @@ static const domus_pickle_table table = DOMUS_PICKLE_TABLE(parcel, fields);
 static const domus_pickler picklers[] = {{.type = &parcel_type, .version = 1, .table = &table},
                                          {.type = NULL}};
 
-static int record_parcel(domus_stack *stack, void *self, const void *payload)
+static int accept_parcel(domus_stack *stack, void *self, const void *payload)
 {
     return 0;
 }
 
 static const domus_behaviour depot = {
-    .name = "depot", .on = (const domus_on[]){{&parcel_type, record_parcel, 0}, {NULL, NULL, 0}}};
+    .name = "depot", .on = (const domus_on[]){{&parcel_type, accept_parcel, 0}, {NULL, NULL, 0}}};
 static const domus_grain_kind kinds[] = {{.name = "depot", .behaviour = &depot}, {.name = NULL}};
-static const char *const keys[] = {"k", "other"}; /* keys that lie in two different parts */
+/* two keys of grains, which lie in two different parts */
+static const char *const keys[] = {"k", "other"};
 
 typedef struct user {
     domus_grains depots;
@@ -45,23 +46,23 @@ typedef struct order {
 } order;
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
 
-static int store_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_answer_store_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_holder.error = answer->error;
     return 0;
 }
 
-static int ask_grain(domus_stack *stack, user *self, const char *key, const parcel *what)
+static int ask_grain_of_user(domus_stack *stack, user *self, const char *key, const parcel *what)
 {
     int error = domus_grain_ask_add(stack, self->depots, key, &parcel_type, what, 0, 0);
 
     if (error == 0)
         error = domus_conversation_of(stack, &self->asking);
-    return error != 0 ? error : domus_wait_all(stack, store_error);
+    return error != 0 ? error : domus_wait_all(stack, on_answer_store_error);
 }
 
-/* Write a text of `size` bytes that begins with the number. */
-static void number_parcel(uint32_t number, uint32_t size, parcel *ret_parcel)
+/* Write into the parcel a text of `size` bytes, which begins with the number. */
+static void make_numbered_parcel(uint32_t number, uint32_t size, parcel *ret_parcel)
 {
     int used = snprintf(ret_parcel->text, sizeof ret_parcel->text, "no.%u,", number);
 
@@ -71,7 +72,7 @@ static void number_parcel(uint32_t number, uint32_t size, parcel *ret_parcel)
     ret_parcel->text[size] = '\0';
 }
 
-static int run_order(domus_stack *stack, void *self_, const void *payload)
+static int on_order_run_verb(domus_stack *stack, void *self_, const void *payload)
 {
     user *self = self_;
     const order *what = payload;
@@ -80,17 +81,17 @@ static int run_order(domus_stack *stack, void *self_, const void *payload)
 
     if (what->verb == DOMT_CANCEL)
         return domus_cancel(stack, self->asking);
-    number_parcel(what->number, what->size, &one);
+    make_numbered_parcel(what->number, what->size, &one);
     if (what->verb == DOMT_ASK)
-        return ask_grain(stack, self, keys[what->key], &one);
+        return ask_grain_of_user(stack, self, keys[what->key], &one);
     for (uint32_t i = 0; i < what->count && error == 0; i++) {
-        number_parcel(what->number + i, what->size, &one);
+        make_numbered_parcel(what->number + i, what->size, &one);
         error = domus_grain_notice(stack, self->depots, keys[what->key], &parcel_type, &one);
     }
     return error;
 }
 
-static int mount_user(domus_stack *stack, void *self_)
+static int on_mount_open_kinds(domus_stack *stack, void *self_)
 {
     user *self = self_;
     int error = domus_grain_open(stack, &kinds[0], &self->depots);
@@ -103,8 +104,8 @@ static int mount_user(domus_stack *stack, void *self_)
 static const domus_behaviour using = {
     .name = "user",
     .state_size = sizeof(user),
-    .on_mount = mount_user,
-    .on = (const domus_on[]){{&order_type, run_order, 0}, {NULL, NULL, 0}},
+    .on_mount = on_mount_open_kinds,
+    .on = (const domus_on[]){{&order_type, on_order_run_verb, 0}, {NULL, NULL, 0}},
 };
 
 /* --- the stranger -------------------------------------------------------------------------------
@@ -124,7 +125,7 @@ void domt_holder_give_back(const domi_wire_envelope *envelope)
     domt_holder_queue_envelope(&back);
 }
 
-static void record_heard_parcel(const domi_wire_envelope *envelope)
+static void record_parcel_to_stranger(const domi_wire_envelope *envelope)
 {
     const char *number = memmem(envelope->rest, envelope->rest_size, "no.", 3);
 
@@ -144,10 +145,10 @@ static void record_heard_parcel(const domi_wire_envelope *envelope)
         domt_holder_give_back(envelope);
 }
 
-static void record_envelope(const domi_wire_envelope *envelope)
+static void record_envelope_to_stranger(const domi_wire_envelope *envelope)
 {
     if (envelope->kind == DOMI_TO_GRAIN_NOTICE || envelope->kind == DOMI_TO_GRAIN_ASK) {
-        record_heard_parcel(envelope);
+        record_parcel_to_stranger(envelope);
         return;
     }
     domt_holder.answers[envelope->kind]++;
@@ -157,8 +158,8 @@ static void record_envelope(const domi_wire_envelope *envelope)
             &(domi_wire_envelope){.kind = DOMI_TO_FENCED, .id = envelope->id});
 }
 
-/* Count the real node's requests for an entry of the store. */
-static void count_store_read(const domus_testkit_happening *happening)
+/* Count the real node's requests for an entry of the store, by part. */
+static void count_read_of_part(const domus_testkit_happening *happening)
 {
     static const char key[] = "$KV.dm_sim_names.g.";
     char text[128] = "";
@@ -173,7 +174,7 @@ static void count_store_read(const domus_testkit_happening *happening)
         domt_holder.reads[part]++;
 }
 
-static void receive_batch(void *context, const domus_testkit_happening *happening)
+static void receive_batch_to_stranger(void *context, const domus_testkit_happening *happening)
 {
     const unsigned char *bytes = happening->payload;
     domi_batch_foot foot;
@@ -181,7 +182,7 @@ static void receive_batch(void *context, const domus_testkit_happening *happenin
     domi_wire_envelope envelope;
 
     if (happening->fate == DOMUS_FATE_PUBLISHED)
-        count_store_read(happening);
+        count_read_of_part(happening);
     if (happening->fate != DOMUS_FATE_DELIVERED ||
         strcmp(happening->subject, domt_holder.subject) != 0 ||
         !domi_batch_foot_read(bytes, happening->payload_size, &foot) ||
@@ -189,15 +190,15 @@ static void receive_batch(void *context, const domus_testkit_happening *happenin
         return;
     while (at < happening->payload_size - DOMI_BATCH_FOOT &&
            domi_envelope_read(bytes, happening->payload_size - DOMI_BATCH_FOOT, &at, &envelope))
-        record_envelope(&envelope);
+        record_envelope_to_stranger(&envelope);
 }
 
-static uint64_t make_heartbeat(void)
+static uint64_t id_of_real_node(void)
 {
     return domus_cluster_here(domt_holder.cluster).id;
 }
 
-static void flush_link(void)
+static void flush_link_of_stranger(void)
 {
     uint64_t last = domt_holder.link.their_last;
     domus_slice batch;
@@ -209,7 +210,7 @@ static void flush_link(void)
     int flushed = domi_link_flush(&domt_holder.link, 1, true, &batch);
     domt_holder.link.their_last = last;
     ck_assert_int_eq(flushed, 1);
-    snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0", (unsigned long long)make_heartbeat());
+    snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0", (unsigned long long)id_of_real_node());
     domt_publish_bytes(&domt_holder.stranger, subject, domus_slice_data(batch), batch.size);
     domus_slice_free(batch);
 }
@@ -223,14 +224,14 @@ void domt_holder_advance(uint64_t time_ns)
                                  .name = "stranger",
                                  .hosts_grains = true,
                                  .heard_count = 1};
-    const uint64_t ids[] = {make_heartbeat()};
+    const uint64_t ids[] = {id_of_real_node()};
     unsigned char bytes[DOMI_HEARTBEAT_MAX];
 
     for (uint64_t passed = 0; passed < time_ns; passed += 10 * DOMT_MS) {
         if (passed % (50 * DOMT_MS) == 0)
             domt_publish_bytes(&domt_holder.stranger, "dm.sim.b", bytes,
                                domi_heartbeat_write(&beat, ids, bytes));
-        flush_link();
+        flush_link_of_stranger();
         domt_pass(domt_holder.sim, 10 * DOMT_MS);
     }
 }
@@ -238,7 +239,7 @@ void domt_holder_advance(uint64_t time_ns)
 /* --- the world ----------------------------------------------------------------------------------
  */
 
-static domus_system *system_(void)
+static domus_system *system_of_real_node(void)
 {
     return domus_testkit_system(domus_testkit_cluster_kit(domt_holder.sim, domt_holder.number));
 }
@@ -264,17 +265,18 @@ void domt_holder_begin(void)
         .context = domus_testkit_cluster_context(domt_holder.sim, domt_holder.number),
         .seed = 1,
     };
-    ck_assert_msg(
-        domus_cluster_open(system_(), &options, error, sizeof error, &domt_holder.cluster) == 0,
-        "%s", error);
+    ck_assert_msg(domus_cluster_open(system_of_real_node(), &options, error, sizeof error,
+                                     &domt_holder.cluster) == 0,
+                  "%s", error);
     domt_member_add(domt_holder.sim, NULL, &domt_holder.stranger);
     snprintf(domt_holder.subject, sizeof domt_holder.subject, "dm.sim.t.%016llx.0",
              (unsigned long long)DOMT_STRANGER);
-    domi_link_init(&domt_holder.link, DOMT_STRANGER, make_heartbeat(), 0);
-    domus_testkit_cluster_observe(domt_holder.sim, receive_batch, NULL);
+    domi_link_init(&domt_holder.link, DOMT_STRANGER, id_of_real_node(), 0);
+    domus_testkit_cluster_observe(domt_holder.sim, receive_batch_to_stranger, NULL);
     domt_pass(domt_holder.sim, 100 * DOMT_MS);
     (void)domt_subscribe(&domt_holder.stranger, domt_holder.subject, NULL);
-    ck_assert_int_eq(domus_outside_spawn(system_(), &using, NULL, &domt_holder.user), 0);
+    ck_assert_int_eq(domus_outside_spawn(system_of_real_node(), &using, NULL, &domt_holder.user),
+                     0);
     domt_holder_advance(DOMT_SECOND);
     ck_assert_uint_ne(domt_holder.parts[0], domt_holder.parts[1]);
 }
@@ -293,7 +295,8 @@ void domt_holder_order_user(domt_holder_verb verb, uint32_t key, uint32_t number
 
     if (verb == DOMT_ASK)
         domt_holder.error = 1;
-    ck_assert_int_eq(domus_outside_notice(system_(), domt_holder.user, &order_type, &what), 0);
+    ck_assert_int_eq(
+        domus_outside_notice(system_of_real_node(), domt_holder.user, &order_type, &what), 0);
     domt_holder_advance(10 * DOMT_MS);
 }
 

@@ -1,6 +1,6 @@
 /* A node of a simulated cluster that hosts no grains, with a user who sends messages to grains, and
  * a second node, the stranger, which the test plays. The store says which parts the stranger has;
- * it may return messages, confirm them late or never, and doubt parts. */
+ * the stranger may return messages, confirm them late or never, and doubt parts. */
 #ifndef DOMT_CLUSTER_HOLDER_H
 #define DOMT_CLUSTER_HOLDER_H
 
@@ -14,7 +14,7 @@
 #define DOMT_PARTS    256u
 #define DOMT_DOWN_NS  (2 * DOMT_SECOND)
 #define DOMT_BEAT_NS  (100 * DOMT_MS)
-#define DOMT_QUEUED   65536u /* bytes that may be under way to the stranger */
+#define DOMT_QUEUED   65536u /* largest number of bytes that may be under way to the stranger */
 
 /* A message to a grain, as the stranger has received it. */
 typedef struct domt_parcel_heard {
@@ -26,27 +26,28 @@ typedef struct domt_parcel_heard {
 /* The state of a test. There are grains of two keys, which lie in two parts. */
 typedef struct domt_holding {
     domus_testkit_cluster *sim;
-    uint32_t number; /* number of the real node */
+    uint32_t number; /* number of the real node in the simulated cluster */
     domus_cluster *cluster;
     domus_address user;
     int error; /* error of the user's last ask; 1: the ask has not ended */
     uint32_t parts[2];
 
-    /* The stranger. While `is_deaf` is set, it confirms no message. */
+    /* The stranger; while `is_deaf` is set, it confirms no message. */
     domt_member stranger;
     domi_link link;
     char subject[64];
     uint64_t confirms;
     bool is_deaf, returns, answers_fences;
 
-    /* Messages that the stranger has received, and reads of the store by the real node. */
-    domt_parcel_heard heard[DOMT_HEARD]; /* messages for the first key */
+    /* What the stranger has received, and reads of the store by the real node. */
+    domt_parcel_heard heard[DOMT_HEARD]; /* messages for the grain of the first key */
     uint32_t count;
-    /* bytes of the last message for the second key, with its envelope */
+    /* bytes of the last message for the grain of the second key, with its envelope */
     uint32_t bytes;
-    uint32_t answers[DOMI_TO_KINDS]; /* other envelopes received, by kind */
-    domi_wire_envelope last;         /* last of the other envelopes */
-    uint32_t reads[DOMT_PARTS];      /* reads of each part's entry */
+    /* number of other envelopes that the stranger has received, by kind */
+    uint32_t answers[DOMI_TO_KINDS];
+    domi_wire_envelope last;    /* the last of these other envelopes */
+    uint32_t reads[DOMT_PARTS]; /* number of the real node's reads of each part's entry */
 } domt_holding;
 
 extern domt_holding domt_holder;
@@ -54,8 +55,8 @@ extern domt_holding domt_holder;
 void domt_holder_begin(void);
 void domt_holder_end(void);
 
-/* Advance the time in steps of 10 ms. In each step the stranger sends the envelopes that were
- * added. */
+/* Advance the time in steps of 10 ms. In each step the stranger sends the envelopes that are
+ * queued. */
 void domt_holder_advance(uint64_t time_ns);
 
 /* Let the user send `count` notices, or one ask, to a key, with numbers from `number` on and `size`
@@ -64,7 +65,8 @@ typedef enum domt_holder_verb { DOMT_NOTICE, DOMT_ASK, DOMT_CANCEL } domt_holder
 void domt_holder_order_user(domt_holder_verb verb, uint32_t key, uint32_t number, uint32_t count,
                             uint32_t size);
 
-/* Let the stranger send an envelope in the next step, or return a message that it has received. */
+/* Queue an envelope that the stranger sends in the next step; or let it return a message that it
+ * has received. */
 void domt_holder_queue_envelope(const domi_wire_envelope *envelope);
 void domt_holder_give_back(const domi_wire_envelope *envelope);
 
@@ -72,13 +74,13 @@ void domt_holder_give_back(const domi_wire_envelope *envelope);
 void domt_holder_take_part(uint32_t key);
 
 /* Make the stranger deaf, and fill the link to it, so that no further large message fits. The
- * stranger needs the part of the second key. */
+ * stranger needs the part of the second key for that. */
 void domt_holder_fill_link(void);
 
-/* Returns how many messages wait for their parts. */
+/* Returns how many messages of the real node wait for their parts. */
 uint64_t domt_holder_count_waiting(void);
 
-/* Check that messages with these numbers have come for the first key, in this order. */
+/* Check that messages with exactly these numbers have come for the first key, in this order. */
 void domt_holder_check_heard(const uint32_t *numbers, uint32_t count);
 #define DOMT_HOLD_HEARD(...)                                                                       \
     domt_holder_check_heard((const uint32_t[]){__VA_ARGS__},                                       \

@@ -1,6 +1,6 @@
-/* Bytes of a stranger: messages that are cut off at each place, have flipped bits, or are random.
- * They are read or refused, all memory is freed, and a payload that was read can be written
- * again. */
+/* Bytes of a stranger: messages that are cut off at each place, have flipped bits, or are
+ * random. They are read or refused, all memory is freed, and a payload that was read can be
+ * written again. */
 #include "base/random.h"
 #include "tests/cluster/pickles.h"
 #include "tests/support/suite.h"
@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Read a copy of the bytes in a block of exactly their size, so that a sanitizer sees a read beyond
- * it. */
-static int read_exactly(const domus_picklers *picklers, const char *data, size_t size)
+/* Read a message from a copy of exactly its size, so that a sanitizer sees a read beyond it. */
+static int read_from_exact_buffer(const domus_picklers *picklers, const char *data, size_t size)
 {
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
     domus_slice bytes;
@@ -39,10 +38,11 @@ DOMT_TEST(message_that_is_cut_off_anywhere_is_refused)
     for (uint64_t seed = 0; seed < 4; seed++) {
         domt_all_fill(&all, seed, (int)seed);
         domus_slice bytes = domt_pickle(picklers, &domt_addresses, &domt_all_type, &all);
-        uint32_t step = 1 + bytes.size / 500; /* in long texts only some places are tried */
+        uint32_t step = 1 + bytes.size / 500; /* a long message is cut at some of its places only */
         for (uint32_t cut = 0; cut < bytes.size; cut += cut < 1000 ? 1 : step)
-            ck_assert_int_eq(read_exactly(picklers, domus_slice_data(bytes), cut), -EBADMSG);
-        ck_assert_int_eq(read_exactly(picklers, domus_slice_data(bytes), bytes.size), 0);
+            ck_assert_int_eq(read_from_exact_buffer(picklers, domus_slice_data(bytes), cut),
+                             -EBADMSG);
+        ck_assert_int_eq(read_from_exact_buffer(picklers, domus_slice_data(bytes), bytes.size), 0);
         domus_slice_free(bytes);
         domt_all_free(&all);
     }
@@ -68,7 +68,7 @@ DOMT_TEST(message_with_turned_bits_is_read_or_refused)
                 size_t at = 11 + domi_random_below(&random, bytes.size - 11);
                 copy[at] = (char)(copy[at] ^ 1 << domi_random_below(&random, 8));
             }
-            if (read_exactly(picklers, copy, bytes.size) == 0)
+            if (read_from_exact_buffer(picklers, copy, bytes.size) == 0)
                 read++;
             else
                 refused++;
@@ -85,19 +85,19 @@ DOMT_TEST(message_with_turned_bits_is_read_or_refused)
 /* --- beside msgpack-c ---------------------------------------------------------------------------
  */
 
-static int write_any(domus_pickle_writer *writer, const void *payload)
+static int write_nil(domus_pickle_writer *writer, const void *payload)
 {
     return domus_pickle_put_nil(writer);
 }
 
-static int read_any(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int skip_value(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     return domus_pickle_skip(reader);
 }
 
 static const domus_type any_type = {"any", 0, NULL};
 static const domus_pickler anys[] = {
-    {.type = &any_type, .version = 1, .write = write_any, .read = read_any}, {.type = NULL}};
+    {.type = &any_type, .version = 1, .write = write_nil, .read = skip_value}, {.type = NULL}};
 
 /* Returns whether msgpack-c reads these bytes as one value; -1: unknown. */
 static int is_read_by_msgpack(const char *bytes, size_t size)
@@ -113,9 +113,9 @@ static int is_read_by_msgpack(const char *bytes, size_t size)
     return result == MSGPACK_UNPACK_SUCCESS && end == size;
 }
 
-/* Make random bytes, among which first bytes of values are frequent. Headers with a size of 4 bytes
- * are left out, because msgpack-c allocates as much memory as they announce. */
-static size_t make_bytes(domi_random *random, char bytes[40])
+/* Make random bytes, among which first bytes of MessagePack's values are frequent. Headers with a
+ * size of 4 bytes are left out, because msgpack-c allocates as much memory as they announce. */
+static size_t make_random_bytes(domi_random *random, char bytes[40])
 {
     size_t size = domi_random_below(random, 40);
 
@@ -139,7 +139,7 @@ DOMT_TEST(what_msgpack_reads_is_read_and_nothing_else)
 
     domi_random_init(&random, 7);
     for (uint32_t i = 0; i < domt_more_if_long(300000); i++) {
-        size_t size = make_bytes(&random, bytes);
+        size_t size = make_random_bytes(&random, bytes);
         int expected = is_read_by_msgpack(bytes, size);
         domus_slice message = domt_pickled("any", 1, bytes, size);
         int result = domt_unpickle(picklers, NULL, message, NULL, NULL, 0);
@@ -155,7 +155,7 @@ DOMT_TEST(what_msgpack_reads_is_read_and_nothing_else)
     domus_picklers_free(picklers);
 }
 
-/* A million nested arrays are skipped, and a map whose keys are such arrays. */
+/* A million nested arrays are skipped, and so is a map whose keys are such arrays. */
 DOMT_TEST(unknown_value_of_any_depth_is_passed_over)
 {
     enum { DEPTH = 500000 };

@@ -1,5 +1,5 @@
-/* The joiner of domus_main() reports why a cluster cannot be opened. member_test.c tests errors in
- * the configuration's section. */
+/* The joiner of domus_main() (domus/front.h) reports why a cluster cannot be opened. member_test.c
+ * tests errors in the configuration's section. */
 #include "tests/support/suite.h"
 
 #include <domus/cluster.h>
@@ -33,7 +33,8 @@ DOMT_TEST(error_without_a_key_is_that_of_the_cluster)
     domus_system_free(system);
 }
 
-static int read_nothing(void *context, uint32_t from, domus_figures_shot *to, uint64_t *ret_total)
+static int read_no_figures(void *context, uint32_t from, domus_figures_shot *to,
+                           uint64_t *ret_total)
 {
     *ret_total = 0;
     return 0;
@@ -60,7 +61,7 @@ DOMT_TEST(cluster_without_tables_is_closed_behind_its_system)
                                           .title = "full",
                                           .columns = &column,
                                           .columns_count = 1,
-                                          .read = read_nothing};
+                                          .read = read_no_figures};
         ck_assert_int_eq(domus_figures_add(system, &tables[i], NULL), 0);
     }
     ck_assert_int_eq(domus_system_start(system), 0);
@@ -71,7 +72,8 @@ DOMT_TEST(cluster_without_tables_is_closed_behind_its_system)
     domus_cluster_front.close(cluster);
 }
 
-/* Gateways would refuse these numbers, each on its own thread, after the start. */
+/* Gateways would refuse these options only after the start, each on its own thread, so the joiner
+ * refuses them before. */
 DOMT_TEST(numbers_are_checked_before_anything_is_opened)
 {
     domus_cluster_options options = {.name = "numbers", .addresses_max = 255};

@@ -1,6 +1,6 @@
 /* A node has its parts of the grains as long as it has its lease. A node that cannot get a lease,
- * was replaced by a node of the same name, or has left before its grains have stopped, does not
- * keep its parts from the other nodes. */
+ * that was replaced by a node of the same name, or that has left before its grains have stopped,
+ * does not keep its parts from the other nodes. */
 #include "tests/cluster/nodes.h"
 #include "tests/cluster/words.h"
 #include "tests/support/suite.h"
@@ -19,8 +19,8 @@
 
 static struct {
     uint32_t lives;
-    uint64_t holds_ns; /* time that a grain takes to end */
-    int error;         /* error of the last ask */
+    uint64_t holds_ns; /* time that the end of a grain takes */
+    int error;         /* error of the last ask that has ended */
 } world;
 
 /* --- a grain that ends slowly ----------------------------------------------------------------- */
@@ -29,18 +29,18 @@ typedef struct greeting {
     domt_word word;
 } greeting;
 
-static int mount_grain(domus_stack *stack, void *self)
+static int on_mount_count_life(domus_stack *stack, void *self)
 {
     world.lives++;
     return 0;
 }
 
-static int answer_after_wait(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return domus_reply(stack, &domt_answer_type, &((const greeting *)self)->word);
 }
 
-static int answer_hello(domus_stack *stack, void *self, const void *payload)
+static int on_hello_reply_maybe_late(domus_stack *stack, void *self, const void *payload)
 {
     ((greeting *)self)->word = *(const domt_word *)payload;
     if (world.holds_ns == 0)
@@ -48,14 +48,14 @@ static int answer_hello(domus_stack *stack, void *self, const void *payload)
     int error = domus_sleep_add(stack, world.holds_ns, 0);
     if (error == 0)
         error = domus_barrier(stack);
-    return error != 0 ? error : domus_wait_all(stack, answer_after_wait);
+    return error != 0 ? error : domus_wait_all(stack, reply_after_sleep);
 }
 
 static const domus_behaviour greeter = {
     .name = "greeter",
     .state_size = sizeof(greeting),
-    .on_mount = mount_grain,
-    .on = (const domus_on[]){{&domt_ask_type, answer_hello, 0}, {NULL, NULL, 0}},
+    .on_mount = on_mount_count_life,
+    .on = (const domus_on[]){{&domt_ask_type, on_hello_reply_maybe_late, 0}, {NULL, NULL, 0}},
 };
 
 static const domus_grain_kind kinds[] = {{.name = "greeter", .behaviour = &greeter},
@@ -68,7 +68,8 @@ typedef struct asker {
     domus_grains grains;
 } asker;
 
-static int store_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_answer_store_error_and_stop(domus_stack *stack, void *self,
+                                          const domus_answer *answer)
 {
     world.error = answer->error;
     return domus_stop(stack, domus_self(stack));
@@ -76,7 +77,7 @@ static int store_error(domus_stack *stack, void *self, const domus_answer *answe
 
 static const domus_type ask_type = {.name = "ask"};
 
-static int ask_grain(domus_stack *stack, void *self_, const void *payload)
+static int on_order_ask_grain(domus_stack *stack, void *self_, const void *payload)
 {
     const asker *self = self_;
     char key[16];
@@ -84,10 +85,10 @@ static int ask_grain(domus_stack *stack, void *self_, const void *payload)
     snprintf(key, sizeof key, "k%u", self->key);
     int error = domus_grain_ask_add(stack, self->grains, key, &domt_ask_type,
                                     &(domt_word){0, self->key}, 0, 0);
-    return error != 0 ? error : domus_wait_all(stack, store_error);
+    return error != 0 ? error : domus_wait_all(stack, on_answer_store_error_and_stop);
 }
 
-static int mount_asker(domus_stack *stack, void *self_)
+static int on_mount_begin_ask(domus_stack *stack, void *self_)
 {
     asker *self = self_;
     int error = domus_grain_open(stack, &kinds[0], &self->grains);
@@ -98,8 +99,8 @@ static int mount_asker(domus_stack *stack, void *self_)
 static const domus_behaviour asking = {
     .name = "asker",
     .state_size = sizeof(asker),
-    .on_mount = mount_asker,
-    .on = (const domus_on[]){{&ask_type, ask_grain, 0}, {NULL, NULL, 0}},
+    .on_mount = on_mount_begin_ask,
+    .on = (const domus_on[]){{&ask_type, on_order_ask_grain, 0}, {NULL, NULL, 0}},
 };
 
 /* --- the world ----------------------------------------------------------------------------------
@@ -108,7 +109,7 @@ static const domus_behaviour asking = {
 static const domus_cluster_options chosen = {
     .down_after_ns = 400 * MS, .picklers = domt_word_picklers, .grains = kinds};
 
-static void set_up(void)
+static void open_all_nodes(void)
 {
     memset(&world, 0, sizeof world);
     domt_nodes_new(1, 1);
@@ -117,12 +118,12 @@ static void set_up(void)
     domt_nodes_advance(2 * SECOND);
 }
 
-static uint32_t count_parts(uint32_t i)
+static uint32_t count_parts_of_node(uint32_t i)
 {
     return (uint32_t)domus_cluster_count_grains(domt_nodes.clusters[i]).parts;
 }
 
-/* Check that the table of parts that a node shows agrees with its counts. */
+/* Check that the table of parts that a node shows agrees with the node's counts. */
 static void check_shown_parts(uint32_t i)
 {
     domus_cluster_grain_counts counts = domus_cluster_count_grains(domt_nodes.clusters[i]);
@@ -139,8 +140,8 @@ static void check_shown_parts(uint32_t i)
     domus_figures_free(&shot);
 }
 
-/* Ask the grain `key` from a node, and return the error. */
-static int ask_from(uint32_t i, uint32_t key, uint64_t within_ns)
+/* Ask the grain `key` from a node. Returns the error of the answer. */
+static int error_of_ask_from_node(uint32_t i, uint32_t key, uint64_t within_ns)
 {
     const asker state = {.key = key};
 
@@ -153,76 +154,77 @@ static int ask_from(uint32_t i, uint32_t key, uint64_t within_ns)
 /* --- tests --------------------------------------------------------------------------------------
  */
 
-/* A node that hears the others, but cannot get its lease, loses its parts to them. */
+/* A node that hears the others, but cannot get its lease, loses its parts to these. */
 DOMT_TEST(node_without_a_lease_is_not_waited_for)
 {
-    set_up();
-    ck_assert_uint_ge(count_parts(2), 40);
+    open_all_nodes();
+    ck_assert_uint_ge(count_parts_of_node(2), 40);
     domus_testkit_store_faults faults = {.request_loss_ppm = DOMUS_TESTKIT_PPM,
                                          .request_loss_of = domt_nodes.numbers[2] + 1};
     ck_assert_int_eq(domus_testkit_cluster_set_store(domt_nodes.sim, &faults), 0);
     domt_nodes_advance(5 * SECOND);
-    ck_assert_uint_eq(count_parts(2), 0);
-    ck_assert_uint_eq(count_parts(0) + count_parts(1), PARTS);
+    ck_assert_uint_eq(count_parts_of_node(2), 0);
+    ck_assert_uint_eq(count_parts_of_node(0) + count_parts_of_node(1), PARTS);
     domus_cluster_grain_counts counts = domus_cluster_count_grains(domt_nodes.clusters[2]);
     ck_assert(counts.given < counts.taken && counts.lost >= 40);
     check_shown_parts(2);
     for (uint32_t key = 0; key < 20; key++)
-        ck_assert_int_eq(ask_from(2, key, 50 * MS), 0);
+        ck_assert_int_eq(error_of_ask_from_node(2, key, 50 * MS), 0);
     ck_assert_int_eq(
         domus_testkit_cluster_set_store(domt_nodes.sim, &(domus_testkit_store_faults){0}), 0);
     domt_nodes_advance(3 * SECOND);
-    ck_assert_uint_ge(count_parts(2), 40);
+    ck_assert_uint_ge(count_parts_of_node(2), 40);
     domt_nodes_end();
 }
 
-/* Two nodes have the same name: the one that started later gets the parts. */
+/* Two nodes have the same name: the one that has started later gets the parts. */
 DOMT_TEST(node_that_was_replaced_gives_its_parts_up)
 {
-    set_up();
-    uint32_t before = count_parts(1);
+    open_all_nodes();
+    uint32_t before = count_parts_of_node(1);
     ck_assert_uint_ge(before, 40);
     domus_cluster_options same_name = chosen;
     same_name.node = "n1";
     domt_nodes_open(domt_nodes_add(1), same_name);
     domt_nodes_advance(1500 * MS);
-    ck_assert_uint_eq(count_parts(1), 0);
-    ck_assert_uint_eq(count_parts(NODES), before);
+    ck_assert_uint_eq(count_parts_of_node(1), 0);
+    ck_assert_uint_eq(count_parts_of_node(NODES), before);
     ck_assert_uint_eq(domus_cluster_nodes(domt_nodes.clusters[NODES], NULL, 0), NODES);
-    ck_assert_uint_eq(count_parts(0) + count_parts(2) + before, PARTS);
+    ck_assert_uint_eq(count_parts_of_node(0) + count_parts_of_node(2) + before, PARTS);
     for (uint32_t key = 0; key < 20; key++)
-        ck_assert_int_eq(ask_from(0, key, 50 * MS), 0);
+        ck_assert_int_eq(error_of_ask_from_node(0, key, 50 * MS), 0);
     domt_nodes_end();
 }
 
-/* A node has left while a grain of it does not end: its lease runs out, the grain is stopped, and
- * other nodes get its part. */
+/* A node has left while one of its grains does not end: its lease runs out, the grain is stopped,
+ * and other nodes get its part. */
 DOMT_TEST(node_that_has_left_lets_its_lease_run_out)
 {
-    set_up();
+    open_all_nodes();
     world.holds_ns = 3600 * SECOND;
     uint32_t key = 0;
     while (domus_cluster_count_grains(domt_nodes.clusters[0]).parts != 0 && world.lives == 0)
-        (void)ask_from(0, key++, 20 * MS);
-    (void)ask_from(0, key - 1, 20 * MS); /* this ask waits behind the first one */
+        (void)error_of_ask_from_node(0, key++, 20 * MS);
+    /* this ask waits in the mailbox behind the first one */
+    (void)error_of_ask_from_node(0, key - 1, 20 * MS);
     world.holds_ns = 0;
     for (uint32_t i = 0; i < NODES - 1; i++)
         domus_cluster_leave(domt_nodes.clusters[i]);
     domt_nodes_advance(5 * SECOND);
-    ck_assert_uint_eq(count_parts(2), PARTS);
-    ck_assert_int_eq(ask_from(2, key - 1, 50 * MS), 0);
+    ck_assert_uint_eq(count_parts_of_node(2), PARTS);
+    ck_assert_int_eq(error_of_ask_from_node(2, key - 1, 50 * MS), 0);
     ck_assert_uint_eq(world.lives, 2);
     domt_nodes_end();
 }
 
-/* A kind cannot be spread while grains of it live: these grains would be in no part. */
+/* A kind cannot be spread while grains of the kind live: these grains would be in no part. */
 DOMT_TEST(kind_that_lives_already_is_not_spread)
 {
     char error[200] = "";
 
-    set_up();
+    open_all_nodes();
     (void)domt_nodes_add(1);
-    (void)ask_from(NODES, 1, 10 * MS);
+    (void)error_of_ask_from_node(NODES, 1, 10 * MS);
     ck_assert_uint_eq(world.lives, 1);
     ck_assert_int_eq(domt_nodes_try_open(NODES, chosen, error), -EBUSY);
     ck_assert_str_eq(error, "grains: grains of greeter live already");

@@ -17,12 +17,13 @@
 
 enum { SIDES = 2 };
 
-/* A message of one side. Every third message is an ask, which the other side answers. */
+/* A message of one side of the link. Every third message is an ask, which the other side
+ * answers. */
 typedef struct message {
-    uint64_t batch;   /* number of the message's batch */
-    uint64_t session; /* session of its sender */
-    uint32_t taken;   /* how often the other side has received the message */
-    bool may_be_lost; /* its sender gave up before the message was confirmed */
+    uint64_t batch;   /* number of the batch in which the message was last sent */
+    uint64_t session; /* session of the message's sender */
+    uint32_t taken;   /* number of times that the other side has received the message */
+    bool may_be_lost; /* true: its sender gave up before the message was confirmed */
     bool is_ask, has_ended;
 } message;
 
@@ -30,8 +31,8 @@ typedef struct side {
     domi_link link;
     message messages[MESSAGES_MAX];
     uint32_t sent;
-    uint64_t next; /* least number of a message that may come next */
-    uint64_t lost; /* lost messages, as counted by domi_link_break() */
+    uint64_t next; /* least number that the next received message may have */
+    uint64_t lost; /* number of lost messages, as domi_link_break() has counted them */
     uint64_t flush_ns, tick_ns, beat_ns;
 } side;
 
@@ -47,54 +48,55 @@ static struct {
     uint32_t count;
     uint64_t now_ns;
     domi_random random;
-    uint32_t loss, doubles, late_ms; /* loss and duplicates in percent, greatest delay in ms */
+    /* percentages of lost and of doubled batches, and the longest delay in ms */
+    uint32_t loss, doubles, late_ms;
 } world;
 
-static uint64_t draw_below(uint64_t below)
+static uint64_t random_below(uint64_t below)
 {
     return domi_random_below(&world.random, below);
 }
 
 /* --- the channel ------------------------------------------------------------------------------ */
 
-static void put_on_channel(uint32_t to, domus_slice bytes)
+static void put_or_lose_packet(uint32_t to, domus_slice bytes)
 {
-    if (world.count == PACKETS_MAX || draw_below(100) < world.loss) {
+    if (world.count == PACKETS_MAX || random_below(100) < world.loss) {
         domus_slice_free(bytes);
         return;
     }
     world.packets[world.count++] =
-        (packet){bytes, world.now_ns + MS / 2 + draw_below(1 + world.late_ms * MS), to};
+        (packet){bytes, world.now_ns + MS / 2 + random_below(1 + world.late_ms * MS), to};
 }
 
-static void send_batch(uint32_t from, domus_slice bytes)
+static void send_or_double_batch(uint32_t from, domus_slice bytes)
 {
     domus_slice copy;
 
-    if (draw_below(100) < world.doubles && domus_slice_keep(bytes, &copy) == 0)
-        put_on_channel(1 - from, copy);
-    put_on_channel(1 - from, bytes);
+    if (random_below(100) < world.doubles && domus_slice_keep(bytes, &copy) == 0)
+        put_or_lose_packet(1 - from, copy);
+    put_or_lose_packet(1 - from, bytes);
 }
 
-static void flush_side(uint32_t i, bool probes)
+static void flush_link_of_side(uint32_t i, bool probes)
 {
     domus_slice batch;
 
     if (domi_link_flush(&world.sides[i].link, world.now_ns, probes, &batch) == 1)
-        send_batch(i, batch);
+        send_or_double_batch(i, batch);
     world.sides[i].flush_ns = UINT64_MAX;
 }
 
-static void plan_flush(uint32_t i)
+static void plan_flush_of_side(uint32_t i)
 {
     if (world.sides[i].flush_ns == UINT64_MAX)
-        world.sides[i].flush_ns = world.now_ns + draw_below(MS);
+        world.sides[i].flush_ns = world.now_ns + random_below(MS);
 }
 
 /* --- the part of a gateway -------------------------------------------------------------------- */
 
-/* Add a message to the link of a side. Returns false if the link is broken. */
-static bool send_envelope(uint32_t i, uint8_t kind, uint64_t id, bool is_ask)
+/* Add a message to the link of one side. Returns false if the link is broken. */
+static bool send_envelope_from_side(uint32_t i, uint8_t kind, uint64_t id, bool is_ask)
 {
     static unsigned char rest[3000];
     side *of = &world.sides[i];
@@ -102,7 +104,7 @@ static bool send_envelope(uint32_t i, uint8_t kind, uint64_t id, bool is_ask)
                                    .id = id,
                                    .time_ns = of->sent,
                                    .rest = rest,
-                                   .rest_size = (uint32_t)draw_below(sizeof rest)};
+                                   .rest_size = (uint32_t)random_below(sizeof rest)};
 
     ck_assert_uint_lt(of->sent, MESSAGES_MAX);
     int error = domi_link_add_envelope(&of->link, &envelope);
@@ -112,12 +114,12 @@ static bool send_envelope(uint32_t i, uint8_t kind, uint64_t id, bool is_ask)
     of->messages[of->sent++] =
         (message){.batch = of->link.last + 1, .session = of->link.session, .is_ask = is_ask};
     if (domi_link_is_full(&of->link))
-        flush_side(i, false);
-    plan_flush(i);
+        flush_link_of_side(i, false);
+    plan_flush_of_side(i);
     return true;
 }
 
-static void break_link(uint32_t i, bool is_told)
+static void break_link_of_side(uint32_t i, bool is_told)
 {
     side *of = &world.sides[i];
     uint64_t confirmed = of->link.confirmed, session = of->link.session, unconfirmed = 0;
@@ -128,7 +130,7 @@ static void break_link(uint32_t i, bool is_told)
             at->may_be_lost = true;
             unconfirmed++;
         }
-        at->has_ended |= at->is_ask; /* an ask under way fails */
+        at->has_ended |= at->is_ask; /* an ask that is under way fails when the link is given up */
     }
     uint64_t lost = domi_link_break(&of->link, is_told);
     ck_assert_uint_eq(lost, unconfirmed);
@@ -136,7 +138,7 @@ static void break_link(uint32_t i, bool is_told)
     of->lost += lost;
 }
 
-static void record_message(uint32_t i, const domi_wire_envelope *envelope)
+static void check_and_record_message(uint32_t i, const domi_wire_envelope *envelope)
 {
     side *from = &world.sides[1 - i];
     side *to = &world.sides[i];
@@ -148,12 +150,12 @@ static void record_message(uint32_t i, const domi_wire_envelope *envelope)
     to->next = number + 1;
     ck_assert_uint_eq(from->messages[number].taken++, 0);
     if (envelope->kind == DOMI_TO_ASK)
-        (void)send_envelope(i, DOMI_TO_REPLY, number, false);
+        (void)send_envelope_from_side(i, DOMI_TO_REPLY, number, false);
     else if (envelope->kind == DOMI_TO_REPLY)
         to->messages[envelope->id].has_ended = true;
 }
 
-static void receive_batch(uint32_t i, domus_slice bytes)
+static void receive_batch_at_side(uint32_t i, domus_slice bytes)
 {
     const unsigned char *data = (const unsigned char *)domus_slice_data(bytes);
     domi_wire_envelope envelope;
@@ -163,15 +165,15 @@ static void receive_batch(uint32_t i, domus_slice bytes)
     ck_assert(domi_batch_foot_read(data, bytes.size, &foot));
     domi_link_news news = domi_link_receive(&world.sides[i].link, &foot, world.now_ns);
     if (news.is_over)
-        break_link(i, true);
+        break_link_of_side(i, true);
     while (news.takes && at < bytes.size - DOMI_BATCH_FOOT) {
         ck_assert(domi_envelope_read(data, bytes.size - DOMI_BATCH_FOOT, &at, &envelope));
-        record_message(i, &envelope);
+        check_and_record_message(i, &envelope);
     }
-    plan_flush(i);
+    plan_flush_of_side(i);
 }
 
-static void tick_side(uint32_t i)
+static void tick_link_of_side(uint32_t i)
 {
     domi_link *link = &world.sides[i].link;
     uint64_t cursor = 0;
@@ -179,26 +181,26 @@ static void tick_side(uint32_t i)
 
     if (link->owed != 0) {
         link->owes = true;
-        flush_side(i, false);
+        flush_link_of_side(i, false);
     }
     while (domi_link_resend(link, world.now_ns, false, &cursor, &batch) == 1)
-        send_batch(i, batch);
+        send_or_double_batch(i, batch);
     world.sides[i].tick_ns = world.now_ns + 20 * MS;
 }
 
-static void beat_or_break(uint32_t i)
+static void beat_or_break_link(uint32_t i)
 {
     const domi_link *link = &world.sides[i].link;
 
     if (link->waits_ns != 0 && world.now_ns - link->waits_ns > DOWN_NS)
-        break_link(i, false);
-    flush_side(i, true);
+        break_link_of_side(i, false);
+    flush_link_of_side(i, true);
     world.sides[i].beat_ns = world.now_ns + 500 * MS;
 }
 
 /* --- time ------------------------------------------------------------------------------------- */
 
-/* Deliver all packets that are due, in the order of their times. */
+/* Deliver all batches that are due, in the order of their times. */
 static void deliver_due_packets(void)
 {
     for (;;) {
@@ -212,7 +214,7 @@ static void deliver_due_packets(void)
             return;
         packet came = world.packets[first];
         world.packets[first] = world.packets[--world.count];
-        receive_batch(came.to, came.bytes);
+        receive_batch_at_side(came.to, came.bytes);
         domus_slice_free(came.bytes);
     }
 }
@@ -223,26 +225,26 @@ static void advance_one_ms(void)
     deliver_due_packets();
     for (uint32_t i = 0; i < SIDES; i++) {
         if (world.sides[i].flush_ns <= world.now_ns)
-            flush_side(i, false);
+            flush_link_of_side(i, false);
         if (world.sides[i].tick_ns <= world.now_ns)
-            tick_side(i);
+            tick_link_of_side(i);
         if (world.sides[i].beat_ns <= world.now_ns)
-            beat_or_break(i);
+            beat_or_break_link(i);
     }
 }
 
-static void advance(uint64_t time_ns, bool talks)
+static void advance_with_random_messages(uint64_t time_ns, bool talks)
 {
     for (uint64_t until_ns = world.now_ns + time_ns; world.now_ns < until_ns;) {
         advance_one_ms();
-        uint32_t i = (uint32_t)draw_below(SIDES);
-        bool is_ask = draw_below(3) == 0;
-        if (talks && draw_below(8) == 0)
-            (void)send_envelope(i, is_ask ? DOMI_TO_ASK : DOMI_TO_NOTICE, 0, is_ask);
+        uint32_t i = (uint32_t)random_below(SIDES);
+        bool is_ask = random_below(3) == 0;
+        if (talks && random_below(8) == 0)
+            (void)send_envelope_from_side(i, is_ask ? DOMI_TO_ASK : DOMI_TO_NOTICE, 0, is_ask);
     }
 }
 
-static void set_up(uint64_t seed)
+static void set_up_sides_of_link(uint64_t seed)
 {
     memset(&world, 0, sizeof world);
     domi_random_init(&world.random, seed);
@@ -258,7 +260,7 @@ static void make_channel_good(void)
     world.loss = world.doubles = world.late_ms = 0;
 }
 
-static void tear_down(void)
+static void free_packets_and_links(void)
 {
     while (world.count > 0)
         domus_slice_free(world.packets[--world.count].bytes);
@@ -268,7 +270,7 @@ static void tear_down(void)
 
 /* --- what has to hold ------------------------------------------------------------------------- */
 
-static void check_messages(uint64_t seed)
+static void check_messages_are_settled(uint64_t seed)
 {
     for (uint32_t i = 0; i < SIDES; i++) {
         const side *of = &world.sides[i];
@@ -285,73 +287,73 @@ static void check_messages(uint64_t seed)
     }
 }
 
-/* Check that over a good channel nothing more is lost, and each message comes. */
-static void check_goes_on(uint64_t seed)
+/* Check that over a good channel no further message is lost, and each message comes. */
+static void check_link_still_delivers(uint64_t seed)
 {
     uint64_t lost = world.sides[0].lost + world.sides[1].lost;
 
     for (uint32_t i = 0; i < SIDES; i++) {
-        ck_assert(send_envelope(i, DOMI_TO_NOTICE, 0, false));
-        ck_assert(send_envelope(i, DOMI_TO_ASK, 0, true));
+        ck_assert(send_envelope_from_side(i, DOMI_TO_NOTICE, 0, false));
+        ck_assert(send_envelope_from_side(i, DOMI_TO_ASK, 0, true));
     }
-    advance(500 * MS, false);
+    advance_with_random_messages(500 * MS, false);
     for (uint32_t i = 0; i < SIDES; i++) {
         const side *of = &world.sides[i];
         ck_assert_msg(of->messages[of->sent - 1].taken == 1,
                       "seed %llu: side %u is not heard any more", (unsigned long long)seed, i);
     }
     ck_assert_uint_eq(world.sides[0].lost + world.sides[1].lost, lost);
-    check_messages(seed);
+    check_messages_are_settled(seed);
 }
 
 DOMT_TEST(nothing_is_lost_without_faults)
 {
-    set_up(1);
-    advance(3 * SECOND, true);
-    advance(SECOND, false);
-    check_messages(1);
+    set_up_sides_of_link(1);
+    advance_with_random_messages(3 * SECOND, true);
+    advance_with_random_messages(SECOND, false);
+    check_messages_are_settled(1);
     ck_assert_uint_gt(world.sides[0].sent, 200);
     ck_assert_uint_eq(world.sides[0].lost + world.sides[1].lost, 0);
-    tear_down();
+    free_packets_and_links();
 }
 
 DOMT_TEST(what_a_bad_channel_loses_is_sent_again)
 {
     for (uint64_t seed = 1; seed <= domt_more_if_long(30); seed++) {
-        set_up(seed);
-        world.loss = (uint32_t)draw_below(30);
-        world.doubles = (uint32_t)draw_below(30);
-        world.late_ms = (uint32_t)draw_below(50);
-        advance(3 * SECOND, true);
+        set_up_sides_of_link(seed);
+        world.loss = (uint32_t)random_below(30);
+        world.doubles = (uint32_t)random_below(30);
+        world.late_ms = (uint32_t)random_below(50);
+        advance_with_random_messages(3 * SECOND, true);
         make_channel_good();
-        advance(8 * SECOND, false);
-        check_messages(seed);
-        check_goes_on(seed);
-        tear_down();
+        advance_with_random_messages(8 * SECOND, false);
+        check_messages_are_settled(seed);
+        check_link_still_delivers(seed);
+        free_packets_and_links();
     }
 }
 
 DOMT_TEST(sides_that_give_up_find_together_again)
 {
     for (uint64_t seed = 1; seed <= domt_more_if_long(60); seed++) {
-        set_up(seed);
+        set_up_sides_of_link(seed);
         for (uint32_t round = 0; round < 6; round++) {
-            world.loss = draw_below(3) == 0 ? 100 : (uint32_t)draw_below(40);
-            world.doubles = (uint32_t)draw_below(30);
-            world.late_ms = (uint32_t)draw_below(200);
-            advance(draw_below(SECOND), true);
-            uint64_t who = draw_below(4);
+            world.loss = random_below(3) == 0 ? 100 : (uint32_t)random_below(40);
+            world.doubles = (uint32_t)random_below(30);
+            world.late_ms = (uint32_t)random_below(200);
+            advance_with_random_messages(random_below(SECOND), true);
+            uint64_t who = random_below(4);
             if (who == 0 || who == 2)
-                break_link(0, false);
+                break_link_of_side(0, false);
             if (who == 1 || who == 2)
-                break_link(1, false);
-            advance(draw_below(100 * MS), true);
+                break_link_of_side(1, false);
+            advance_with_random_messages(random_below(100 * MS), true);
         }
         make_channel_good();
-        advance(10 * SECOND, false);
-        check_messages(seed);
-        check_goes_on(seed);
-        tear_down();
+        advance_with_random_messages(10 * SECOND, false);
+        check_messages_are_settled(seed);
+        check_link_still_delivers(seed);
+        free_packets_and_links();
     }
 }
 
@@ -362,54 +364,54 @@ DOMT_TEST(batch_that_tells_the_end_of_a_session_is_taken)
     domus_slice late;
 
     for (uint32_t loss = 0; loss <= 100; loss += 100) {
-        set_up(1);
-        ck_assert(send_envelope(1, DOMI_TO_NOTICE, 0, false));
+        set_up_sides_of_link(1);
+        ck_assert(send_envelope_from_side(1, DOMI_TO_NOTICE, 0, false));
         while (world.count == 0)
             advance_one_ms();
         ck_assert_int_eq(domus_slice_keep(world.packets[0].bytes, &late), 0);
-        advance(200 * MS, false);
-        break_link(0, false);
-        advance(2 * SECOND, false);
-        put_on_channel(0, late);
+        advance_with_random_messages(200 * MS, false);
+        break_link_of_side(0, false);
+        advance_with_random_messages(2 * SECOND, false);
+        put_or_lose_packet(0, late);
         while (!world.sides[0].link.resets)
             advance_one_ms();
-        ck_assert(send_envelope(0, DOMI_TO_NOTICE, 0, false));
+        ck_assert(send_envelope_from_side(0, DOMI_TO_NOTICE, 0, false));
         world.loss = loss;
-        advance(10 * MS, false);
+        advance_with_random_messages(10 * MS, false);
         world.loss = 0;
-        advance(SECOND, false);
+        advance_with_random_messages(SECOND, false);
         ck_assert_uint_eq(world.sides[0].messages[0].taken, 1);
-        check_messages(1);
-        tear_down();
+        check_messages_are_settled(1);
+        free_packets_and_links();
     }
 }
 
-/* An ask of a new session is not answered in a session that its asker regards as over. */
+/* An ask of a new session is not answered within a session that its asker regards as over. */
 DOMT_TEST(ask_of_a_new_session_is_answered)
 {
-    set_up(1);
-    ck_assert(send_envelope(1, DOMI_TO_NOTICE, 0, false));
-    advance(200 * MS, false);
-    break_link(0, false);
-    while (!send_envelope(0, DOMI_TO_ASK, 0, true))
+    set_up_sides_of_link(1);
+    ck_assert(send_envelope_from_side(1, DOMI_TO_NOTICE, 0, false));
+    advance_with_random_messages(200 * MS, false);
+    break_link_of_side(0, false);
+    while (!send_envelope_from_side(0, DOMI_TO_ASK, 0, true))
         advance_one_ms();
-    advance(SECOND, false);
-    check_messages(1);
+    advance_with_random_messages(SECOND, false);
+    check_messages_are_settled(1);
     ck_assert_uint_eq(world.sides[1].sent, 2);
     ck_assert_uint_eq(world.sides[0].messages[0].taken, 1);
     ck_assert_uint_eq(world.sides[1].messages[1].taken, 1);
-    tear_down();
+    free_packets_and_links();
 }
 
-/* Add a notice to a link. Returns the error. */
-static int add_notice(domi_link *link)
+/* Add a notice to a link. Returns the error of domi_link_add(). */
+static int error_of_added_notice(domi_link *link)
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_NOTICE};
 
     return domi_link_add_envelope(link, &envelope);
 }
 
-/* When memory for a batch is missing, the link refuses everything until it is given up, and then
+/* When memory for a batch is missing, the link refuses every message until it is given up, and then
  * counts all lost messages. */
 DOMT_TEST(link_that_lost_a_batch_for_want_of_memory_is_given_up)
 {
@@ -417,26 +419,27 @@ DOMT_TEST(link_that_lost_a_batch_for_want_of_memory_is_given_up)
         domi_link link;
         domus_slice batch;
         domi_link_init(&link, 1, 2, 0);
-        ck_assert_int_eq(add_notice(&link), 0);
+        ck_assert_int_eq(error_of_added_notice(&link), 0);
         ck_assert_int_eq(domi_link_flush(&link, 1, false, &batch), 1);
         domus_slice_free(batch);
-        ck_assert_int_eq(add_notice(&link), 0);
-        ck_assert_int_eq(add_notice(&link), 0);
+        ck_assert_int_eq(error_of_added_notice(&link), 0);
+        ck_assert_int_eq(error_of_added_notice(&link), 0);
         link.next.error = -ENOMEM;
-        ck_assert_int_eq(at_flush ? domi_link_flush(&link, 2, false, &batch) : add_notice(&link),
+        ck_assert_int_eq(at_flush ? domi_link_flush(&link, 2, false, &batch)
+                                  : error_of_added_notice(&link),
                          -ENOMEM);
         ck_assert(link.is_torn);
-        ck_assert_int_eq(add_notice(&link), -ENOMEM);
+        ck_assert_int_eq(error_of_added_notice(&link), -ENOMEM);
         ck_assert_int_eq(domi_link_flush(&link, 3, false, &batch), 0);
         ck_assert_uint_eq(domi_link_break(&link, false), 3);
         ck_assert_uint_eq(link.queued_bytes, 0);
-        ck_assert_int_eq(add_notice(&link), 0);
+        ck_assert_int_eq(error_of_added_notice(&link), 0);
         ck_assert_uint_eq(domi_link_break(&link, false), 1);
         domi_link_fini(&link);
     }
 }
 
-/* When memory for the first envelope is missing, the envelope is refused, and nothing else is
+/* When memory for the first envelope is missing, that envelope is refused, and nothing else is
  * lost. */
 DOMT_TEST(link_that_lost_nothing_goes_on)
 {
@@ -444,14 +447,14 @@ DOMT_TEST(link_that_lost_nothing_goes_on)
 
     domi_link_init(&link, 1, 2, 0);
     link.next.error = -ENOMEM;
-    ck_assert_int_eq(add_notice(&link), -ENOMEM);
+    ck_assert_int_eq(error_of_added_notice(&link), -ENOMEM);
     ck_assert(!link.is_torn);
-    ck_assert_int_eq(add_notice(&link), 0);
+    ck_assert_int_eq(error_of_added_notice(&link), 0);
     domi_link_tear(&link);
-    ck_assert_int_eq(add_notice(&link), -ENOMEM);
+    ck_assert_int_eq(error_of_added_notice(&link), -ENOMEM);
     link.their_session = 1;
     ck_assert_uint_eq(domi_link_break(&link, false), 1);
-    domi_link_tear(&link); /* the link is given up already */
+    domi_link_tear(&link); /* the link was already given up, so tearing it changes nothing */
     ck_assert(link.is_broken && !link.is_torn);
     domi_link_fini(&link);
 }

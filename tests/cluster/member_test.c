@@ -20,12 +20,12 @@ static domus_cluster *cluster;
 static domt_program own, other;
 static char directory[] = "/tmp/domus-member-XXXXXX";
 
-static void pause_ms(long ms)
+static void sleep_ms(long ms)
 {
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
-static void write_line(const char *text)
+static void print_line(const char *text)
 {
     printf("%s\n", text);
     fflush(stdout);
@@ -33,7 +33,7 @@ static void write_line(const char *text)
 
 /* --- one node --------------------------------------------------------------------------------- */
 
-static domus_node_info read_own_info(void)
+static domus_node_info info_of_own_node(void)
 {
     domus_node_info info = {.name = ""};
 
@@ -41,39 +41,40 @@ static domus_node_info read_own_info(void)
     return info;
 }
 
-static int start_alone(domus_system *system, void *argument)
+static int print_own_info_at_start(domus_system *system, void *argument)
 {
-    printf("start %s %d\n", read_own_info().name, (int)read_own_info().state);
-    write_line(cluster == domus_cluster_here(cluster).cluster ? "is the cluster" : "");
+    printf("start %s %d\n", info_of_own_node().name, (int)info_of_own_node().state);
+    print_line(cluster == domus_cluster_here(cluster).cluster ? "is the cluster" : "");
     domus_main_quit(0);
     return 0;
 }
 
-static void stop_alone(domus_system *system, void *argument)
+static void print_at_stop(domus_system *system, void *argument)
 {
-    write_line(read_own_info().is_here ? "stop" : "");
+    print_line(info_of_own_node().is_here ? "stop" : "");
 }
 
-static void end_alone(domus_system *system, void *argument)
+static void print_at_end(domus_system *system, void *argument)
 {
-    write_line(domus_cluster_count(cluster).sent == 0 ? "end" : "");
+    print_line(domus_cluster_count(cluster).sent == 0 ? "end" : "");
 }
 
 static const domus_cluster_options part = {.node = "not this", .heartbeat_ns = 1};
 static const domus_cluster_member member = {&domus_cluster_front, &part, &cluster};
 static const domus_program alone = {.name = "the.alone",
-                                    .start = start_alone,
-                                    .stop = stop_alone,
-                                    .end = end_alone,
+                                    .start = print_own_info_at_start,
+                                    .stop = print_at_stop,
+                                    .end = print_at_end,
                                     .cluster = &member};
 
-static int fail_start(domus_system *system, void *argument)
+static int return_error_at_start(domus_system *system, void *argument)
 {
-    write_line(cluster != NULL ? "there" : "");
+    print_line(cluster != NULL ? "there" : "");
     return -EILSEQ;
 }
 
-static const domus_program failing = {.name = "failing", .start = fail_start, .cluster = &member};
+static const domus_program failing = {
+    .name = "failing", .start = return_error_at_start, .cluster = &member};
 
 DOMT_TEST(program_without_servers_is_a_cluster_of_one)
 {
@@ -92,25 +93,29 @@ DOMT_TEST(program_without_servers_is_a_cluster_of_one)
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
-static int start_never(domus_system *system, void *argument)
+static int print_start_that_must_not_be(domus_system *system, void *argument)
 {
-    write_line("started");
+    print_line("started");
     domus_main_quit(0);
     return 0;
 }
 
-static const domus_program without = {.name = "without", .start = start_never};
-static const domus_program clear = {.name = "clear", .start = start_never, .cluster = &member};
-static const domus_program secure = {
-    .name = "secure", .start = start_never, .front = &domus_tls_front, .cluster = &member};
+static const domus_program without = {.name = "without", .start = print_start_that_must_not_be};
+static const domus_program clear = {
+    .name = "clear", .start = print_start_that_must_not_be, .cluster = &member};
+static const domus_program secure = {.name = "secure",
+                                     .start = print_start_that_must_not_be,
+                                     .front = &domus_tls_front,
+                                     .cluster = &member};
 
-/* Errors in the options that the program itself passes. */
+/* Errors in the options that the program itself passes to the joiner. */
 static const domus_cluster_export exports[] = {{.name = ""}, {.name = NULL}};
 static const domus_cluster_options odd_part = {.exports = exports};
 static const domus_cluster_member odd_member = {&domus_cluster_front, &odd_part, NULL};
-static const domus_program odd = {.name = "odd", .start = start_never, .cluster = &odd_member};
+static const domus_program odd = {
+    .name = "odd", .start = print_start_that_must_not_be, .cluster = &odd_member};
 
-static void write_file(const char *name, const char *text, size_t size)
+static void write_file_in_directory(const char *name, const char *text, size_t size)
 {
     char path[100];
 
@@ -121,12 +126,12 @@ static void write_file(const char *name, const char *text, size_t size)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-static void make_directory(void)
+static void make_temporary_directory(void)
 {
     ck_assert_ptr_nonnull(mkdtemp(directory));
 }
 
-static void remove_directory(void)
+static void remove_temporary_directory(void)
 {
     char command[100];
 
@@ -134,9 +139,10 @@ static void remove_directory(void)
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a test may use the shell */
 }
 
-/* Check that the program does not start with these settings, in which "~" is the directory, and
- * reports this text. */
-static void expect_refused(const domus_program *program, const char *settings, const char *wanted)
+/* Check that the program does not start with these settings, in which "~" is the test's directory,
+ * and reports this text. */
+static void expect_program_refuses_settings(const domus_program *program, const char *settings,
+                                            const char *wanted)
 {
     char text[512], file[100], line[600];
     const char *arguments[] = {"--config", file, NULL};
@@ -145,7 +151,7 @@ static void expect_refused(const domus_program *program, const char *settings, c
     for (const char *at = settings; *at != '\0'; at++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%.*s", *at == '~' ? 64 : 1,
                                  *at == '~' ? directory : at);
-    write_file("own.yaml", text, used);
+    write_file_in_directory("own.yaml", text, used);
     snprintf(file, sizeof file, "%s/own.yaml", directory);
     ck_assert_msg(domt_program_run(&own, program, arguments) == 2, "%s: %s", settings,
                   own.err_text);
@@ -204,20 +210,20 @@ DOMT_TEST(section_that_is_wrong_is_told_before_the_start)
     };
     char large[300];
 
-    make_directory();
+    make_temporary_directory();
     memset(large, 'x', sizeof large);
-    write_file("token", "geheim \r\n", 9);
-    write_file("empty", "\n", 1);
-    write_file("large", large, sizeof large);
-    write_file("lines", "a\nb\n", 4);
+    write_file_in_directory("token", "geheim \r\n", 9);
+    write_file_in_directory("empty", "\n", 1);
+    write_file_in_directory("large", large, sizeof large);
+    write_file_in_directory("lines", "a\nb\n", 4);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        expect_refused(wrong[i].program, wrong[i].settings, wrong[i].wanted);
-    remove_directory();
+        expect_program_refuses_settings(wrong[i].program, wrong[i].settings, wrong[i].wanted);
+    remove_temporary_directory();
 }
 
 /* --- two nodes -------------------------------------------------------------------------------- */
 
-/* Returns the state of a node as this one sees it; -1: the node is not known. */
+/* Returns the state of a node as this program's node sees it; -1: the node is not known. */
 static int state_of_node(const char *name)
 {
     domus_node_info infos[4];
@@ -229,44 +235,44 @@ static int state_of_node(const char *name)
     return -1;
 }
 
-static bool is_up(const char *name)
+static bool is_node_up(const char *name)
 {
     return state_of_node(name) == (int)DOMUS_NODE_UP;
 }
 
 /* A node that has ended is forgotten after some time, and a node that is silent is not. */
-static bool has_ended(const char *name)
+static bool has_node_ended(const char *name)
 {
     return state_of_node(name) == -1 || state_of_node(name) == (int)DOMUS_NODE_ENDED;
 }
 
-static void await_node(const char *name, bool (*is)(const char *name), const char *text)
+static void await_state_of_node(const char *name, bool (*is)(const char *name), const char *text)
 {
     for (int i = 0; i < 4000 && !is(name); i++)
-        pause_ms(5);
-    write_line(is(name) ? text : "in vain");
+        sleep_ms(5);
+    print_line(is(name) ? text : "in vain");
 }
 
-static int start_a(domus_system *system, void *argument)
+static int await_up_and_end_of_b(domus_system *system, void *argument)
 {
-    await_node("b", is_up, "met");
-    await_node("b", has_ended, "has ended");
+    await_state_of_node("b", is_node_up, "met");
+    await_state_of_node("b", has_node_ended, "has ended");
     domus_main_quit(0);
     return 0;
 }
 
-static int start_b(domus_system *system, void *argument)
+static int await_up_of_a(domus_system *system, void *argument)
 {
-    await_node("a", is_up, "met");
+    await_state_of_node("a", is_node_up, "met");
     return 0;
 }
 
 static const domus_program node_a = {
-    .name = "two", .start = start_a, .front = &domus_tls_front, .cluster = &member};
+    .name = "two", .start = await_up_and_end_of_b, .front = &domus_tls_front, .cluster = &member};
 static const domus_program node_b = {
-    .name = "two", .start = start_b, .front = &domus_tls_front, .cluster = &member};
+    .name = "two", .start = await_up_of_a, .front = &domus_tls_front, .cluster = &member};
 
-static void make_certificate(void)
+static void make_certificate_in_directory(void)
 {
     char command[400];
 
@@ -278,7 +284,7 @@ static void make_certificate(void)
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a test may use the shell */
 }
 
-/* The seed of a user (the secret half of a key), and the user's public key. */
+/* The seed of a user of nats-server (the secret half of a key), and the user's public key. */
 #define SEED "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALCA"
 #define KEY  "UDLVVGABQKYQVN6VJP7NHSLEA45A5YLS6PNKMIZFV4BBU2HXA5IRUVAL"
 
@@ -291,10 +297,10 @@ DOMT_TEST(two_programs_meet_over_a_server_with_tls_and_users)
     const char *of_b[] = {"--config", file, "--set", "cluster.node=b", "--set", seed, NULL};
     domt_nats_server server;
 
-    make_directory();
-    make_certificate();
-    write_file("password", "geheim\n", 7);
-    write_file("seed", SEED "\n", strlen(SEED) + 1);
+    make_temporary_directory();
+    make_certificate_in_directory();
+    write_file_in_directory("password", "geheim\n", 7);
+    write_file_in_directory("seed", SEED "\n", strlen(SEED) + 1);
     snprintf(password, sizeof password, "cluster.passwordFile=%s/password", directory);
     snprintf(seed, sizeof seed, "cluster.nkeySeedFile=%s/seed", directory);
     snprintf(config, sizeof config,
@@ -306,7 +312,7 @@ DOMT_TEST(two_programs_meet_over_a_server_with_tls_and_users)
              "cluster:\n  servers: ['tls://%s']\n  heartbeat: 50ms\n"
              "  tls: {enabled: true, caFile: %s/cert, serverName: nats.example}\n",
              server.url, directory);
-    write_file("own.yaml", text, strlen(text));
+    write_file_in_directory("own.yaml", text, strlen(text));
     snprintf(file, sizeof file, "%s/own.yaml", directory);
     domt_program_start(&own, &node_a, of_a, NULL);
     domt_program_start(&other, &node_b, of_b, NULL);
@@ -314,7 +320,7 @@ DOMT_TEST(two_programs_meet_over_a_server_with_tls_and_users)
     domt_program_says(&own, "met\n");
     domt_program_complains(&other, "SIGTERM ends it", 1);
     snprintf(text + strlen(text), sizeof text - strlen(text), "  asksMax: 7\n");
-    write_file("own.yaml", text, strlen(text));
+    write_file_in_directory("own.yaml", text, strlen(text));
     ck_assert_int_eq(kill(other.pid, SIGHUP), 0);
     domt_program_complains(&other, "SIGHUP: the files of the cluster were read again", 1);
     domt_program_complains(&other,
@@ -325,7 +331,7 @@ DOMT_TEST(two_programs_meet_over_a_server_with_tls_and_users)
     ck_assert_str_eq(own.out_text, "met\nhas ended\n");
     ck_assert_msg(strstr(other.err_text, "geheim") == NULL, "%s", other.err_text);
     domt_nats_server_stop(&server);
-    remove_directory();
+    remove_temporary_directory();
 }
 
 DOMT_SUITE(60)

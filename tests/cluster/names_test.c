@@ -10,7 +10,7 @@
 static domus_outsider *users[2];
 static char directory[64], config[200];
 
-static void open_pair(void)
+static void open_pair_and_second_user(void)
 {
     static const domus_cluster_options options = {
         .heartbeat_ns = 50 * DOMT_MS, .down_after_ns = 400 * DOMT_MS, .lease_ns = 1000 * DOMT_MS};
@@ -24,7 +24,7 @@ static void open_pair(void)
     ck_assert_int_eq(domus_outside_attach(domt_systems[1], NULL, &users[1]), 0);
 }
 
-static void close_pair(void)
+static void close_pair_and_remove_files(void)
 {
     char command[100];
 
@@ -48,7 +48,8 @@ typedef struct doing {
 static int result;
 static domus_address found;
 
-static int receive_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int store_result_of_name_operation(domus_stack *stack, void *self,
+                                          const domus_answer *answer)
 {
     result = answer->error;
     if (answer->type == &domus_cluster_found_type)
@@ -56,30 +57,31 @@ static int receive_error(domus_stack *stack, void *self, const domus_answer *ans
     return 0;
 }
 
-static int start_operation(domus_stack *stack, void *doing_)
+static int start_name_operation(domus_stack *stack, void *doing_)
 {
     const doing *what = doing_;
 
     switch (what->verb) {
     case REGISTERS:
         return domus_cluster_register(stack, what->cluster, what->name, 2 * DOMT_SECOND,
-                                      receive_error);
+                                      store_result_of_name_operation);
     case UNREGISTERS:
         return domus_cluster_unregister(stack, what->cluster, what->name, 2 * DOMT_SECOND,
-                                        receive_error);
+                                        store_result_of_name_operation);
     default:
-        return domus_cluster_find(stack, what->cluster, what->name, 2 * DOMT_SECOND, receive_error);
+        return domus_cluster_find(stack, what->cluster, what->name, 2 * DOMT_SECOND,
+                                  store_result_of_name_operation);
     }
 }
 
-/* Start the operation, and return the error of its answer. */
-static int run_operation(uint32_t user, enum verb verb, const char *name)
+/* Start an operation of a user, and return the error of its answer. */
+static int result_of_name_operation(uint32_t user, enum verb verb, const char *name)
 {
     doing what = {verb, domt_clusters[user], name};
     domus_outside_message message;
 
     result = 1;
-    int begun = domus_outsider_act(users[user], start_operation, &what);
+    int begun = domus_outsider_act(users[user], start_name_operation, &what);
     if (begun < 0)
         return begun;
     for (int i = 0; i < 1000 && result == 1; i++)
@@ -87,54 +89,55 @@ static int run_operation(uint32_t user, enum verb verb, const char *name)
     return result;
 }
 
-/* Repeat the operation until it ends with this error: a node has no lease at first. */
-static void repeat_until_result(uint32_t user, enum verb verb, const char *name, int error)
+/* Repeat an operation until it ends with this error: a node has no lease at first. */
+static void repeat_name_operation_until(uint32_t user, enum verb verb, const char *name, int error)
 {
     int last = 1;
 
-    for (int i = 0; i < 400 && (last = run_operation(user, verb, name)) != error; i++)
+    for (int i = 0; i < 400 && (last = result_of_name_operation(user, verb, name)) != error; i++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     ck_assert_int_eq(last, error);
 }
 
 DOMT_TEST(a_name_is_unique_over_nodes)
 {
-    open_pair();
-    repeat_until_result(0, REGISTERS, "printer", 0);
-    ck_assert_int_eq(run_operation(0, REGISTERS, "printer"), -EALREADY);
-    repeat_until_result(1, REGISTERS, "printer", -EEXIST);
-    ck_assert_int_eq(run_operation(1, FINDS, "printer"), 0);
+    open_pair_and_second_user();
+    repeat_name_operation_until(0, REGISTERS, "printer", 0);
+    ck_assert_int_eq(result_of_name_operation(0, REGISTERS, "printer"), -EALREADY);
+    repeat_name_operation_until(1, REGISTERS, "printer", -EEXIST);
+    ck_assert_int_eq(result_of_name_operation(1, FINDS, "printer"), 0);
     ck_assert(domus_address_is_remote(found));
-    ck_assert_int_eq(run_operation(0, FINDS, "printer"), 0);
+    ck_assert_int_eq(result_of_name_operation(0, FINDS, "printer"), 0);
     ck_assert(domus_address_equals(found, domus_outsider_address(users[0])));
-    ck_assert_int_eq(run_operation(1, FINDS, "scanner"), -ENOENT);
-    ck_assert_int_eq(run_operation(1, UNREGISTERS, "printer"), -ENOENT);
-    ck_assert_int_eq(run_operation(0, UNREGISTERS, "printer"), 0);
-    ck_assert_int_eq(run_operation(1, FINDS, "printer"), -ENOENT);
-    ck_assert_int_eq(run_operation(1, REGISTERS, "printer"), 0);
-    repeat_until_result(0, REGISTERS, "printer", -EEXIST);
-    ck_assert_int_eq(run_operation(0, REGISTERS, "a name"), -EINVAL);
-    ck_assert_int_eq(run_operation(0, REGISTERS, ""), -EINVAL);
-    close_pair();
+    ck_assert_int_eq(result_of_name_operation(1, FINDS, "scanner"), -ENOENT);
+    ck_assert_int_eq(result_of_name_operation(1, UNREGISTERS, "printer"), -ENOENT);
+    ck_assert_int_eq(result_of_name_operation(0, UNREGISTERS, "printer"), 0);
+    ck_assert_int_eq(result_of_name_operation(1, FINDS, "printer"), -ENOENT);
+    ck_assert_int_eq(result_of_name_operation(1, REGISTERS, "printer"), 0);
+    repeat_name_operation_until(0, REGISTERS, "printer", -EEXIST);
+    ck_assert_int_eq(result_of_name_operation(0, REGISTERS, "a name"), -EINVAL);
+    ck_assert_int_eq(result_of_name_operation(0, REGISTERS, ""), -EINVAL);
+    close_pair_and_remove_files();
 }
 
 DOMT_TEST(names_of_a_node_that_has_ended_are_free_when_its_lease_is_over)
 {
-    open_pair();
-    repeat_until_result(1, REGISTERS, "printer", 0);
-    ck_assert_int_eq(run_operation(0, REGISTERS, "printer"), -EEXIST);
-    (void)domus_outside_detach(users[1]); /* the actor ends here, and its name is free at once */
+    open_pair_and_second_user();
+    repeat_name_operation_until(1, REGISTERS, "printer", 0);
+    ck_assert_int_eq(result_of_name_operation(0, REGISTERS, "printer"), -EEXIST);
+    /* the user's actor ends here, so the name that it has is free at once */
+    (void)domus_outside_detach(users[1]);
     users[1] = NULL;
-    repeat_until_result(0, REGISTERS, "printer", 0);
-    ck_assert_int_eq(run_operation(0, UNREGISTERS, "printer"), 0);
+    repeat_name_operation_until(0, REGISTERS, "printer", 0);
+    ck_assert_int_eq(result_of_name_operation(0, UNREGISTERS, "printer"), 0);
     ck_assert_int_eq(domus_outside_attach(domt_systems[1], NULL, &users[1]), 0);
-    ck_assert_int_eq(run_operation(1, REGISTERS, "printer"), 0);
+    ck_assert_int_eq(result_of_name_operation(1, REGISTERS, "printer"), 0);
     domus_outsider *left = users[1];
     users[1] = NULL;
     domt_pair_end(false);
-    (void)left; /* the outsider was freed with its system */
-    repeat_until_result(0, REGISTERS, "printer", 0);
-    close_pair();
+    (void)left; /* the detached outsider was freed together with its system */
+    repeat_name_operation_until(0, REGISTERS, "printer", 0);
+    close_pair_and_remove_files();
 }
 
 DOMT_SUITE(60)

@@ -1,4 +1,4 @@
-/* Nodes of a simulated cluster; see the header. */
+/* Nodes of a simulated cluster, which tests/cluster/nodes.h describes. */
 #include "tests/cluster/nodes.h"
 
 #include "tests/support/suite.h"
@@ -30,7 +30,7 @@ void domt_nodes_new(uint64_t seed, uint32_t servers)
     ck_assert_int_eq(domus_testkit_cluster_new(seed, &options, &domt_nodes.sim), 0);
 }
 
-static uint32_t add_node(uint32_t threads, uint64_t offset_ns, int32_t drift_ppm)
+static uint32_t add_node_with_clock(uint32_t threads, uint64_t offset_ns, int32_t drift_ppm)
 {
     uint32_t at = domt_nodes.count++;
     domus_config config;
@@ -47,7 +47,7 @@ static uint32_t add_node(uint32_t threads, uint64_t offset_ns, int32_t drift_ppm
 
 uint32_t domt_nodes_add(uint32_t threads)
 {
-    return add_node(threads, 0, 0);
+    return add_node_with_clock(threads, 0, 0);
 }
 
 void domt_nodes_begin(uint64_t seed, uint32_t servers, bool clocks_differ,
@@ -59,7 +59,8 @@ void domt_nodes_begin(uint64_t seed, uint32_t servers, bool clocks_differ,
         uint32_t threads = 1 + (uint32_t)domt_draw(3);
         uint64_t offset_ns = domt_draw(100 * DOMT_SECOND);
         int32_t drift_ppm = (int32_t)domt_draw(400) - 200;
-        start(clocks_differ ? add_node(threads, offset_ns, drift_ppm) : add_node(threads, 0, 0));
+        start(clocks_differ ? add_node_with_clock(threads, offset_ns, drift_ppm)
+                            : add_node_with_clock(threads, 0, 0));
     }
 }
 
@@ -147,7 +148,7 @@ void domt_nodes_heal_faults(void)
 
 /* Draw faults of the store: it loses requests and answers, and keeps entries longer than it
  * should. */
-static void draw_store_faults(domus_testkit_cluster *sim)
+static void draw_and_set_store_faults(domus_testkit_cluster *sim)
 {
     const domus_testkit_store_faults faults = {.late_max_ns = domt_draw(DOMT_SECOND),
                                                .request_loss_ppm = (uint32_t)domt_draw(200000),
@@ -187,7 +188,7 @@ void domt_nodes_draw_fault(void)
         (void)domus_testkit_cluster_cut_route(sim, server, DOMUS_EVERY);
         break;
     case 7:
-        draw_store_faults(sim);
+        draw_and_set_store_faults(sim);
         break;
     default:
         (void)domus_testkit_cluster_suspend(sim, node);

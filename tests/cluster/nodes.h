@@ -21,7 +21,7 @@ typedef struct domt_nodes_state {
     domus_cluster *clusters[DOMT_NODES_MAX];
     uint32_t numbers[DOMT_NODES_MAX];
     uint32_t count, servers;
-    uint64_t starts; /* number of starts of nodes until now */
+    uint64_t starts; /* number of starts of nodes until now, which is the next start time */
     uint64_t chance;
     void (*start)(uint32_t node);
 } domt_nodes_state;
@@ -31,10 +31,10 @@ extern domt_nodes_state domt_nodes;
 /* Draw a random number below `below`. */
 uint64_t domt_draw(uint64_t below);
 
-/* Make a cluster without nodes. */
+/* Make the simulated cluster, without nodes. */
 void domt_nodes_new(uint64_t seed, uint32_t servers);
 
-/* Add a system with `threads` threads, whose clock is right. Returns its index. */
+/* Add a node with a system of `threads` threads, whose clock is right. Returns its index. */
 uint32_t domt_nodes_add(uint32_t threads);
 
 /* Make a cluster of three nodes with one to three threads each. If `clocks_differ` is true, each
@@ -46,11 +46,11 @@ void domt_nodes_begin(uint64_t seed, uint32_t servers, bool clocks_differ,
 domus_system *domt_nodes_system(uint32_t node);
 
 /* Open the cluster of a node named n0, n1 ... Where `with` has 0 or NULL, all nodes have the same
- * defaults: the name "sim", heartbeats each 100 ms, down after 600 ms. Returns as
+ * defaults: the name "sim", heartbeats each 100 ms, down after 600 ms. Returns the result of
  * domus_cluster_open(). */
 int domt_nodes_try_open(uint32_t node, domus_cluster_options with, char error[static 200]);
 
-/* Open the cluster of a node, and check that this succeeds. */
+/* Open the cluster of a node as domt_nodes_try_open() does, and check that this succeeds. */
 void domt_nodes_open(uint32_t node, domus_cluster_options with);
 
 /* Spawn an actor on a node from a foreign thread. */
@@ -59,14 +59,14 @@ void domt_nodes_spawn(uint32_t node, const domus_behaviour *behaviour, const voi
 /* Advance the time of all nodes. */
 void domt_nodes_advance(uint64_t ns);
 
-/* Draw a fault for one of the nodes or servers; heal all faults that can be drawn. */
+/* Draw a fault for one of the nodes or servers; or heal all faults that can be drawn. */
 void domt_nodes_draw_fault(void);
 void domt_nodes_heal_faults(void);
 
-/* Make a node crash and start it again within two seconds. */
+/* Make a node crash, and start it again within two seconds. */
 void domt_nodes_crash(uint32_t node);
 
-/* Free the systems, and then close their clusters. */
+/* Free the systems of all nodes, and then close their clusters. */
 void domt_nodes_end(void);
 
 #endif

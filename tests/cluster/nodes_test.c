@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <time.h>
 
-static uint64_t now_ns(void)
+static uint64_t monotonic_ns(void)
 {
     struct timespec now;
 
@@ -13,9 +13,9 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * DOMT_SECOND + (uint64_t)now.tv_nsec;
 }
 
-static void wait_for(_Atomic uint64_t *count, uint64_t least)
+static void wait_for_count(_Atomic uint64_t *count, uint64_t least)
 {
-    /* at most 40 s, on a busy machine */
+    /* for at most 40 s, on a busy machine */
     for (int i = 0; i < 8000 && atomic_load(count) < least; i++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     ck_assert_uint_ge(atomic_load(count), least);
@@ -37,7 +37,7 @@ DOMT_TEST(asks_are_answered_by_the_other_node)
     }
 }
 
-/* Ask without an outsider, so that the asker has no address. */
+/* Ask a worker without an outsider, so that the asker has no address. */
 DOMT_TEST(a_foreign_thread_is_answered)
 {
     domt_number number = {.value = 21}, answer = {.value = 0};
@@ -64,7 +64,7 @@ DOMT_TEST(notices_come_in_order)
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         ck_assert_int_eq(error, 0);
     }
-    wait_for(&domt_told, 20000);
+    wait_for_count(&domt_told, 20000);
     ck_assert_uint_eq(atomic_load(&domt_disorder), 0);
     domt_pair_close();
 }
@@ -92,9 +92,9 @@ DOMT_TEST(an_ask_fails_within_its_time)
 {
     domt_pair_open(2, NULL);
     domus_address worker = domt_spawn_worker();
-    uint64_t begin_ns = now_ns();
+    uint64_t begin_ns = monotonic_ns();
     ck_assert_int_eq(domt_ask(worker, &domt_hold_type, 0, 100 * DOMT_MS, NULL), -ETIMEDOUT);
-    ck_assert_uint_lt(now_ns() - begin_ns, 5 * DOMT_SECOND);
+    ck_assert_uint_lt(monotonic_ns() - begin_ns, 5 * DOMT_SECOND);
     ck_assert_int_eq(domt_ask(worker, &domt_secret_type, 0, DOMT_SECOND, NULL), -ENOENT);
     ck_assert_int_eq(domt_ask(worker, &domt_number_type, 0, DOMT_SECOND, NULL), -EOPNOTSUPP);
     domt_pair_close();
@@ -102,7 +102,7 @@ DOMT_TEST(an_ask_fails_within_its_time)
 
 static domus_down heard;
 
-static void expect_down(domus_address who, int reason)
+static void expect_down_of_actor(domus_address who, int reason)
 {
     domus_outside_message message;
 
@@ -121,13 +121,13 @@ DOMT_TEST(watches_hear_of_ends)
     const domt_number none = {.value = 0};
     ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), 0);
     ck_assert_int_eq(domus_outsider_notice(domt_user, worker, &domt_end_type, &none), 0);
-    expect_down(worker, 0);
+    expect_down_of_actor(worker, 0);
     ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), -ESTALE);
     ck_assert_int_eq(domus_outsider_watch(domt_user, worker, NULL), 0);
-    expect_down(worker, -ESTALE);
+    expect_down_of_actor(worker, -ESTALE);
     ck_assert_int_eq(domus_outsider_watch(domt_user, other, NULL), 0);
     ck_assert_int_eq(domus_outside_stop(domt_systems[0], other), 0);
-    expect_down(other, 0);
+    expect_down_of_actor(other, 0);
     domt_pair_close();
 }
 
@@ -138,12 +138,12 @@ DOMT_TEST(a_node_that_is_silent_is_down)
     ck_assert_int_eq(domus_outsider_watch(domt_user, worker, NULL), 0);
     ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), 0);
     domt_pair_end(false);
-    uint64_t begin_ns = now_ns();
-    expect_down(worker, -EHOSTDOWN);
-    ck_assert_uint_lt(now_ns() - begin_ns, 2 * DOMT_SECOND);
+    uint64_t begin_ns = monotonic_ns();
+    expect_down_of_actor(worker, -EHOSTDOWN);
+    ck_assert_uint_lt(monotonic_ns() - begin_ns, 2 * DOMT_SECOND);
     ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), -EHOSTDOWN);
     domt_pair_begin();
-    for (int i = 0; i < 1000; i++) { /* until the earlier start of node b has ended */
+    for (int i = 0; i < 1000; i++) { /* repeats until the earlier start of node b has ended */
         if (domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL) == -ESTALE)
             break;
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
@@ -164,7 +164,7 @@ DOMT_TEST(a_node_that_leaves_has_ended_at_once)
     ck_assert_int_eq(domus_outsider_watch(domt_user, worker, NULL), 0);
     ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), 0);
     domt_pair_end(true);
-    expect_down(worker, -EHOSTDOWN);
+    expect_down_of_actor(worker, -EHOSTDOWN);
     ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), -ESTALE);
     domt_pair_close();
 }

@@ -1,4 +1,4 @@
-/* Two nodes of a cluster, and workers on them; pair.h describes the functions. */
+/* Two nodes of a cluster, and workers on them; tests/cluster/pair.h describes the functions. */
 #include "tests/cluster/pair.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static const domus_pickler picklers[] = {
 
 /* --- workers ---------------------------------------------------------------------------------- */
 
-static int answer_twice(domus_stack *stack, void *self, const void *payload)
+static int on_ask_reply_with_double(domus_stack *stack, void *self, const void *payload)
 {
     domt_number answer = *(const domt_number *)payload;
 
@@ -51,33 +51,33 @@ static int answer_twice(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &domt_number_type, &answer);
 }
 
-static int count_cancelled(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_cancelled_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error == -ECANCELED)
         atomic_fetch_add(&domt_cancelled, 1);
     return answer->error;
 }
 
-static int keep_ask(domus_stack *stack, void *self, const void *payload)
+static int on_ask_keep_it_open(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_sleep(stack, 1000 * DOMT_SECOND, count_cancelled);
+    return domus_sleep(stack, 1000 * DOMT_SECOND, count_cancelled_ask);
 }
 
-static int forward_ask(domus_stack *stack, void *self, const void *payload)
+static int on_ask_forward_to_other(domus_stack *stack, void *self, const void *payload)
 {
     domus_address to = ((const domt_number *)payload)->about;
-    return to.house == domus_self(stack).house ? answer_twice(stack, self, payload)
+    return to.house == domus_self(stack).house ? on_ask_reply_with_double(stack, self, payload)
                                                : domus_forward(stack, to);
 }
 
-static int stop_worker(domus_stack *stack, void *self, const void *payload)
+static int stop_or_escalate_worker(domus_stack *stack, void *self, const void *payload)
 {
     int error = -(int)((const domt_number *)payload)->value;
 
     return error != 0 ? domus_escalate(stack, error) : domus_stop(stack, domus_self(stack));
 }
 
-static int count_number(domus_stack *stack, void *self, const void *payload)
+static int on_number_check_order(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t *expected = self;
 
@@ -88,7 +88,7 @@ static int count_number(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int send_back(domus_stack *stack, void *self, const void *payload)
+static int on_number_send_it_back(domus_stack *stack, void *self, const void *payload)
 {
     domt_number number = *(const domt_number *)payload;
 
@@ -99,16 +99,16 @@ static int send_back(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = 8,
-    .on = (const domus_on[]){{&domt_twice_type, answer_twice, 0},
-                             {&domt_hold_type, keep_ask, 0},
-                             {&domt_pass_type, forward_ask, 0},
-                             {&domt_end_type, stop_worker, 0},
-                             {&domt_tell_type, count_number, 0},
-                             {&domt_back_type, send_back, 0},
+    .on = (const domus_on[]){{&domt_twice_type, on_ask_reply_with_double, 0},
+                             {&domt_hold_type, on_ask_keep_it_open, 0},
+                             {&domt_pass_type, on_ask_forward_to_other, 0},
+                             {&domt_end_type, stop_or_escalate_worker, 0},
+                             {&domt_tell_type, on_number_check_order, 0},
+                             {&domt_back_type, on_number_send_it_back, 0},
                              {NULL, NULL, 0}},
 };
 
-static int make_worker(const void *input, void *self)
+static int make_state_of_worker(const void *input, void *self)
 {
     uint64_t value = ((const domt_number *)input)->value;
 
@@ -119,7 +119,10 @@ static int make_worker(const void *input, void *self)
 }
 
 static const domus_cluster_export exports[] = {
-    {.name = "worker", .behaviour = &worker, .input = &domt_number_type, .make = make_worker},
+    {.name = "worker",
+     .behaviour = &worker,
+     .input = &domt_number_type,
+     .make = make_state_of_worker},
     {.name = "plain", .behaviour = &worker},
     {.name = NULL},
 };
@@ -129,7 +132,7 @@ static const domus_cluster_export exports[] = {
 static uint32_t threads;
 static domus_cluster_options chosen;
 
-static void open_node(uint32_t i)
+static void open_node_of_pair(uint32_t i)
 {
     static const char *const names[] = {"a", "b"};
     domus_config config;
@@ -138,7 +141,8 @@ static void open_node(uint32_t i)
 
     domus_config_init(&config);
     config.system.threads = threads;
-    config.observe.listen = "127.0.0.1:0"; /* an address, used only by tests that open the port */
+    /* an address for the observation port, which only some tests open */
+    config.observe.listen = "127.0.0.1:0";
     ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &domt_systems[i]), 0);
     ck_assert_int_eq(domus_system_start(domt_systems[i]), 0);
     options.name = "pair";
@@ -151,7 +155,7 @@ static void open_node(uint32_t i)
         "%s", error);
 }
 
-static void close_node(uint32_t i, bool leaves)
+static void close_node_of_pair(uint32_t i, bool leaves)
 {
     if (leaves)
         domus_cluster_leave(domt_clusters[i]);
@@ -171,8 +175,8 @@ void domt_pair_open(uint32_t threads_, const domus_cluster_options *options)
                              : (domus_cluster_options){.heartbeat_ns = 50 * DOMT_MS,
                                                        .down_after_ns = 400 * DOMT_MS};
     domt_nats_server_start(&domt_broker, domt_pair_config, 0);
-    open_node(0);
-    open_node(1);
+    open_node_of_pair(0);
+    open_node_of_pair(1);
     ck_assert_int_eq(domus_outside_attach(domt_systems[0], NULL, &domt_user), 0);
     domt_pair_wait_for_state(DOMUS_NODE_UP);
 }
@@ -181,22 +185,22 @@ void domt_pair_close(void)
 {
     (void)domus_outside_detach(domt_user);
     if (domt_clusters[1] != NULL)
-        close_node(1, false);
-    close_node(0, false);
+        close_node_of_pair(1, false);
+    close_node_of_pair(0, false);
     domt_nats_server_stop(&domt_broker);
 }
 
 void domt_pair_end(bool leaves)
 {
-    close_node(1, leaves);
+    close_node_of_pair(1, leaves);
 }
 
 void domt_pair_begin(void)
 {
-    open_node(1);
+    open_node_of_pair(1);
 }
 
-/* Returns node b as node a sees it: the newest start that node a knows. */
+/* Returns node b as node a sees it: the newest start of b that a knows. */
 domus_node_info domt_read_info_of_b(void)
 {
     domus_node_info infos[8];
@@ -227,7 +231,7 @@ domus_node domt_read_id_of_b(void)
 static domus_address spawned;
 static int spawn_error;
 
-static int store_spawned(domus_stack *stack, void *self, const domus_answer *answer)
+static int store_address_of_worker(domus_stack *stack, void *self, const domus_answer *answer)
 {
     spawn_error = answer->error;
     if (answer->error == 0)
@@ -235,12 +239,12 @@ static int store_spawned(domus_stack *stack, void *self, const domus_answer *ans
     return 0;
 }
 
-static int spawn_from_node_a(domus_stack *stack, void *node)
+static int spawn_worker_from_node_a(domus_stack *stack, void *node)
 {
     const domt_number input = {.value = 0};
 
     return domus_cluster_spawn(stack, *(domus_node *)node, "worker", &domt_number_type, &input,
-                               5 * DOMT_SECOND, store_spawned);
+                               5 * DOMT_SECOND, store_address_of_worker);
 }
 
 domus_address domt_spawn_worker(void)
@@ -249,15 +253,15 @@ domus_address domt_spawn_worker(void)
     domus_outside_message message;
 
     spawn_error = 1;
-    ck_assert_int_ge(domus_outsider_act(domt_user, spawn_from_node_a, &node), 0);
+    ck_assert_int_ge(domus_outsider_act(domt_user, spawn_worker_from_node_a, &node), 0);
     for (int i = 0; i < 1000 && spawn_error == 1; i++)
         (void)domus_outside_receive(domt_user, NULL, 5 * DOMT_MS, &message);
     ck_assert_int_eq(spawn_error, 0);
     return spawned;
 }
 
-static int ask_worker(domus_address to, const domus_type *type, const domt_number *number,
-                      uint64_t timeout_ns, uint64_t *ret_value)
+static int ask_worker_and_wait(domus_address to, const domus_type *type, const domt_number *number,
+                               uint64_t timeout_ns, uint64_t *ret_value)
 {
     domt_number answer = {.value = 0};
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
@@ -271,12 +275,12 @@ static int ask_worker(domus_address to, const domus_type *type, const domt_numbe
 int domt_ask(domus_address to, const domus_type *type, uint64_t value, uint64_t timeout_ns,
              uint64_t *ret_value)
 {
-    return ask_worker(to, type, &(domt_number){.value = value}, timeout_ns, ret_value);
+    return ask_worker_and_wait(to, type, &(domt_number){.value = value}, timeout_ns, ret_value);
 }
 
 int domt_ask_about(domus_address to, const domus_type *type, domus_address about,
                    uint64_t *ret_value)
 {
-    return ask_worker(to, type, &(domt_number){.value = 21, .about = about}, 5 * DOMT_SECOND,
-                      ret_value);
+    return ask_worker_and_wait(to, type, &(domt_number){.value = 21, .about = about},
+                               5 * DOMT_SECOND, ret_value);
 }

@@ -24,22 +24,24 @@ extern domus_outsider *domt_user;
  * numbers are counted. */
 typedef struct domt_number {
     uint64_t value;
-    domus_address about; /* actor that some messages name */
+    domus_address about; /* address of an actor, for messages that name one */
 } domt_number;
 extern const domus_type domt_number_type, domt_secret_type;
-/* Messages that workers understand. */
-extern const domus_type domt_twice_type; /* an ask: answered with twice the value */
-extern const domus_type domt_hold_type;  /* an ask: kept, and never answered */
-extern const domus_type domt_pass_type;  /* an ask: forwarded to `about` */
-extern const domus_type domt_end_type;   /* a notice: the worker stops, or fails with -value */
-extern const domus_type domt_tell_type;  /* a notice: counted, and its order is checked */
-extern const domus_type domt_back_type;  /* a notice: a number is sent back to the sender */
+/* Types of messages that workers understand. */
+extern const domus_type domt_twice_type; /* an ask that is answered with twice its value */
+extern const domus_type domt_hold_type;  /* an ask that is kept, and never answered */
+extern const domus_type domt_pass_type;  /* an ask that is forwarded to `about` */
+/* a notice that stops the worker, or lets it fail with -value */
+extern const domus_type domt_end_type;
+extern const domus_type domt_tell_type; /* a notice that is counted, and whose order is checked */
+/* a notice after which a number is sent back to the sender */
+extern const domus_type domt_back_type;
 
-/* Numbers of `domt_tell_type` that came in order, and that did not. */
+/* How many numbers of `domt_tell_type` have come in order, and how many have not. */
 extern _Atomic uint64_t domt_told, domt_disorder;
 extern _Atomic unsigned domt_cancelled; /* number of conversations of workers that were cancelled */
 
-/* Additional text for the server's configuration; NULL: none. Set it before domt_pair_open(). */
+/* Further lines for the server's configuration; NULL: none. To be set before domt_pair_open(). */
 extern const char *domt_pair_config;
 
 /* Start the server and two nodes, "a" and "b", with `threads` threads each; `options` (or NULL) has
@@ -47,7 +49,7 @@ extern const char *domt_pair_config;
 void domt_pair_open(uint32_t threads, const domus_cluster_options *options);
 void domt_pair_close(void);
 
-/* End node b, either leaving the cluster or silently; start it again. */
+/* End node b, which leaves the cluster or falls silent; or start it again. */
 void domt_pair_end(bool leaves);
 void domt_pair_begin(void);
 
@@ -59,7 +61,8 @@ domus_node_info domt_read_info_of_b(void);
 /* Spawn a worker on node b from node a. */
 domus_address domt_spawn_worker(void);
 
-/* Ask from node a. Returns the error; if it is 0, `ret_value` has the value of the answer. */
+/* Ask an actor from node a. Returns the error; if it is 0, `ret_value` has the value of the
+ * answer. */
 int domt_ask(domus_address to, const domus_type *type, uint64_t value, uint64_t timeout_ns,
              uint64_t *ret_value);
 int domt_ask_about(domus_address to, const domus_type *type, domus_address about,

@@ -1,4 +1,5 @@
-/* The struct with a member of each kind, and messages with given bytes. */
+/* The struct with a member of each kind, and messages with given bytes, which
+ * tests/cluster/pickles.h describes. */
 #include "tests/cluster/pickles.h"
 #include "base/random.h"
 #include "tests/support/suite.h"
@@ -62,12 +63,12 @@ static const domus_pickle_field all_fields[] = {
 };
 const domus_pickle_table domt_all_table = DOMUS_PICKLE_TABLE(domt_all, all_fields);
 
-static void release_all(void *all)
+static void release_all_of_pickle(void *all)
 {
     domus_pickle_release(&domt_all_table, all);
 }
 
-const domus_type domt_all_type = {"all", sizeof(domt_all), release_all};
+const domus_type domt_all_type = {"all", sizeof(domt_all), release_all_of_pickle};
 const domus_pickler domt_all_picklers[] = {
     {.type = &domt_all_type, .version = 3, .table = &domt_all_table}, {.type = NULL}};
 
@@ -100,7 +101,7 @@ typedef struct domt_filler {
 
 /* Returns a random integer from `least` to `most`, often a small one, or one at the limit of an
  * encoding's size. */
-static int64_t draw_integer(domt_filler *filler, int64_t least, int64_t most)
+static int64_t draw_integer_of_range(domt_filler *filler, int64_t least, int64_t most)
 {
     if (filler->borders == 0)
         return least;
@@ -110,7 +111,8 @@ static int64_t draw_integer(domt_filler *filler, int64_t least, int64_t most)
         return least > 0 ? least : 0;
     uint64_t bits = domi_random_next(&filler->random);
     uint64_t value = bits >> domi_random_below(&filler->random, 64);
-    if (domi_random_below(&filler->random, 3) == 0) /* a power of two, or 1 less or more */
+    /* in a third of the cases: a power of two, or 1 less or 1 more */
+    if (domi_random_below(&filler->random, 3) == 0)
         value = (UINT64_C(1) << domi_random_below(&filler->random, 64)) - 1 +
                 domi_random_below(&filler->random, 3);
     int64_t signed_value = (int64_t)((bits & 1) != 0 ? value : 0 - value);
@@ -119,19 +121,19 @@ static int64_t draw_integer(domt_filler *filler, int64_t least, int64_t most)
                : signed_value;
 }
 
-static uint32_t draw_count(domt_filler *filler, uint32_t most)
+static uint32_t draw_count_at_most(domt_filler *filler, uint32_t most)
 {
-    return (uint32_t)draw_integer(filler, 0, most);
+    return (uint32_t)draw_integer_of_range(filler, 0, most);
 }
 
-static double draw_real(domt_filler *filler, double least, double most)
+static double draw_real_of_range(domt_filler *filler, double least, double most)
 {
     if (filler->borders < 3)
         return filler->borders == 0 ? least : filler->borders == 1 ? most : 0;
     return (double)(int64_t)domi_random_next(&filler->random) / 4096.0;
 }
 
-static void draw_letters(domt_filler *filler, char *to, uint32_t size)
+static void draw_letters_into_text(domt_filler *filler, char *to, uint32_t size)
 {
     for (uint32_t i = 0; i < size; i++)
         to[i] = (char)(1 + domi_random_below(&filler->random, 255));
@@ -140,13 +142,13 @@ static void draw_letters(domt_filler *filler, char *to, uint32_t size)
 
 static char *draw_owned_text(domt_filler *filler, uint32_t most)
 {
-    uint32_t size = draw_count(filler, most);
+    uint32_t size = draw_count_at_most(filler, most);
 
     if (filler->borders == 2)
         return NULL;
     char *text = malloc((size_t)size + 1);
     ck_assert_ptr_nonnull(text);
-    draw_letters(filler, text, size);
+    draw_letters_into_text(filler, text, size);
     return text;
 }
 
@@ -154,7 +156,7 @@ static domus_slice draw_slice(domt_filler *filler, uint32_t most)
 {
     static char bytes[5000];
     domus_slice made;
-    uint32_t size = draw_count(filler, most);
+    uint32_t size = draw_count_at_most(filler, most);
 
     for (uint32_t i = 0; i < size; i++)
         bytes[i] = (char)domi_random_next(&filler->random);
@@ -184,9 +186,9 @@ static domus_endpoint draw_endpoint(domt_filler *filler)
         return made;
     made.size = made.family == AF_INET    ? 4
                 : made.family == AF_INET6 ? 16
-                                          : (uint16_t)draw_count(filler, sizeof made.bytes);
+                                          : (uint16_t)draw_count_at_most(filler, sizeof made.bytes);
     if (made.family != AF_UNIX)
-        made.port = (uint16_t)draw_integer(filler, 0, 65535);
+        made.port = (uint16_t)draw_integer_of_range(filler, 0, 65535);
     for (uint32_t i = 0; i < made.size; i++)
         made.bytes[i] = (unsigned char)domi_random_next(&filler->random);
     return made;
@@ -202,45 +204,45 @@ static domt_color draw_color(domt_filler *filler)
 
 static domt_part draw_part(domt_filler *filler)
 {
-    domt_part made = {.id = (uint16_t)draw_integer(filler, 1, 60000),
+    domt_part made = {.id = (uint16_t)draw_integer_of_range(filler, 1, 60000),
                       .text = draw_owned_text(filler, 40),
-                      .ratio = (float)draw_real(filler, -FLT_MAX, FLT_MAX),
+                      .ratio = (float)draw_real_of_range(filler, -FLT_MAX, FLT_MAX),
                       .bytes = draw_slice(filler, 5000)};
 
     for (int i = 0; i < 3; i++)
-        made.small[i] = (uint8_t)draw_integer(filler, 0, 255);
+        made.small[i] = (uint8_t)draw_integer_of_range(filler, 0, 255);
     return made;
 }
 
-static void fill_numbers(domt_all *all, domt_filler *filler)
+static void fill_numbers_of_all(domt_all *all, domt_filler *filler)
 {
     static const uint8_t modes_there[] = {0, 255, 7};
 
-    all->flag = draw_integer(filler, 0, 1) != 0;
-    all->i8 = (int8_t)draw_integer(filler, INT8_MIN, INT8_MAX);
-    all->i16 = (int16_t)draw_integer(filler, INT16_MIN, INT16_MAX);
-    all->i32 = (int32_t)draw_integer(filler, INT32_MIN, INT32_MAX);
-    all->i64 = draw_integer(filler, INT64_MIN, INT64_MAX);
-    all->u8 = (uint8_t)draw_integer(filler, 0, UINT8_MAX);
-    all->u16 = (uint16_t)draw_integer(filler, 0, UINT16_MAX);
-    all->u32 = (uint32_t)draw_integer(filler, 0, UINT32_MAX);
-    all->u64 = (uint64_t)draw_integer(filler, INT64_MIN, INT64_MAX) ^ UINT64_C(1) << 63;
-    all->small = (float)draw_real(filler, -FLT_MAX, FLT_MAX);
-    all->large = draw_real(filler, -DBL_MAX, DBL_MAX);
+    all->flag = draw_integer_of_range(filler, 0, 1) != 0;
+    all->i8 = (int8_t)draw_integer_of_range(filler, INT8_MIN, INT8_MAX);
+    all->i16 = (int16_t)draw_integer_of_range(filler, INT16_MIN, INT16_MAX);
+    all->i32 = (int32_t)draw_integer_of_range(filler, INT32_MIN, INT32_MAX);
+    all->i64 = draw_integer_of_range(filler, INT64_MIN, INT64_MAX);
+    all->u8 = (uint8_t)draw_integer_of_range(filler, 0, UINT8_MAX);
+    all->u16 = (uint16_t)draw_integer_of_range(filler, 0, UINT16_MAX);
+    all->u32 = (uint32_t)draw_integer_of_range(filler, 0, UINT32_MAX);
+    all->u64 = (uint64_t)draw_integer_of_range(filler, INT64_MIN, INT64_MAX) ^ UINT64_C(1) << 63;
+    all->small = (float)draw_real_of_range(filler, -FLT_MAX, FLT_MAX);
+    all->large = draw_real_of_range(filler, -DBL_MAX, DBL_MAX);
     all->color = draw_color(filler);
     all->mode = modes_there[filler->borders < 3 ? (uint32_t)filler->borders
                                                 : domi_random_below(&filler->random, 3)];
     for (int i = 0; i < 4; i++)
-        all->fixed[i] = (int16_t)draw_integer(filler, INT16_MIN, INT16_MAX);
-    all->listed_count = (uint8_t)draw_count(filler, 5);
+        all->fixed[i] = (int16_t)draw_integer_of_range(filler, INT16_MIN, INT16_MAX);
+    all->listed_count = (uint8_t)draw_count_at_most(filler, 5);
     for (int i = 0; i < all->listed_count; i++)
-        all->listed[i] = (uint32_t)draw_integer(filler, 0, UINT32_MAX);
+        all->listed[i] = (uint32_t)draw_integer_of_range(filler, 0, UINT32_MAX);
     for (int i = 0; i < 3; i++)
-        all->bits[i] = draw_integer(filler, 0, 1) != 0;
-    all->has_extra = draw_integer(filler, 0, 1) != 0;
-    all->extra = all->has_extra ? (int32_t)draw_integer(filler, -10, 10) : 4;
+        all->bits[i] = draw_integer_of_range(filler, 0, 1) != 0;
+    all->has_extra = draw_integer_of_range(filler, 0, 1) != 0;
+    all->extra = all->has_extra ? (int32_t)draw_integer_of_range(filler, -10, 10) : 4;
     for (int i = 0; i < 2; i++) {
-        all->reals[i] = draw_real(filler, DBL_MIN, DBL_EPSILON);
+        all->reals[i] = draw_real_of_range(filler, DBL_MIN, DBL_EPSILON);
         all->colors[i] = draw_color(filler);
     }
 }
@@ -251,35 +253,35 @@ void domt_all_fill(domt_all *all, uint64_t seed, int borders)
 
     domi_random_init(&filler.random, seed);
     memset(all, 0, sizeof *all);
-    fill_numbers(all, &filler);
-    draw_letters(&filler, all->text, draw_count(&filler, 7));
+    fill_numbers_of_all(all, &filler);
+    draw_letters_into_text(&filler, all->text, draw_count_at_most(&filler, 7));
     all->owned = draw_owned_text(&filler, 300);
     all->slice = draw_slice(&filler, 5000);
     all->address = draw_address(&filler);
     all->endpoint = draw_endpoint(&filler);
     all->part = draw_part(&filler);
-    all->part_count = draw_count(&filler, DOMT_ALL_PARTS_MAX);
+    all->part_count = draw_count_at_most(&filler, DOMT_ALL_PARTS_MAX);
     if (all->part_count != 0)
         all->parts = calloc(all->part_count, sizeof *all->parts);
     for (uint32_t i = 0; i < all->part_count; i++)
         all->parts[i] = draw_part(&filler);
-    all->text_count = (uint16_t)draw_count(&filler, DOMT_ALL_TEXTS_MAX);
+    all->text_count = (uint16_t)draw_count_at_most(&filler, DOMT_ALL_TEXTS_MAX);
     if (all->text_count != 0)
         all->texts = calloc(all->text_count, sizeof *all->texts);
     for (uint32_t i = 0; i < all->text_count; i++)
         all->texts[i] = draw_owned_text(&filler, 70000);
-    all->name_count = draw_count(&filler, 3);
+    all->name_count = draw_count_at_most(&filler, 3);
     for (uint64_t i = 0; i < all->name_count; i++)
-        draw_letters(&filler, all->names[i], draw_count(&filler, 5));
+        draw_letters_into_text(&filler, all->names[i], draw_count_at_most(&filler, 5));
     for (int i = 0; i < 2; i++) {
         all->slices[i] = draw_slice(&filler, 100);
         all->addresses[i] = draw_address(&filler);
     }
-    all->has_inner = draw_integer(&filler, 0, 1) != 0;
+    all->has_inner = draw_integer_of_range(&filler, 0, 1) != 0;
     all->inner = (domt_part){.id = 1, .ratio = 0.5F};
     if (all->has_inner)
         all->inner = draw_part(&filler);
-    all->endpoint_count = (uint8_t)draw_count(&filler, 2);
+    all->endpoint_count = (uint8_t)draw_count_at_most(&filler, 2);
     for (uint32_t i = 0; i < all->endpoint_count; i++)
         all->endpoints[i] = draw_endpoint(&filler);
 }
@@ -291,25 +293,25 @@ void domt_all_free(domt_all *all)
 
 /* --- comparison, without the table ------------------------------------------------------------ */
 
-static bool texts_same(const char *one, const char *other)
+static bool are_texts_same(const char *one, const char *other)
 {
     return one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
 }
 
-static bool slices_same(domus_slice one, domus_slice other)
+static bool are_slices_same(domus_slice one, domus_slice other)
 {
     return domus_slice_equals(one, domus_slice_data(other), other.size);
 }
 
-static bool parts_same(const domt_part *one, const domt_part *other)
+static bool are_parts_same(const domt_part *one, const domt_part *other)
 {
-    return one->id == other->id && texts_same(one->text, other->text) &&
+    return one->id == other->id && are_texts_same(one->text, other->text) &&
            memcmp(one->small, other->small, sizeof one->small) == 0 &&
            memcmp(&one->ratio, &other->ratio, sizeof one->ratio) == 0 &&
-           slices_same(one->bytes, other->bytes);
+           are_slices_same(one->bytes, other->bytes);
 }
 
-static bool numbers_same(const domt_all *one, const domt_all *other)
+static bool are_numbers_of_all_same(const domt_all *one, const domt_all *other)
 {
     return one->flag == other->flag && one->i8 == other->i8 && one->i16 == other->i16 &&
            one->i32 == other->i32 && one->i64 == other->i64 && one->u8 == other->u8 &&
@@ -321,20 +323,20 @@ static bool numbers_same(const domt_all *one, const domt_all *other)
            one->has_inner == other->has_inner;
 }
 
-static bool lists_same(const domt_all *one, const domt_all *other)
+static bool are_lists_of_all_same(const domt_all *one, const domt_all *other)
 {
     if (one->part_count != other->part_count || one->text_count != other->text_count)
         return false;
     for (uint32_t i = 0; i < one->part_count; i++) {
-        if (!parts_same(&one->parts[i], &other->parts[i]))
+        if (!are_parts_same(&one->parts[i], &other->parts[i]))
             return false;
     }
     for (uint32_t i = 0; i < one->text_count; i++) {
-        if (!texts_same(one->texts[i], other->texts[i]))
+        if (!are_texts_same(one->texts[i], other->texts[i]))
             return false;
     }
     for (int i = 0; i < 2; i++) {
-        if (!slices_same(one->slices[i], other->slices[i]) ||
+        if (!are_slices_same(one->slices[i], other->slices[i]) ||
             !domus_address_equals(one->addresses[i], other->addresses[i]) ||
             one->colors[i] != other->colors[i])
             return false;
@@ -351,12 +353,12 @@ static bool lists_same(const domt_all *one, const domt_all *other)
 
 bool domt_all_same(const domt_all *one, const domt_all *other)
 {
-    return numbers_same(one, other) && lists_same(one, other) &&
-           strcmp(one->text, other->text) == 0 && texts_same(one->owned, other->owned) &&
-           slices_same(one->slice, other->slice) &&
+    return are_numbers_of_all_same(one, other) && are_lists_of_all_same(one, other) &&
+           strcmp(one->text, other->text) == 0 && are_texts_same(one->owned, other->owned) &&
+           are_slices_same(one->slice, other->slice) &&
            domus_address_equals(one->address, other->address) &&
            memcmp(&one->endpoint, &other->endpoint, sizeof one->endpoint) == 0 &&
-           parts_same(&one->part, &other->part) && parts_same(&one->inner, &other->inner);
+           are_parts_same(&one->part, &other->part) && are_parts_same(&one->inner, &other->inner);
 }
 
 /* --- messages ------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* The helpers of tests of picklers: a struct with a member of each kind and shape, and messages
+/* Helpers of the tests of picklers: a struct with a member of each kind and shape, and messages
  * with given bytes. */
 #ifndef DOMT_PICKLES_H
 #define DOMT_PICKLES_H
@@ -15,7 +15,7 @@ typedef enum domt_color {
 } domt_color;
 
 typedef struct domt_part {
-    uint16_t id; /* from 1 to 60000 */
+    uint16_t id; /* a number from 1 to 60000 */
     char *text;
     uint8_t small[3];
     float ratio;
@@ -35,9 +35,9 @@ typedef struct domt_all {
     float small;
     double large;
     domt_color color;
-    uint8_t mode; /* 0, 7 and 255, written as the words slow, fast and off */
+    uint8_t mode; /* 0, 7 or 255, written as the words slow, fast and off */
     char text[8];
-    char *owned; /* text of at most 300 bytes */
+    char *owned; /* a text of at most 300 bytes */
     domus_slice slice;
     domus_address address;
     domus_endpoint endpoint;
@@ -54,7 +54,7 @@ typedef struct domt_all {
     domus_slice slices[2];
     bool bits[3];
     bool has_extra;
-    int32_t extra; /* from -10 to 10 */
+    int32_t extra; /* a number from -10 to 10 */
     bool has_inner;
     domt_part inner;
     domus_endpoint endpoints[2];
@@ -72,23 +72,23 @@ extern const domus_pickler domt_all_picklers[];
 /* A context in which an address is pickled as its own bytes, valid as long as its system exists. */
 extern const domus_pickle_context domt_addresses;
 
-/* Fill a struct with random members. `borders`: 0 all members are least, 1 greatest, 2 empty, 3
+/* Fill a struct with random members. `borders` 0: all members are least, 1: greatest, 2: empty, 3:
  * any. */
 void domt_all_fill(domt_all *all, uint64_t seed, int borders);
 bool domt_all_same(const domt_all *one, const domt_all *other);
 void domt_all_free(domt_all *all);
 
-/* Make picklers from a list, and check that this succeeds. */
+/* Make picklers from a list of types, and check that this succeeds. */
 domus_picklers *domt_make_picklers(const domus_pickler *list);
 
-/* Pickle a payload, and check that this succeeds. */
+/* Pickle a payload, and check that this succeeds. Returns the bytes. */
 domus_slice domt_pickle(const domus_picklers *picklers, const domus_pickle_context *context,
                         const domus_type *type, const void *payload);
 
 /* Make a message of a type with this name, whose payload has these bytes. */
 domus_slice domt_pickled(const char *name, uint32_t version, const void *body, size_t size);
 
-/* Unpickle a message. Returns as domus_pickled_open() and domus_unpickle(). */
+/* Unpickle a message. Returns the result of domus_pickled_open() or domus_unpickle(). */
 int domt_unpickle(const domus_picklers *picklers, const domus_pickle_context *context,
                   domus_slice bytes, void *payload, char *error, size_t error_size);
 

@@ -1,4 +1,5 @@
-/* Every error in a message is refused with its place and reason, and all memory is freed. */
+/* Every error in a pickled message is refused with its place and reason, and all memory is
+ * freed. */
 #include "tests/cluster/pickles.h"
 #include "tests/support/suite.h"
 
@@ -9,10 +10,11 @@
 
 #define REFUSED(body, error, text)                                                                 \
     domt_expect_refused(domt_all_picklers, body, sizeof(body) - 1, error, "all" text)
-#define READ(body) expect_read(body, sizeof(body) - 1)
+#define READ(body) expect_body_is_read(body, sizeof(body) - 1)
 
-/* Check that the payload is read. Written again it has all fields, so its bytes are different. */
-static void expect_read(const char *body, size_t size)
+/* Check that the payload is read. When it is written again it has all fields, so its bytes are
+ * different. */
+static void expect_body_is_read(const char *body, size_t size)
 {
     domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     domus_slice bytes = domt_pickled("all", 3, body, size);
@@ -61,9 +63,9 @@ DOMT_TEST(number_out_of_its_range_is_refused)
 
 DOMT_TEST(floating_point_number_that_does_not_fit_is_refused)
 {
-    READ("\x81\x0a\xcb\x3f\xf8\x00\x00\x00\x00\x00\x00"); /* 1.5 */
-    READ("\x81\x0a\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00"); /* not a number (NaN) */
-    READ("\x81\x0a\xcb\xff\xf0\x00\x00\x00\x00\x00\x00"); /* minus infinity */
+    READ("\x81\x0a\xcb\x3f\xf8\x00\x00\x00\x00\x00\x00"); /* the number 1.5 */
+    READ("\x81\x0a\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00"); /* the number NaN */
+    READ("\x81\x0a\xcb\xff\xf0\x00\x00\x00\x00\x00\x00"); /* the number minus infinity */
     /* integers where floating-point numbers are expected */
     READ("\x82\x0a\x05\x0b\xf0");
     REFUSED("\x81\x0a\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a", -ERANGE,
@@ -190,7 +192,7 @@ DOMT_TEST(bytes_that_are_no_value_are_refused)
          "123456");
 }
 
-/* The last element of a list is wrong: the elements before it are freed, as the sanitizer
+/* The last element of a list is wrong, so the elements before it are freed, as the sanitizer
  * checks. */
 DOMT_TEST(message_that_is_refused_late_leaves_nothing)
 {
@@ -214,7 +216,7 @@ DOMT_TEST(memory_of_a_message_is_bounded)
                                "c";
     domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     domus_slice bytes = domt_pickled("all", 3, body, sizeof body - 1);
-    /* memory for "mine", too */
+    /* enough memory for three pointers and two texts, the last of them "mine" */
     domus_pickle_context context = {.memory_max = 3 * sizeof(char *) + 6 + 5};
     char error[DOMUS_PICKLE_ERROR_MAX];
     domt_all all;
@@ -259,7 +261,8 @@ DOMT_TEST(bytes_of_a_message_are_bounded)
         domus_pickle(picklers, &context, &domt_all_type, &all, &appender, error, sizeof error),
         -EMSGSIZE);
     ck_assert_ptr_nonnull(strstr(error, "the message has more bytes than it may"));
-    ck_assert_uint_eq(appender.size, bytes.size); /* the failed call has added nothing */
+    /* the failed call has added nothing to the appender */
+    ck_assert_uint_eq(appender.size, bytes.size);
     ck_assert_int_eq(appender.error, 0);
     domus_append_drop(&appender);
     domus_slice_free(bytes);
@@ -308,7 +311,7 @@ DOMT_TEST(buffer_that_is_too_small_is_refused_at_each_size)
  *
  * The writer of a payload refuses what its reader would refuse. */
 
-static void expect_not_written(const domt_all *all, int error, const char *text)
+static void expect_all_is_not_written(const domt_all *all, int error, const char *text)
 {
     domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     char told[DOMUS_PICKLE_ERROR_MAX] = "";
@@ -330,7 +333,7 @@ static void expect_not_written(const domt_all *all, int error, const char *text)
         all.parts = parts;                                                                         \
         all.part_count = 2;                                                                        \
         change;                                                                                    \
-        expect_not_written(&all, error, "all" text);                                               \
+        expect_all_is_not_written(&all, error, "all" text);                                        \
     } while (0)
 
 DOMT_TEST(payload_that_is_wrong_is_not_written)
@@ -357,13 +360,13 @@ DOMT_TEST(payload_that_is_wrong_is_not_written)
               ".endpoint: is no endpoint");
 }
 
-static int wrong_address(void *context, domus_address address, unsigned char *bytes)
+static int refuse_to_write_address(void *context, domus_address address, unsigned char *bytes)
 {
     return *(int *)context;
 }
 
-static int read_no_address(void *context, const unsigned char *bytes, size_t size,
-                           domus_address *ret_address)
+static int refuse_to_read_address(void *context, const unsigned char *bytes, size_t size,
+                                  domus_address *ret_address)
 {
     return *(int *)context;
 }
@@ -372,8 +375,8 @@ DOMT_TEST(errors_of_the_callbacks_are_those_of_the_message)
 {
     static const int results[][2] = {{-EHOSTDOWN, -EHOSTDOWN}, {0, -EINVAL}, {33, -EINVAL}};
     domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
-    domus_pickle_context context = {.write_address = wrong_address,
-                                    .read_address = read_no_address};
+    domus_pickle_context context = {.write_address = refuse_to_write_address,
+                                    .read_address = refuse_to_read_address};
     domus_slice bytes = domt_pickled("all", 3, "\x81\x11\xd4\x01\x07", 5);
     char error[DOMUS_PICKLE_ERROR_MAX];
     domus_appender appender = {0};

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* Check that msgpack-c reads the bytes, and writes the same bytes again. */
-static void msgpack_agrees(domus_slice bytes)
+/* Check that msgpack-c reads the bytes of a message, and writes the same bytes again. */
+static void check_msgpack_packs_same_bytes(domus_slice bytes)
 {
     msgpack_unpacked unpacked;
     msgpack_sbuffer again;
@@ -47,14 +47,14 @@ static void check_round_trip(const domus_picklers *picklers, uint64_t seed, int 
                   borders);
     domus_slice again = domt_pickle(picklers, &context, &domt_all_type, &read);
     ck_assert(domus_slice_equals(again, domus_slice_data(bytes), bytes.size));
-    msgpack_agrees(bytes);
+    check_msgpack_packs_same_bytes(bytes);
     domus_slice_free(bytes);
     domus_slice_free(again);
     domt_all_free(&all);
     domt_all_free(&read);
 }
 
-DOMT_TEST(each_member_is_the_same_at_its_borders)
+DOMT_TEST(each_member_is_read_back_the_same_at_its_borders)
 {
     domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
 
@@ -65,7 +65,7 @@ DOMT_TEST(each_member_is_the_same_at_its_borders)
     domus_picklers_free(picklers);
 }
 
-DOMT_TEST(random_structs_are_the_same)
+DOMT_TEST(random_structs_are_read_back_the_same)
 {
     domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     const char *seed = getenv("DOMT_SEED");
@@ -107,8 +107,8 @@ static const domus_pickler plains[] = {
     {.type = &plain_type, .name = "shop.plain", .version = 7, .table = &plain_table},
     {.type = NULL}};
 
-/* The form of the bytes is promised to programs in other languages. */
-DOMT_TEST(bytes_are_what_the_page_promises)
+/* The form of the bytes is fixed: programs in other languages rely on it (docs/pickling.md). */
+DOMT_TEST(pickled_bytes_are_as_documented)
 {
     static const char text[] = "[1208621387453242023, 7, {1=>300, 2=>-2, 3=>true, 4=>\"al\", "
                                "5=>[0, 255], 9=>\"\\x00\\xff\"}]";
@@ -131,7 +131,7 @@ DOMT_TEST(bytes_are_what_the_page_promises)
     ck_assert_uint_eq(bytes.size, sizeof expected - 1);
     ck_assert(domus_slice_equals(bytes, expected, sizeof expected - 1));
     ck_assert_uint_eq(domus_pickle_hash("shop.plain"), UINT64_C(1208621387453242023));
-    /* a value that the authors of FNV-1a have published */
+    /* a hash that the authors of FNV-1a have published */
     ck_assert_uint_eq(domus_pickle_hash("a"), UINT64_C(0xaf63dc4c8601ec8c));
     msgpack_unpacked_destroy(&unpacked);
     domus_slice_free(bytes);
@@ -139,8 +139,9 @@ DOMT_TEST(bytes_are_what_the_page_promises)
     domus_picklers_free(picklers);
 }
 
-/* Other writers may choose other sizes, orders and keys for the same values. */
-DOMT_TEST(other_forms_of_the_same_are_read)
+/* Other programs may choose other sizes of numbers, another order of fields and other keys: the
+ * values read are the same. */
+DOMT_TEST(other_msgpack_forms_of_a_value_are_read)
 {
     domus_picklers *picklers = domt_make_picklers(plains);
     static const char body[] = "\xde\x00\x06\xcc\x09\xa2hi\xcd\x00\x01\xcf\x00\x00\x00\x00\x00\x00"
@@ -178,7 +179,7 @@ DOMT_TEST(long_slice_shares_the_page_and_a_short_one_does_not)
     memset(&all, 0, sizeof all);
     all.part.id = all.inner.id = 1;
     all.inner.ratio = 0.5F;
-    all.extra = 4; /* the default of a field that is absent */
+    all.extra = 4; /* this is the default of the field when it is absent */
     all.color = DOMT_RED;
     all.colors[0] = all.colors[1] = DOMT_RED;
     ck_assert_int_eq(domus_slice_copy(zeros, 1024, &all.slice), 0);
@@ -188,7 +189,7 @@ DOMT_TEST(long_slice_shares_the_page_and_a_short_one_does_not)
     ck_assert_ptr_eq(read.slice.page, bytes.page);
     ck_assert_ptr_ne(read.part.bytes.page, bytes.page);
     ck_assert(domt_all_same(&all, &read));
-    domus_slice_free(bytes); /* the slice keeps the page that it shares */
+    domus_slice_free(bytes); /* the read slice keeps the page that it shares with the message */
     ck_assert(domus_slice_equals(read.slice, zeros, 1024));
     domt_all_free(&all);
     domt_all_free(&read);
@@ -247,7 +248,7 @@ DOMT_TEST(each_failure_of_memory_is_returned_and_nothing_is_left)
         ck_assert(result == 0 || strstr(error, ": no memory") != NULL);
         failures += result != 0;
     }
-    /* one allocation for each slice, and further ones */
+    /* as many allocations failed as there are slices, and 5 further ones */
     ck_assert_int_eq(failures, 5 + DOMT_ALL_PARTS_MAX);
     domt_all_free(&read);
     for (int64_t i = 0, result = -1; result != 0; i++) {
@@ -285,9 +286,9 @@ static const domus_type heap_type = {"heap", sizeof(domt_heap), release_heap};
 static const domus_pickler heaps[] = {{.type = &heap_type, .version = 1, .table = &heap_table},
                                       {.type = NULL}};
 
-/* Read a body of `mark`, a size of 4 bytes and as many bytes, while the address space is limited,
- * and check that memory is missing. */
-static void expect_no_memory(const char *mark, uint32_t size, const char *expected)
+/* Read a body of `mark`, a size of 4 bytes and as many bytes, while the address space of the
+ * process is limited, and check that memory is missing. */
+static void expect_read_exceeds_memory(const char *mark, uint32_t size, const char *expected)
 {
     static const domus_pickle_context context = {.bytes_max = 1u << 29, .memory_max = UINT32_MAX};
     domus_picklers *picklers = domt_make_picklers(heaps);
@@ -316,9 +317,9 @@ static void expect_no_memory(const char *mark, uint32_t size, const char *expect
 DOMT_TEST(memory_of_malloc_that_fails_is_an_error)
 {
     if (DOMT_SANITIZED)
-        return; /* the malloc of a sanitizer ignores the limit */
-    expect_no_memory("\x81\x01\xdb", 40u << 20, "heap.text: no memory");
-    expect_no_memory("\x81\x02\xdd", 12u << 20, "heap.list: no memory");
+        return; /* the malloc of a sanitizer ignores the limit of the address space */
+    expect_read_exceeds_memory("\x81\x01\xdb", 40u << 20, "heap.text: no memory");
+    expect_read_exceeds_memory("\x81\x02\xdd", 12u << 20, "heap.list: no memory");
 }
 
 DOMT_SUITE(60)

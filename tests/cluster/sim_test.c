@@ -20,18 +20,17 @@
 #define ASKS_MAX  60000u
 #define PAIRS_MAX 4000u
 #define PATIENCE                                                                                   \
-    (4 * SECOND) /* within which an ask without a time-out ends after all is healed                \
-                  */
+    (4 * SECOND) /* time in which an ask without a time-out ends after all faults are healed \ */
 
-/* The messages from one talker to one worker. */
+/* The notices from one talker to one worker. */
 typedef struct pair {
-    uint64_t sent;  /* notices that domus_notice() has accepted */
-    uint64_t taken; /* notices that the worker has received */
-    uint64_t next;  /* least number that may come next */
+    uint64_t sent;  /* number of notices that domus_notice() has accepted */
+    uint64_t taken; /* number of notices that the worker has received */
+    uint64_t next;  /* least number that the worker's next notice may have */
 } pair;
 
 static struct {
-    domus_cluster_counts gone; /* counts of nodes that have crashed */
+    domus_cluster_counts gone; /* sum of the counts of nodes that have crashed */
     pair pairs[PAIRS_MAX];
     uint32_t pairs_used;
     domt_asking asks[ASKS_MAX];
@@ -43,7 +42,7 @@ static struct {
 /* --- workers -----------------------------------------------------------------------------------
  */
 
-static int record_notice(domus_stack *stack, void *self, const void *payload)
+static int on_notice_check_order(domus_stack *stack, void *self, const void *payload)
 {
     const domt_word *came = payload;
     pair *of = &model.pairs[came->pair];
@@ -55,7 +54,7 @@ static int record_notice(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int record_ask(domus_stack *stack, void *self, const void *payload)
+static int on_ask_record_and_reply(domus_stack *stack, void *self, const void *payload)
 {
     const domt_word *came = payload;
 
@@ -66,8 +65,8 @@ static int record_ask(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour worker = {
     .name = "worker",
-    .on = (const domus_on[]){{&domt_notice_type, record_notice, 0},
-                             {&domt_ask_type, record_ask, 0},
+    .on = (const domus_on[]){{&domt_notice_type, on_notice_check_order, 0},
+                             {&domt_ask_type, on_ask_record_and_reply, 0},
                              {NULL, NULL, 0}},
 };
 static const domus_cluster_export exports[] = {{.name = "worker", .behaviour = &worker},
@@ -91,7 +90,7 @@ typedef struct talker {
 
 static const domus_type tick_type = {.name = "tick"};
 
-static int store_worker(domus_stack *stack, void *self_, const domus_answer *answer)
+static int store_address_of_worker(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     talker *self = self_;
     uint32_t node = *(const uint32_t *)domus_frame(stack);
@@ -108,7 +107,7 @@ static int store_worker(domus_stack *stack, void *self_, const domus_answer *ans
 
 static const domus_type want_type = {.name = "want", .size = sizeof(uint32_t)};
 
-static int spawn_worker(domus_stack *stack, void *self_, const void *payload)
+static int on_order_spawn_worker(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
     char name[8];
@@ -120,10 +119,10 @@ static int spawn_worker(domus_stack *stack, void *self_, const void *payload)
         self->friends[*(const uint32_t *)payload].is_wanted = false;
         return 0;
     }
-    return domus_cluster_spawn(stack, node, "worker", NULL, NULL, SECOND, store_worker);
+    return domus_cluster_spawn(stack, node, "worker", NULL, NULL, SECOND, store_address_of_worker);
 }
 
-static int record_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_answer_record_result(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_asking *ask = &model.asks[answer->tag];
 
@@ -133,10 +132,10 @@ static int record_answer(domus_stack *stack, void *self, const domus_answer *ans
     return 0;
 }
 
-/* Send one ask, in a conversation of its own. */
+/* Send one ask, which is a conversation of its own. */
 static const domus_type ask_one_type = {.name = "ask one", .size = sizeof(domt_word)};
 
-static int send_one_ask(domus_stack *stack, void *self_, const void *payload)
+static int on_order_send_ask(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
     const domt_word *what = payload;
@@ -145,10 +144,10 @@ static int send_one_ask(domus_stack *stack, void *self_, const void *payload)
 
     int error = domus_ask_add(stack, of->worker, &domt_ask_type, &question,
                               what->number % 3 == 0 ? 300 * MS : 0, what->number);
-    return error != 0 ? error : domus_wait_all(stack, record_answer);
+    return error != 0 ? error : domus_wait_all(stack, on_answer_record_result);
 }
 
-static void talk_to(domus_stack *stack, talker *self, uint32_t node)
+static void talk_to_worker_of_node(domus_stack *stack, talker *self, uint32_t node)
 {
     friend *of = &self->friends[node];
 
@@ -170,18 +169,18 @@ static void talk_to(domus_stack *stack, talker *self, uint32_t node)
     }
 }
 
-static int tick(domus_stack *stack, void *self_, const void *payload)
+static int on_tick_talk_to_other_nodes(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
 
     for (uint32_t node = 0; node < NODES && model.talks; node++) {
         if (node != self->node)
-            talk_to(stack, self, node);
+            talk_to_worker_of_node(stack, self, node);
     }
     return 0;
 }
 
-static int forget_worker(domus_stack *stack, void *self_, const void *payload)
+static int on_down_forget_worker(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
     const domus_down *down = payload;
@@ -193,7 +192,7 @@ static int forget_worker(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static int on_mount(domus_stack *stack, void *self)
+static int on_mount_start_ticks(domus_stack *stack, void *self)
 {
     return domus_every(stack, 10 * MS, &tick_type, NULL, NULL);
 }
@@ -201,18 +200,18 @@ static int on_mount(domus_stack *stack, void *self)
 static const domus_behaviour talking = {
     .name = "talker",
     .state_size = sizeof(talker),
-    .on_mount = on_mount,
-    .on = (const domus_on[]){{&tick_type, tick, 0},
-                             {&want_type, spawn_worker, sizeof(uint32_t)},
-                             {&ask_one_type, send_one_ask, 0},
-                             {&domus_down_type, forget_worker, 0},
+    .on_mount = on_mount_start_ticks,
+    .on = (const domus_on[]){{&tick_type, on_tick_talk_to_other_nodes, 0},
+                             {&want_type, on_order_spawn_worker, sizeof(uint32_t)},
+                             {&ask_one_type, on_order_send_ask, 0},
+                             {&domus_down_type, on_down_forget_worker, 0},
                              {NULL, NULL, 0}},
 };
 
 /* --- nodes -------------------------------------------------------------------------------------
  */
 
-static void start_node(uint32_t i)
+static void start_node_with_talker(uint32_t i)
 {
     const talker state = {.node = i};
 
@@ -220,7 +219,7 @@ static void start_node(uint32_t i)
     domt_nodes_spawn(i, &talking, &state);
 }
 
-static void add_counts(domus_cluster_counts *sum, const domus_cluster *cluster)
+static void add_counts_of_cluster(domus_cluster_counts *sum, const domus_cluster *cluster)
 {
     domus_cluster_counts counts = domus_cluster_count(cluster);
 
@@ -231,29 +230,29 @@ static void add_counts(domus_cluster_counts *sum, const domus_cluster *cluster)
     sum->resent += counts.resent;
 }
 
-static void set_up(uint64_t seed)
+static void set_up_model_and_nodes(uint64_t seed)
 {
     memset(&model, 0, sizeof model);
     model.talks = true;
-    domt_nodes_begin(seed, 1 + (uint32_t)(seed % 3), true, start_node);
+    domt_nodes_begin(seed, 1 + (uint32_t)(seed % 3), true, start_node_with_talker);
 }
 
-static void record_and_crash(uint32_t i)
+static void record_counts_and_crash_node(uint32_t i)
 {
-    add_counts(&model.gone, domt_nodes.clusters[i]);
+    add_counts_of_cluster(&model.gone, domt_nodes.clusters[i]);
     domt_nodes_crash(i);
 }
 
 /* --- what has to hold --------------------------------------------------------------------------
  */
 
-static void check_all(uint64_t seed, bool has_crashed)
+static void check_sums_of_messages(uint64_t seed, bool has_crashed)
 {
     domus_cluster_counts sum = model.gone;
     uint64_t sent = 0, taken = 0;
 
     for (uint32_t i = 0; i < NODES; i++)
-        add_counts(&sum, domt_nodes.clusters[i]);
+        add_counts_of_cluster(&sum, domt_nodes.clusters[i]);
     for (uint32_t i = 0; i < model.pairs_used; i++) {
         sent += model.pairs[i].sent;
         taken += model.pairs[i].taken;
@@ -264,7 +263,7 @@ static void check_all(uint64_t seed, bool has_crashed)
                   (unsigned long long)seed, (unsigned long long)model.disordered,
                   (unsigned long long)model.doubled, (unsigned long long)model.twice);
     if (has_crashed)
-        return; /* losses of a node that crashes are not reported */
+        return; /* a crashed node cannot report its losses, so they are not compared */
     ck_assert_msg(domt_count_unended_asks(model.asks, model.asks_used) == 0,
                   "seed %llu: %u of %u asks have not ended", (unsigned long long)seed,
                   domt_count_unended_asks(model.asks, model.asks_used), model.asks_used);
@@ -275,11 +274,11 @@ static void check_all(uint64_t seed, bool has_crashed)
                   (unsigned long long)sum.dropped);
 }
 
-static int run_seed(uint64_t seed, void *context)
+static int run_seed_of_notices_and_asks(uint64_t seed, void *context)
 {
     bool crashes = seed % 4 == 3;
 
-    set_up(seed);
+    set_up_model_and_nodes(seed);
     domt_nodes_advance(SECOND);
     for (uint32_t round = 0; round < 4; round++) {
         for (uint64_t i = 1 + domt_draw(2); i > 0; i--)
@@ -289,25 +288,25 @@ static int run_seed(uint64_t seed, void *context)
             domt_nodes_heal_faults();
         if (crashes && domt_draw(2) == 0) {
             domt_nodes_heal_faults();
-            record_and_crash((uint32_t)domt_draw(NODES));
+            record_counts_and_crash_node((uint32_t)domt_draw(NODES));
         }
         domt_nodes_advance(domt_draw(SECOND));
     }
     model.talks = false;
     domt_nodes_heal_faults();
     domt_nodes_advance(PATIENCE);
-    check_all(seed, crashes);
+    check_sums_of_messages(seed, crashes);
     domt_nodes_end();
     return 0;
 }
 
-DOMT_TEST(without_faults_everything_comes)
+DOMT_TEST(without_faults_all_notices_and_asks_arrive)
 {
-    set_up(1);
+    set_up_model_and_nodes(1);
     domt_nodes_advance(3 * SECOND);
     model.talks = false;
     domt_nodes_advance(SECOND);
-    check_all(1, false);
+    check_sums_of_messages(1, false);
     uint64_t taken = 0;
     for (uint32_t i = 0; i < model.pairs_used; i++) {
         ck_assert_uint_eq(model.pairs[i].taken, model.pairs[i].sent);
@@ -322,11 +321,13 @@ DOMT_TEST(without_faults_everything_comes)
     domt_nodes_end();
 }
 
-DOMT_TEST(faults_lose_nothing_in_silence)
+DOMT_TEST(faults_lose_no_notice_or_ask_in_silence)
 {
     uint64_t failed;
 
-    ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(24), run_seed, NULL, &failed), 0);
+    ck_assert_int_eq(
+        domus_testkit_sweep(1, domt_more_if_long(24), run_seed_of_notices_and_asks, NULL, &failed),
+        0);
 }
 
 DOMT_SUITE(240)

@@ -21,34 +21,35 @@
 #define KEYS      12u
 #define ASKS_MAX  60000u
 #define PAIRS_MAX 4000u
-#define PATIENCE  (5 * SECOND) /* time in which all grains answer after all faults are healed */
+/* time in which all grains answer again after all faults are healed */
+#define PATIENCE (5 * SECOND)
 
-/* The messages from one talker to one key. */
+/* The messages from one talker to the grain of one key. */
 typedef struct pair {
-    uint64_t sent; /* notices that domus_grain_notice() has accepted */
+    uint64_t sent; /* number of notices that domus_grain_notice() has accepted */
     uint64_t taken;
-    uint64_t next;     /* least number of a notice that may come next */
-    uint64_t next_ask; /* least number of an ask that may come next */
+    uint64_t next;     /* least number that the next notice may have */
+    uint64_t next_ask; /* least number that the next ask may have */
 } pair;
 
-/* The entry of a key in the store. */
+/* The entry of a key in the model's store. */
 typedef struct stored {
-    uint64_t fence; /* greatest fence of a write */
-    uint32_t node;  /* node of the life that wrote last */
+    uint64_t fence; /* greatest fence of all writes to the key */
+    uint32_t node;  /* node of the life that wrote to the key last */
 } stored;
 
 static struct {
-    uint64_t gone; /* losses that nodes had reported before they crashed */
+    uint64_t gone; /* number of losses that nodes had reported before they crashed */
     pair pairs[PAIRS_MAX];
     uint32_t pairs_used;
     domt_asking asks[ASKS_MAX];
     uint32_t asks_used;
     stored store[KEYS];
-    uint64_t refused; /* writes that the store has refused */
+    uint64_t refused; /* number of writes that the store has refused */
     uint64_t doubled, disordered, twice, both;
-    uint64_t moves; /* writes by a life on another node than the write before */
+    uint64_t moves; /* number of writes by a life on another node than the write before */
     bool talks;
-    uint32_t mute; /* index of the node whose talker is silent, plus 1; 0: none */
+    uint32_t mute; /* index of the node whose talker is silent, plus 1; 0: all talkers send */
 } model;
 
 /* --- grains ------------------------------------------------------------------------------------
@@ -59,10 +60,10 @@ typedef struct account {
     uint64_t fence;
 } account;
 
-/* Index of a node; the kind's `make` gets a pointer to it, and knows its node by it. */
+/* The index of a node; the kind's `make` gets a pointer to it, and so knows its node. */
 static uint32_t node_ids[NODES] = {0, 1, 2};
 
-static int make_account(void *context, const char *key, void *self_)
+static int make_state_of_account(void *context, const char *key, void *self_)
 {
     account *self = self_;
 
@@ -71,7 +72,7 @@ static int make_account(void *context, const char *key, void *self_)
     return 0;
 }
 
-static int mount_account(domus_stack *stack, void *self_)
+static int on_mount_store_fence(domus_stack *stack, void *self_)
 {
     account *self = self_;
 
@@ -80,8 +81,8 @@ static int mount_account(domus_stack *stack, void *self_)
     return 0;
 }
 
-/* Write to the store. Returns whether the store has accepted the write. */
-static bool write_as(const account *self)
+/* Write to the model's store as a grain. Returns whether the store has accepted the write. */
+static bool write_to_store_as_account(const account *self)
 {
     stored *at = &model.store[self->key];
 
@@ -96,28 +97,29 @@ static bool write_as(const account *self)
     return true;
 }
 
-static int record_notice(domus_stack *stack, void *self, const void *payload)
+static int on_notice_write_and_record(domus_stack *stack, void *self, const void *payload)
 {
     const domt_word *came = payload;
     pair *of = &model.pairs[came->pair];
 
     of->taken++;
-    if (!write_as(self))
-        return 0; /* a life that was stopped still handles messages that came before */
+    /* a life whose writes are refused still handles messages that came before its stop */
+    if (!write_to_store_as_account(self))
+        return 0;
     if (came->number < of->next)
         model.disordered++;
     of->next = came->number + 1;
     return 0;
 }
 
-static int record_ask(domus_stack *stack, void *self, const void *payload)
+static int on_ask_write_and_reply(domus_stack *stack, void *self, const void *payload)
 {
     const domt_word *came = payload;
     pair *of = &model.pairs[came->pair];
 
     if (model.asks[came->number].handled++ != 0)
         model.doubled++;
-    if (!write_as(self))
+    if (!write_to_store_as_account(self))
         return -EPERM;
     if (came->number < of->next_ask)
         model.disordered++;
@@ -128,20 +130,20 @@ static int record_ask(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour account_behaviour = {
     .name = "account",
     .state_size = sizeof(account),
-    .on_mount = mount_account,
-    .on = (const domus_on[]){{&domt_notice_type, record_notice, 0},
-                             {&domt_ask_type, record_ask, 0},
+    .on_mount = on_mount_store_fence,
+    .on = (const domus_on[]){{&domt_notice_type, on_notice_write_and_record, 0},
+                             {&domt_ask_type, on_ask_write_and_reply, 0},
                              {NULL, NULL, 0}},
 };
 
 static domus_grain_kind kinds[NODES][2];
 
-static void make_kinds(uint32_t node)
+static void make_kinds_of_node(uint32_t node)
 {
     kinds[node][0] = (domus_grain_kind){
         .name = "account",
         .behaviour = &account_behaviour,
-        .make = make_account,
+        .make = make_state_of_account,
         .context = &node_ids[node],
         .options = {.placement = DOMUS_SPREAD, .passivate_after_ns = node == 1 ? 150 * MS : 0},
     };
@@ -160,14 +162,14 @@ typedef struct talker {
 static const domus_type tick_type = {.name = "tick"};
 static const domus_type ask_one_type = {.name = "ask one", .size = sizeof(domt_word)};
 
-static void name_key(uint32_t key, char name[3])
+static void write_name_of_key(uint32_t key, char name[3])
 {
     name[0] = 'k';
     name[1] = (char)('a' + key);
     name[2] = '\0';
 }
 
-static int record_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_answer_record_result(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_asking *ask = &model.asks[answer->tag];
 
@@ -177,25 +179,25 @@ static int record_answer(domus_stack *stack, void *self, const domus_answer *ans
     return 0;
 }
 
-static int send_one_ask(domus_stack *stack, void *self_, const void *payload)
+static int on_order_send_ask(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
     const domt_word *what = payload;
     const domt_word question = {self->pairs[what->pair], what->number};
     char key[3];
 
-    name_key(what->pair, key);
+    write_name_of_key(what->pair, key);
     int error = domus_grain_ask_add(stack, self->accounts, key, &domt_ask_type, &question,
                                     what->number % 3 == 0 ? 300 * MS : 0, what->number);
-    return error != 0 ? error : domus_wait_all(stack, record_answer);
+    return error != 0 ? error : domus_wait_all(stack, on_answer_record_result);
 }
 
-static void talk_to_key(domus_stack *stack, talker *self, uint32_t key)
+static void send_messages_to_key(domus_stack *stack, talker *self, uint32_t key)
 {
     pair *to = &model.pairs[self->pairs[key]];
     char name[3];
 
-    name_key(key, name);
+    write_name_of_key(key, name);
     for (uint64_t i = domt_draw(4); i > 0; i--) {
         const domt_word what = {self->pairs[key], to->sent};
         if (domus_grain_notice(stack, self->accounts, name, &domt_notice_type, &what) == 0)
@@ -208,18 +210,18 @@ static void talk_to_key(domus_stack *stack, talker *self, uint32_t key)
     }
 }
 
-static int tick(domus_stack *stack, void *self_, const void *payload)
+static int on_tick_talk_to_random_keys(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
 
     if (model.talks && model.mute != self->node + 1) {
-        talk_to_key(stack, self, (uint32_t)domt_draw(KEYS));
-        talk_to_key(stack, self, (uint32_t)domt_draw(KEYS));
+        send_messages_to_key(stack, self, (uint32_t)domt_draw(KEYS));
+        send_messages_to_key(stack, self, (uint32_t)domt_draw(KEYS));
     }
     return 0;
 }
 
-static int mount_talker(domus_stack *stack, void *self_)
+static int on_mount_take_pairs(domus_stack *stack, void *self_)
 {
     talker *self = self_;
 
@@ -234,26 +236,26 @@ static int mount_talker(domus_stack *stack, void *self_)
 static const domus_behaviour talking = {
     .name = "talker",
     .state_size = sizeof(talker),
-    .on_mount = mount_talker,
-    .on = (const domus_on[]){{&tick_type, tick, 0},
-                             {&ask_one_type, send_one_ask, 0},
+    .on_mount = on_mount_take_pairs,
+    .on = (const domus_on[]){{&tick_type, on_tick_talk_to_random_keys, 0},
+                             {&ask_one_type, on_order_send_ask, 0},
                              {NULL, NULL, 0}},
 };
 
 /* --- nodes -------------------------------------------------------------------------------------
  */
 
-static void start_node(uint32_t i)
+static void start_node_with_talker(uint32_t i)
 {
     const talker state = {.node = i};
 
-    make_kinds(i);
+    make_kinds_of_node(i);
     domt_nodes_open(i, (domus_cluster_options){.picklers = domt_word_picklers, .grains = kinds[i]});
     domt_nodes_spawn(i, &talking, &state);
 }
 
 /* Returns the number of messages that a node has reported as lost, refused or dropped. */
-static uint64_t count_reported_losses(uint32_t i)
+static uint64_t count_losses_reported_by_node(uint32_t i)
 {
     domus_cluster_counts counts = domus_cluster_count(domt_nodes.clusters[i]);
     uint64_t told = counts.lost + counts.refused + counts.dropped;
@@ -265,32 +267,32 @@ static uint64_t count_reported_losses(uint32_t i)
     return told;
 }
 
-static void set_up(uint64_t seed)
+static void set_up_model_and_nodes(uint64_t seed)
 {
     memset(&model, 0, sizeof model);
     model.talks = true;
-    domt_nodes_begin(seed, 1 + (uint32_t)(seed % 3), true, start_node);
+    domt_nodes_begin(seed, 1 + (uint32_t)(seed % 3), true, start_node_with_talker);
 }
 
-static void crash_and_restart(uint32_t i, bool in_order)
+static void crash_and_restart_node(uint32_t i, bool in_order)
 {
     if (in_order) {
         domus_cluster_leave(domt_nodes.clusters[i]);
         domt_nodes_advance(2 * SECOND);
     }
-    model.gone += count_reported_losses(i);
+    model.gone += count_losses_reported_by_node(i);
     domt_nodes_crash(i);
 }
 
 /* --- what has to hold --------------------------------------------------------------------------
  */
 
-static void check_all(uint64_t seed, bool has_crashed)
+static void check_sums_of_messages(uint64_t seed, bool has_crashed)
 {
     uint64_t sent = 0, taken = 0, told = model.gone;
 
     for (uint32_t i = 0; i < NODES; i++)
-        told += count_reported_losses(i);
+        told += count_losses_reported_by_node(i);
     for (uint32_t i = 0; i < model.pairs_used; i++) {
         sent += model.pairs[i].sent;
         taken += model.pairs[i].taken;
@@ -304,7 +306,7 @@ static void check_all(uint64_t seed, bool has_crashed)
                   (unsigned long long)model.doubled, (unsigned long long)model.twice,
                   (unsigned long long)model.both);
     if (has_crashed)
-        return; /* losses of a node that crashes are not reported */
+        return; /* a crashed node cannot report its losses, so they are not compared */
     ck_assert_msg(domt_count_unended_asks(model.asks, model.asks_used) == 0,
                   "seed %llu: %u of %u asks have not ended", (unsigned long long)seed,
                   domt_count_unended_asks(model.asks, model.asks_used), model.asks_used);
@@ -315,7 +317,7 @@ static void check_all(uint64_t seed, bool has_crashed)
 
 /* Let the talkers send for a while, and check that every ask is answered. Returns the number of
  * asks. */
-static uint32_t count_answers(void)
+static uint32_t count_answers_of_new_asks(void)
 {
     uint32_t first = model.asks_used, answered = 0;
 
@@ -330,11 +332,11 @@ static uint32_t count_answers(void)
     return answered;
 }
 
-static int run_seed(uint64_t seed, void *context)
+static int run_seed_of_grains(uint64_t seed, void *context)
 {
     bool crashes = seed % 4 == 3;
 
-    set_up(seed);
+    set_up_model_and_nodes(seed);
     domt_nodes_advance(SECOND);
     for (uint32_t round = 0; round < 4; round++) {
         for (uint64_t i = 1 + domt_draw(2); i > 0; i--)
@@ -344,22 +346,22 @@ static int run_seed(uint64_t seed, void *context)
             domt_nodes_heal_faults();
         if (crashes && domt_draw(2) == 0) {
             domt_nodes_heal_faults();
-            crash_and_restart((uint32_t)domt_draw(NODES), domt_draw(2) == 0);
+            crash_and_restart_node((uint32_t)domt_draw(NODES), domt_draw(2) == 0);
         }
         domt_nodes_advance(domt_draw(SECOND));
     }
     model.talks = false;
     domt_nodes_heal_faults();
     domt_nodes_advance(PATIENCE);
-    check_all(seed, crashes);
-    (void)count_answers();
+    check_sums_of_messages(seed, crashes);
+    (void)count_answers_of_new_asks();
     domt_nodes_end();
     return 0;
 }
 
 DOMT_TEST(grains_are_found_from_each_node)
 {
-    set_up(1);
+    set_up_model_and_nodes(1);
     model.talks = false;
     domt_nodes_advance(2 * SECOND);
     uint32_t parts = 0;
@@ -370,8 +372,8 @@ DOMT_TEST(grains_are_found_from_each_node)
     }
     ck_assert_uint_eq(parts, 256);
     for (uint32_t i = 0; i < 10; i++)
-        ck_assert_uint_ge(count_answers(), 1);
-    check_all(1, false);
+        ck_assert_uint_ge(count_answers_of_new_asks(), 1);
+    check_sums_of_messages(1, false);
     uint64_t sent = 0;
     for (uint32_t i = 0; i < model.pairs_used; i++) {
         ck_assert_uint_eq(model.pairs[i].sent, model.pairs[i].taken);
@@ -384,7 +386,7 @@ DOMT_TEST(grains_are_found_from_each_node)
 
 DOMT_TEST(a_node_that_leaves_hands_its_grains_over)
 {
-    set_up(4);
+    set_up_model_and_nodes(4);
     model.talks = false;
     domt_nodes_advance(2 * SECOND);
     model.talks = true;
@@ -400,16 +402,17 @@ DOMT_TEST(a_node_that_leaves_hands_its_grains_over)
     domt_nodes_advance(SECOND);
     ck_assert_uint_ge(model.moves, 1);
     for (uint32_t i = 0; i < model.asks_used; i++)
-        ck_assert_int_eq(model.asks[i].error, 0); /* the leaving node makes no ask fail */
-    check_all(4, true);
+        ck_assert_int_eq(model.asks[i].error, 0); /* no ask fails because of the node that leaves */
+    check_sums_of_messages(4, true);
     domt_nodes_end();
 }
 
-DOMT_TEST(faults_make_no_two_lives)
+DOMT_TEST(faults_make_no_two_lives_of_a_grain)
 {
     uint64_t failed;
 
-    ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(6), run_seed, NULL, &failed), 0);
+    ck_assert_int_eq(
+        domus_testkit_sweep(1, domt_more_if_long(6), run_seed_of_grains, NULL, &failed), 0);
 }
 
 DOMT_SUITE(240)

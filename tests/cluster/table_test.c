@@ -1,5 +1,5 @@
-/* A wrong table or list of types is refused before it is used, and a correct type is found by its
- * pointer and by its name. */
+/* A wrong table of fields or list of types is refused before it is used, and a type of a correct
+ * list is found by its pointer and by its name. */
 #include "tests/cluster/pickles.h"
 #include "tests/support/suite.h"
 
@@ -193,7 +193,7 @@ DOMT_TEST(place_or_shape_that_is_wrong_is_refused)
     WRONG(beyond, .name = "part", .size = 1, .number = 1, .kind = DOMUS_PICKLE_KIND_UINT, .has = 1,
           .has_offset = sizeof(domt_some));
     WRONG("pointed: the elements are not where the row says", .name = "pointed", .size = 4,
-          /* gcc warns of this row, so it is written without the macro */
+          /* gcc warns of this row within the macro, so it is written out */
           .number = 1, .shape = DOMUS_PICKLE_FIXED, .elements = 'p');
     WRONG("pointed: the elements are not where the row says", .name = "pointed", .size = 4,
           .number = 1, .shape = DOMUS_PICKLE_COUNTED, .elements = 'p');
@@ -247,12 +247,12 @@ static const domus_type two_type = {"two", 0, NULL};
 static const domus_type part_type = {"part", sizeof(domt_part), NULL};
 static const domus_type nameless_type = {NULL, 0, NULL};
 
-static int write_nothing(domus_pickle_writer *writer, const void *payload)
+static int write_nil(domus_pickle_writer *writer, const void *payload)
 {
     return domus_pickle_put_nil(writer);
 }
 
-static int read_nothing(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int skip_value(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     return domus_pickle_skip(reader);
 }
@@ -275,15 +275,13 @@ DOMT_TEST(list_that_is_wrong_is_refused)
 
     LIST(versions, {.type = &one_type});
     LIST(versions, {.type = &one_type, .version = 1, .oldest = 2});
-    LIST("one: it has one of two functions",
-         {.type = &one_type, .version = 1, .write = write_nothing});
-    LIST("one: it has one of two functions",
-         {.type = &one_type, .version = 1, .read = read_nothing});
+    LIST("one: it has one of two functions", {.type = &one_type, .version = 1, .write = write_nil});
+    LIST("one: it has one of two functions", {.type = &one_type, .version = 1, .read = skip_value});
     LIST("part: it has a table and functions", {.type = &part_type,
                                                 .version = 1,
                                                 .table = &domt_part_table,
-                                                .write = write_nothing,
-                                                .read = read_nothing});
+                                                .write = write_nil,
+                                                .read = skip_value});
     LIST("part: it has neither a table nor functions", {.type = &part_type, .version = 1});
     LIST("part: it owns memory, and its type has no release",
          {.type = &part_type, .version = 1, .table = &domt_part_table});
@@ -334,7 +332,7 @@ DOMT_TEST(each_of_many_types_is_found)
         ck_assert_ptr_null(domus_pickler_of_hash(picklers, i * UINT64_C(0x100000001)));
     domus_picklers_free(picklers);
     domus_picklers_free(NULL);
-    list[0].type = NULL; /* the list has no type now */
+    list[0].type = NULL; /* the list ends before its first type now */
     picklers = domt_make_picklers(list);
     ck_assert_ptr_null(domus_pickler_of_type(picklers, &types[0]));
     ck_assert_ptr_null(domus_pickler_of_hash(picklers, 0));
@@ -363,7 +361,7 @@ DOMT_TEST(type_without_a_pickler_is_refused)
     domus_picklers_free(picklers);
 }
 
-/* A later version of the type may have a payload, which this version skips. */
+/* A later version of the type may have a payload; this version, which has none, skips it. */
 DOMT_TEST(type_without_a_payload_is_an_empty_map)
 {
     const domus_pickler list[] = {{.type = &one_type, .version = 1}, {.type = NULL}};
@@ -381,12 +379,12 @@ DOMT_TEST(type_without_a_payload_is_an_empty_map)
 /* --- check ---------------------------------------------------------------------------------------
  */
 
-static int check_part(const void *payload, uint32_t version, char *error, size_t error_size)
+static int check_id_of_part(const void *payload, uint32_t version, char *error, size_t error_size)
 {
     const domt_part *part = payload;
 
     if (part->id == 5)
-        return -EDOM; /* an error without a text */
+        return -EDOM; /* refuses the payload with an error that has no text */
     if (part->id <= version)
         return 0;
     (void)snprintf(error, error_size, "the id is above %u", version);
@@ -402,7 +400,7 @@ DOMT_TEST(check_of_the_program_refuses_what_is_read)
 {
     static const domus_type checked = {"checked", sizeof(domt_part), release_part};
     const domus_pickler list[] = {
-        {.type = &checked, .version = 3, .table = &domt_part_table, .check = check_part},
+        {.type = &checked, .version = 3, .table = &domt_part_table, .check = check_id_of_part},
         {.type = NULL}};
 
     domt_expect_read_back(list, "\x85\x01\x03\x02\xc0\x03\x93\0\0\0\x04\xca\0\0\0\0\x05\xc4\0", 19);

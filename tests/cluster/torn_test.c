@@ -19,7 +19,7 @@ static domi_link *find_link_of_a(void)
     return gateway->peers->links[0];
 }
 
-static void set_up(void)
+static void begin_with_part_of_stranger(void)
 {
     domt_holder_begin();
     domt_holder_take_part(0);
@@ -31,10 +31,11 @@ static void set_up(void)
 
 DOMT_TEST(link_that_lost_an_answer_is_given_up)
 {
-    set_up();
+    begin_with_part_of_stranger();
     uint64_t session = find_link_of_a()->session;
     domi_wire_envelope question = domt_holder.heard[0].envelope;
-    question.kind = DOMI_TO_GRAIN_ASK; /* the node returns this ask, as it has no parts */
+    /* the real node has no parts of grains, so it returns this ask */
+    question.kind = DOMI_TO_GRAIN_ASK;
     question.id = 5;
     domt_holder_queue_envelope(&question);
     find_link_of_a()->next.error = -ENOMEM;
@@ -47,7 +48,7 @@ DOMT_TEST(link_that_lost_an_answer_is_given_up)
 
 DOMT_TEST(link_that_refused_a_message_goes_on)
 {
-    set_up();
+    begin_with_part_of_stranger();
     uint64_t session = find_link_of_a()->session;
     find_link_of_a()->next.error = -ENOMEM;
     domt_holder_order_user(DOMT_NOTICE, 0, 2, 1, 10);

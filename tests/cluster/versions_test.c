@@ -30,7 +30,7 @@ static const domus_pickle_field order_1_fields[] = {
 };
 static const domus_pickle_table order_1_table = DOMUS_PICKLE_TABLE(domt_order_1, order_1_fields);
 
-/* The second version has wider numbers, more fields and longer arrays. */
+/* The second version of the type has wider numbers, more fields and longer arrays. */
 typedef struct domt_line_2 {
     uint64_t price;
     char *note;
@@ -69,13 +69,13 @@ static const domus_pickle_field order_2_fields[] = {
 };
 static const domus_pickle_table order_2_table = DOMUS_PICKLE_TABLE(domt_order_2, order_2_fields);
 
-static void release_2(void *order)
+static void release_order_2(void *order)
 {
     domus_pickle_release(&order_2_table, order);
 }
 
 static const domus_type order_1_type = {"order", sizeof(domt_order_1), NULL};
-static const domus_type order_2_type = {"order in 2", sizeof(domt_order_2), release_2};
+static const domus_type order_2_type = {"order in 2", sizeof(domt_order_2), release_order_2};
 
 static const domus_pickler program_1[] = {
     {.type = &order_1_type, .version = 1, .table = &order_1_table}, {.type = NULL}};
@@ -83,7 +83,7 @@ static const domus_pickler program_2[] = {
     {.type = &order_2_type, .name = "order", .version = 2, .table = &order_2_table},
     {.type = NULL}};
 static const domus_pickler program_3[] =
-    {/* this program reads messages from version 2 on */
+    {/* this program reads messages from version 2 of the type on */
      {.type = &order_2_type, .name = "order", .version = 3, .oldest = 2, .table = &order_2_table},
      {.type = NULL}};
 
@@ -106,18 +106,18 @@ DOMT_TEST(newer_program_reads_an_older_message)
     ck_assert(read.line_count == 2 && read.lines[0].price == 0 && read.lines[1].price == 99);
     ck_assert_str_eq(read.lines[1].note, "none");
     ck_assert(read.raw.size == 0 && read.raw.page == NULL);
-    /* a required field within an absent member does not fail the message */
+    /* a member that is absent needs no required fields */
     ck_assert_uint_eq(read.best.price, 1);
     ck_assert_str_eq(read.best.note, "none");
     ck_assert_str_eq(read.name, "nobody");
     ck_assert(!read.has_rate && read.rate == 0.5);
-    release_2(&read);
+    release_order_2(&read);
     domus_slice_free(bytes);
     domus_picklers_free(writers);
     domus_picklers_free(readers);
 }
 
-static domt_order_2 order_of_2(domt_line_2 *lines)
+static domt_order_2 example_of_order_2(domt_line_2 *lines)
 {
     domt_order_2 order = {.id = 5,
                           .step = 2,
@@ -136,8 +136,9 @@ static domt_order_2 order_of_2(domt_line_2 *lines)
     return order;
 }
 
-/* Returns the result of an older program that reads the message of a newer one. */
-static int read_by_1(const domt_order_2 *order, domt_order_1 *ret_order, char error[256])
+/* Returns the result of an older program that reads the message of a newer one, and the payload. */
+static int error_of_read_by_program_1(const domt_order_2 *order, domt_order_1 *ret_order,
+                                      char error[256])
 {
     domus_picklers *writers = domt_make_picklers(program_2);
     domus_picklers *readers = domt_make_picklers(program_1);
@@ -159,18 +160,18 @@ static int read_by_1(const domt_order_2 *order, domt_order_1 *ret_order, char er
 DOMT_TEST(older_program_reads_a_newer_message)
 {
     domt_line_2 lines[2];
-    domt_order_2 order = order_of_2(lines);
+    domt_order_2 order = example_of_order_2(lines);
     char error[256] = "";
     domt_order_1 read;
 
-    int result = read_by_1(&order, &read, error);
-    /* the message has 4 sizes, and the older type has room for 2 */
+    int result = error_of_read_by_program_1(&order, &read, error);
+    /* the newer message has 4 sizes, and the older type has room for 2 */
     ck_assert_int_eq(result, -EMSGSIZE);
     ck_assert_str_eq(error, "order.sizes: has 4 elements, more than 2");
     domus_slice_free(order.raw);
 }
 
-/* The older program reads a message without the array that does not fit. */
+/* The older program reads a newer message that lacks only the array which would not fit. */
 DOMT_TEST(fields_that_are_not_known_are_passed_over)
 {
     static const char body[] =
@@ -227,7 +228,7 @@ DOMT_TEST(nil_is_an_absent_field_only_where_it_may_be_absent)
 
     ck_assert_int_eq(domt_unpickle(readers, NULL, bytes, &read, error, sizeof error), 0);
     ck_assert(!read.has_rate && read.rate == 0.5);
-    release_2(&read);
+    release_order_2(&read);
     REFUSED(program_2, "\x82\x01\x05\x03\xc0", -EBADMSG, "order.amount: is nil, not an integer");
     domus_slice_free(bytes);
     domus_picklers_free(readers);
@@ -254,7 +255,7 @@ DOMT_TEST(version_that_is_too_old_is_refused)
 /* --- heads --------------------------------------------------------------------------------------
  */
 
-static void head_is_refused(const char *bytes, size_t size, int error, const char *text)
+static void check_head_is_refused(const char *bytes, size_t size, int error, const char *text)
 {
     domus_picklers *readers = domt_make_picklers(program_1);
     char told[256] = "";
@@ -272,7 +273,7 @@ static void head_is_refused(const char *bytes, size_t size, int error, const cha
 
 DOMT_TEST(head_that_is_wrong_is_refused)
 {
-#define HEAD(bytes, error, text) head_is_refused(bytes, sizeof(bytes) - 1, error, text)
+#define HEAD(bytes, error, text) check_head_is_refused(bytes, sizeof(bytes) - 1, error, text)
     HEAD("", -EBADMSG, "message: the message ends here");
     HEAD("\x80", -EBADMSG, "message: is no pickled message");
     HEAD("\x92\x01\x01", -EBADMSG, "message: is no pickled message");

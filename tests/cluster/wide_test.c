@@ -1,5 +1,5 @@
 /* The table of groups over the cluster: changes are reported in their order and each group once,
- * the interest of other nodes has a limit, and it is removed when the node ends. */
+ * the interest of other nodes has a limit, and it is removed when its node ends. */
 #include "house/directory/group.h"
 #include "protocols/cluster/wide.h"
 #include "tests/support/suite.h"
@@ -12,10 +12,10 @@
 #define OPENED 5u
 
 static domi_wide *wide;
-/* stand-ins for groups, in which the test sets the number of members */
+/* stand-ins for groups, whose number of members the test sets */
 static domi_group *groups[OPENED];
 
-static void set_up(void)
+static void make_wide_and_groups(void)
 {
     wide = calloc(1, sizeof *wide);
     wide->lock = (domi_lock)DOMI_LOCK_FREE;
@@ -30,7 +30,7 @@ static void set_up(void)
     }
 }
 
-static void tear_down(void)
+static void free_wide_and_groups(void)
 {
     domi_wide_free(wide);
     for (uint32_t i = 0; i < OPENED; i++)
@@ -38,14 +38,15 @@ static void tear_down(void)
     free(wide);
 }
 
-static bool set_members(uint32_t group, uint32_t members)
+static bool set_members_of_group(uint32_t group, uint32_t members)
 {
     atomic_store(&groups[group]->members, members);
     return domi_wide_look(wide, group);
 }
 
-/* Returns the changes after change `from`, read in parts of `room` changes, as text. */
-static const char *read_changes(uint64_t from, uint32_t room)
+/* Returns the changes after change `from` as text; they are read in parts of at most `room`
+ * changes. */
+static const char *changes_as_text(uint64_t from, uint32_t room)
 {
     static char text[200];
     domi_wide_change some[16];
@@ -65,28 +66,28 @@ static const char *read_changes(uint64_t from, uint32_t room)
 
 DOMT_TEST(changes_are_told_in_order_and_each_group_once)
 {
-    set_up();
-    ck_assert_str_eq(read_changes(0, 4), "");
+    make_wide_and_groups();
+    ck_assert_str_eq(changes_as_text(0, 4), "");
     for (uint32_t i = 0; i < OPENED; i++)
-        ck_assert(set_members(i, 1));
-    ck_assert(!set_members(2, 7));
+        ck_assert(set_members_of_group(i, 1));
+    ck_assert(!set_members_of_group(2, 7));
     for (uint32_t room = 1; room <= 6; room++) {
-        ck_assert_str_eq(read_changes(0, room), "+g0+g1+g2+g3+g4");
-        ck_assert_str_eq(read_changes(2, room), "+g2+g3+g4");
-        ck_assert_str_eq(read_changes(5, room), "");
+        ck_assert_str_eq(changes_as_text(0, room), "+g0+g1+g2+g3+g4");
+        ck_assert_str_eq(changes_as_text(2, room), "+g2+g3+g4");
+        ck_assert_str_eq(changes_as_text(5, room), "");
     }
-    ck_assert(set_members(2, 0));
-    ck_assert(set_members(0, 0));
-    ck_assert(set_members(4, 0));
-    ck_assert_str_eq(read_changes(0, 2), "+g1+g3-g2-g0-g4");
-    ck_assert_str_eq(read_changes(4, 2), "-g2-g0-g4");
-    ck_assert_str_eq(read_changes(6, 2), "-g0-g4");
-    ck_assert(set_members(4, 1));
-    ck_assert_str_eq(read_changes(7, 2), "+g4");
-    tear_down();
+    ck_assert(set_members_of_group(2, 0));
+    ck_assert(set_members_of_group(0, 0));
+    ck_assert(set_members_of_group(4, 0));
+    ck_assert_str_eq(changes_as_text(0, 2), "+g1+g3-g2-g0-g4");
+    ck_assert_str_eq(changes_as_text(4, 2), "-g2-g0-g4");
+    ck_assert_str_eq(changes_as_text(6, 2), "-g0-g4");
+    ck_assert(set_members_of_group(4, 1));
+    ck_assert_str_eq(changes_as_text(7, 2), "+g4");
+    free_wide_and_groups();
 }
 
-static uint32_t find_nodes(uint32_t number, uint64_t *nodes, uint32_t room)
+static uint32_t find_nodes_of_group(uint32_t number, uint64_t *nodes, uint32_t room)
 {
     char name[DOMI_WIDE_TAIL];
 
@@ -97,33 +98,33 @@ DOMT_TEST(nodes_that_have_members_are_noted_once_and_forgotten_when_they_end)
 {
     uint64_t nodes[8];
 
-    set_up();
+    make_wide_and_groups();
     for (uint64_t node = 1; node <= 6; node++) {
         ck_assert_int_eq(domi_wide_note(wide, "g1", 2, node, true), 0);
         ck_assert_int_eq(domi_wide_note(wide, "g1", 2, node, true), 0);
         ck_assert_int_eq(domi_wide_note(wide, "else", 4, node, true), 0);
     }
-    ck_assert_uint_eq(find_nodes(1, nodes, 8), 6);
-    ck_assert_uint_eq(find_nodes(1, nodes, 4), 4);
-    ck_assert_uint_eq(find_nodes(0, nodes, 8), 0);
+    ck_assert_uint_eq(find_nodes_of_group(1, nodes, 8), 6);
+    ck_assert_uint_eq(find_nodes_of_group(1, nodes, 4), 4);
+    ck_assert_uint_eq(find_nodes_of_group(0, nodes, 8), 0);
     ck_assert_int_eq(domi_wide_note(wide, "g1", 2, 3, false), 0);
     ck_assert_int_eq(domi_wide_note(wide, "nobody", 6, 3, false), 0);
-    ck_assert_uint_eq(find_nodes(1, nodes, 8), 5);
+    ck_assert_uint_eq(find_nodes_of_group(1, nodes, 8), 5);
     ck_assert_uint_eq(wide->count, OPENED + 1);
     for (uint64_t node = 1; node <= 6; node++) {
         domi_wide_forget(wide, node);
-        ck_assert_uint_eq(find_nodes(1, nodes, 8), 6 - node - (node < 3));
+        ck_assert_uint_eq(find_nodes_of_group(1, nodes, 8), 6 - node - (node < 3));
     }
-    ck_assert_uint_eq(wide->count, OPENED); /* the group that no node has opened here is removed */
-    tear_down();
+    ck_assert_uint_eq(wide->count, OPENED); /* the group that is not open on this node is removed */
+    free_wide_and_groups();
 }
 
-DOMT_TEST(node_knows_so_many_groups_at_a_time)
+DOMT_TEST(node_knows_a_bounded_number_of_groups)
 {
     uint32_t number;
     char name[16];
 
-    set_up();
+    make_wide_and_groups();
     for (uint32_t i = OPENED; i < DOMUS_CLUSTER_GROUPS_MAX; i++) {
         int length = snprintf(name, sizeof name, "far%u", i);
         ck_assert_int_eq(domi_wide_note(wide, name, (size_t)length, 1, true), 0);
@@ -139,7 +140,7 @@ DOMT_TEST(node_knows_so_many_groups_at_a_time)
     for (uint64_t node = 1; node <= DOMUS_CLUSTER_NODES_MAX; node++)
         ck_assert_int_eq(domi_wide_note(wide, "far9", 4, node, true), 0);
     ck_assert_int_eq(domi_wide_note(wide, "far9", 4, 5000, true), -ENOSPC);
-    tear_down();
+    free_wide_and_groups();
 }
 
 DOMT_SUITE(60)

@@ -1,4 +1,4 @@
-/* Numbered messages; see the header. */
+/* Numbered messages and their picklers (tests/cluster/words.h). */
 #include "tests/cluster/words.h"
 
 const domus_type domt_notice_type = {.name = "numbered notice", .size = sizeof(domt_word)};

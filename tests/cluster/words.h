@@ -1,4 +1,4 @@
-/* Numbered messages, for tests that count and order them. */
+/* Numbered messages, for tests that count messages and check their order. */
 #ifndef DOMT_CLUSTER_WORDS_H
 #define DOMT_CLUSTER_WORDS_H
 
@@ -10,9 +10,9 @@ typedef struct domt_word {
 } domt_word;
 
 extern const domus_type domt_notice_type, domt_ask_type, domt_answer_type;
-extern const domus_pickler domt_word_picklers[]; /* picklers of the three types */
+extern const domus_pickler domt_word_picklers[]; /* picklers of the three types above */
 
-/* How an ask has ended, and how often it was handled. */
+/* The outcome of an ask, and how often it was handled. */
 typedef struct domt_asking {
     uint8_t handled, answered;
     int error;

@@ -22,13 +22,13 @@ static unsigned ended;
 
 /* --- what it had put aside -------------------------------------------------------------------- */
 
-static int stash_message(domus_stack *stack, void *context)
+static int stash_current_message(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_stash(stack), 0);
     return 0;
 }
 
-static int unstash_late(domus_stack *stack, void *self, const domus_answer *answer)
+static int unstash_after_cancel(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domi_house *house = domus_self(stack).house;
 
@@ -41,14 +41,14 @@ static int unstash_late(domus_stack *stack, void *self, const domus_answer *answ
 
 static int sleep_and_unstash(domus_stack *stack, void *context)
 {
-    return domus_sleep(stack, HOUR_NS, unstash_late);
+    return domus_sleep(stack, HOUR_NS, unstash_after_cancel);
 }
 
 DOMT_TEST(stash_of_an_actor_that_stops_is_empty_and_counted_so)
 {
     domt_talk_open();
-    domt_do(&domt_talk.world, domt_talk.asker, stash_message, NULL);
-    domt_do(&domt_talk.world, domt_talk.asker, stash_message, NULL);
+    domt_do(&domt_talk.world, domt_talk.asker, stash_current_message, NULL);
+    domt_do(&domt_talk.world, domt_talk.asker, stash_current_message, NULL);
     domt_do(&domt_talk.world, domt_talk.asker, sleep_and_unstash, NULL);
     ck_assert_uint_eq(domt_talk.asker.house->family->stashed, 2);
     ended = 0;
@@ -59,17 +59,17 @@ DOMT_TEST(stash_of_an_actor_that_stops_is_empty_and_counted_so)
 
 /* --- who waits for it ------------------------------------------------------------------------- */
 
-static int pass_error_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int return_error_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, -ECANCELED);
     return answer->error;
 }
 
-static int ask_third(domus_stack *stack, void *context)
+static int ask_third_actor_which_keeps(domus_stack *stack, void *context)
 {
     static const domt_call question = {domt_do_keep, NULL};
 
-    return domus_ask(stack, domt_talk.third, &domt_call_type, &question, pass_error_on);
+    return domus_ask(stack, domt_talk.third, &domt_call_type, &question, return_error_of_answer);
 }
 
 DOMT_TEST(asker_of_an_actor_that_stops_gets_the_stop_and_not_a_cancel)
@@ -77,7 +77,7 @@ DOMT_TEST(asker_of_an_actor_that_stops_gets_the_stop_and_not_a_cancel)
     domt_talk_open();
     domi_manager *there = domt_talk.world.managers[1];
     domt_talk.third = domt_spawn(there, there, &domt_agent, NULL);
-    domt_talk_ask(ask_third);
+    domt_talk_ask(ask_third_actor_which_keeps);
     ck_assert_int_eq(domt_talk.error, 1);
     domt_stop(&domt_talk.world, there, domt_talk.other);
     ck_assert_int_eq(domt_talk.error, -ESTALE);
@@ -95,7 +95,8 @@ DOMT_TEST(reply_to_an_actor_that_has_ended_is_released)
     unsigned before = domt_talk.releases;
     domt_send(here, domt_talk.asker, domt_ask_other, &question);
     (void)domt_iterate(here);
-    (void)domi_manager_take_arrivals(there); /* the ask is sorted; the cancel will come too late */
+    /* home has sorted the ask into the mailbox, so the asker's cancel will come too late */
+    (void)domi_manager_take_arrivals(there);
     ck_assert_int_eq(domi_house_stop(here, domt_talk.asker), 0);
     domt_let_work(here);
     ck_assert_uint_eq(domt_run_state(there), 1);
@@ -107,7 +108,7 @@ DOMT_TEST(reply_to_an_actor_that_has_ended_is_released)
 
 /* --- what it begins too late ------------------------------------------------------------------ */
 
-static int watch_second(domus_stack *stack, void *self)
+static int watch_actor_2_and_itself(domus_stack *stack, void *self)
 {
     domus_watch watch;
 
@@ -116,7 +117,7 @@ static int watch_second(domus_stack *stack, void *self)
     return 0;
 }
 
-static int link_second(domus_stack *stack, void *self)
+static int link_to_actor_2(domus_stack *stack, void *self)
 {
     domus_watch watch;
 
@@ -131,7 +132,7 @@ DOMT_TEST(watches_that_on_stop_begins_are_taken_back)
             domt_kin_open(2);
             (void)domt_kin_root(1, 0, &domt_kin_hearing);
             (void)domt_kin_root(2, home, &domt_kin_hearing);
-            domt_kin_of[1].stopping = linked ? link_second : watch_second;
+            domt_kin_of[1].stopping = linked ? link_to_actor_2 : watch_actor_2_and_itself;
             domt_kin_stop(1);
             ck_assert_uint_eq(domt_in_use(&domt_kin_world, DOMI_SLAB_WATCH), 0);
             ck_assert_uint_eq(domt_kin_of[2].downs, (unsigned)linked);
@@ -140,7 +141,7 @@ DOMT_TEST(watches_that_on_stop_begins_are_taken_back)
     }
 }
 
-static int spawn_late(domus_stack *stack, void *context)
+static int try_to_spawn_when_stopping(domus_stack *stack, void *context)
 {
     domus_address child;
 
@@ -157,7 +158,7 @@ DOMT_TEST(thread_that_closes_refuses_new_actors)
     domi_manager *here = domt_talk.world.managers[0];
     here->ending.closing = true;
     ended = 0;
-    domt_do(&domt_talk.world, domt_talk.asker, spawn_late, NULL);
+    domt_do(&domt_talk.world, domt_talk.asker, try_to_spawn_when_stopping, NULL);
     ck_assert_uint_eq(ended, 1);
     ck_assert_int_eq(domi_house_spawn(here, here, &domt_agent, NULL, &child), -ESHUTDOWN);
     here->ending.closing = false;
@@ -168,7 +169,7 @@ DOMT_TEST(thread_that_closes_refuses_new_actors)
 
 /* --- while it is taken apart ------------------------------------------------------------------ */
 
-static int ask_oneself(domus_stack *stack, void *context)
+static int ask_itself_and_keep(domus_stack *stack, void *context)
 {
     static const domt_call question = {domt_do_keep, NULL};
 
@@ -180,7 +181,7 @@ static int ask_oneself(domus_stack *stack, void *context)
 DOMT_TEST(actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied)
 {
     domt_talk_open();
-    domt_do(&domt_talk.world, domt_talk.asker, ask_oneself, NULL);
+    domt_do(&domt_talk.world, domt_talk.asker, ask_itself_and_keep, NULL);
     const domi_house *house = domt_talk.asker.house;
     ck_assert_uint_eq(domi_house_count_parked(house), 2);
     for (uint32_t i = 0; i <= domt_talk.world.homes; i++)
@@ -192,16 +193,17 @@ DOMT_TEST(actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied)
 
 /* --- what comes for the life before ----------------------------------------------------------- */
 
-static int count_call(domus_stack *stack, void *context)
+static int count_run_of_call(domus_stack *stack, void *context)
 {
     ended++;
     return 0;
 }
 
-/* Put a message as a sender does that looked at the life before it ended, and puts after that. */
-static void put_late(domi_manager *from, domi_house *house, uint32_t lease)
+/* Put a message for an actor that has just ended: the sender has read the address while the actor
+ * lived, and puts afterwards. */
+static void put_for_ended_life(domi_manager *from, domi_house *house, uint32_t lease)
 {
-    const domt_call call = {count_call, NULL};
+    const domt_call call = {count_run_of_call, NULL};
     domi_envelope *envelope = domi_envelope_new(from, sizeof *envelope);
 
     ck_assert_ptr_nonnull(envelope);
@@ -227,11 +229,11 @@ DOMT_TEST(late_mail_for_the_life_before_is_dead_in_the_next_one)
     domt_settle(world);
     ck_assert_ptr_eq(second.house, first.house);
     ended = 0;
-    put_late(domt_outside(world), second.house, first.lease);
+    put_for_ended_life(domt_outside(world), second.house, first.lease);
     domt_settle(world);
     ck_assert_uint_eq(ended, 0);
     ck_assert_uint_eq(DOMT_SUM(world, dead_letters), 1);
-    put_late(domt_outside(world), second.house, second.lease);
+    put_for_ended_life(domt_outside(world), second.house, second.lease);
     domt_settle(world);
     ck_assert_uint_eq(ended, 1);
     domt_talk_close();
@@ -239,9 +241,9 @@ DOMT_TEST(late_mail_for_the_life_before_is_dead_in_the_next_one)
 
 /* --- a restart -------------------------------------------------------------------------------- */
 
-#define CONVERSATIONS 300 /* more conversations than end in one run */
+#define CONVERSATIONS 300 /* more than the conversations that end in one run */
 
-static int record_conversations(domus_stack *stack, void *self)
+static int expect_no_conversations(domus_stack *stack, void *self)
 {
     ck_assert_uint_eq(domi_house_count_parked(domus_self(stack).house), 0);
     ended++;
@@ -257,7 +259,7 @@ DOMT_TEST(actor_begins_anew_when_its_last_conversation_has_ended)
         domt_kin_do(2, domt_kin_do_sleep, NULL);
     ck_assert_uint_eq(domi_house_count_parked(domt_kin_of[2].address.house), CONVERSATIONS);
     ended = 0;
-    domt_kin_of[2].mounting = record_conversations;
+    domt_kin_of[2].mounting = expect_no_conversations;
     domt_kin_err(2, -EIO);
     ck_assert_uint_eq(ended, 1);
     ck_assert_uint_eq(domt_kin_of[2].mounts, 2);

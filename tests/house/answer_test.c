@@ -1,5 +1,5 @@
-/* Each ask is answered once: by a reply, a failure, a forward, or later after it was kept. The
- * handle of an ask that was answered is stale. */
+/* Each ask is answered once: by a reply, by a failure, by a forward, or later after the ask was
+ * kept. The handle of an ask that was answered is stale. */
 #include "base/memory.h"
 #include "house/conversation/stack.h"
 #include "tests/house/steps.h"
@@ -13,7 +13,7 @@
 static domus_kept kept[4];
 static unsigned kept_count;
 
-static void open_talk(void)
+static void open_talk_with_third_agent(void)
 {
     kept_count = 0;
     domt_talk = (domt_talking){0};
@@ -21,14 +21,14 @@ static void open_talk(void)
     domt_talk.third = domt_talk_agent(0);
 }
 
-static void do_by(domus_address agent, int (*function)(domus_stack *, void *), void *context)
+static void run_as_agent(domus_address agent, int (*function)(domus_stack *, void *), void *context)
 {
     domt_do(&domt_talk.world, agent, function, context);
 }
 
 /* --- reply and fail -------------------------------------------------------------------------- */
 
-static int fail_once(domus_stack *stack, void *context)
+static int fail_ask_then_all_answers_are_refused(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_fail(stack, -ENOSPC), 0);
     ck_assert_int_eq(domus_fail(stack, -ENOSPC), -EALREADY);
@@ -36,27 +36,27 @@ static int fail_once(domus_stack *stack, void *context)
     ck_assert_int_eq(domus_forward(stack, domt_talk.third), -EALREADY);
     ck_assert_int_eq(domus_keep(stack, &kept[0]), -EALREADY);
     ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
-    /* the verb refused and returned no error to the library, so the conversation goes on */
+    /* domus_keep() has failed, but the handler returns 0: the conversation goes on */
     return 0;
 }
 
 DOMT_TEST(fail_is_the_one_answer_and_the_handler_goes_on)
 {
-    open_talk();
-    domt_talk_ask(fail_once);
+    open_talk_with_third_agent();
+    domt_talk_ask(fail_ask_then_all_answers_are_refused);
     domt_talk_heard(1, -ENOSPC);
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 0);
     domt_talk_close();
 }
 
-static int fail_with_no_errno(domus_stack *stack, void *number)
+static int fail_ask_with_number(domus_stack *stack, void *number)
 {
     return domus_fail(stack, *(int *)number);
 }
 
-static int ask_with_number(domus_stack *stack, void *number)
+static int ask_other_to_fail_with_number(domus_stack *stack, void *number)
 {
-    domt_call call = {fail_with_no_errno, number};
+    domt_call call = {fail_ask_with_number, number};
 
     return domt_ask_other(stack, &call);
 }
@@ -65,15 +65,15 @@ DOMT_TEST(fail_is_never_taken_for_an_answer)
 {
     int numbers[] = {0, 1, 4711};
 
-    open_talk();
+    open_talk_with_third_agent();
     for (int i = 0; i < 3; i++) {
-        do_by(domt_talk.asker, ask_with_number, &numbers[i]);
+        run_as_agent(domt_talk.asker, ask_other_to_fail_with_number, &numbers[i]);
         ck_assert_int_eq(domt_talk.error, -EINVAL);
     }
     domt_talk_close();
 }
 
-static int answer_a_notice(domus_stack *stack, void *context)
+static int try_to_answer_notice(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_fail(stack, -EIO), -EINVAL);
     ck_assert_int_eq(domus_keep(stack, &kept[0]), -EINVAL);
@@ -83,8 +83,8 @@ static int answer_a_notice(domus_stack *stack, void *context)
 
 DOMT_TEST(notice_cannot_be_answered_or_kept)
 {
-    open_talk();
-    do_by(domt_talk.other, answer_a_notice, NULL);
+    open_talk_with_third_agent();
+    run_as_agent(domt_talk.other, try_to_answer_notice, NULL);
     domt_talk_close();
 }
 
@@ -110,7 +110,7 @@ static int forward_along_route(domus_stack *stack, void *context)
 
 DOMT_TEST(forwarded_ask_is_answered_to_its_first_asker_and_never_copied)
 {
-    open_talk();
+    open_talk_with_third_agent();
     for (route_length = 0; route_length < 12; route_length++) {
         domus_address stops[3] = {domt_talk.third, domt_talk.asker, domt_talk.other};
         for (unsigned i = 0; i < route_length; i++)
@@ -126,45 +126,46 @@ DOMT_TEST(forwarded_ask_is_answered_to_its_first_asker_and_never_copied)
     domt_talk_close();
 }
 
-static int forward_nowhere(domus_stack *stack, void *context)
+static int forward_to_nobody_is_refused(domus_stack *stack, void *context)
 {
     domus_address stale = domt_talk.third;
 
     stale.lease++;
     ck_assert_int_eq(domus_forward(stack, (domus_address){NULL, 0}), -ESTALE);
     ck_assert_int_eq(domus_forward(stack, stale), -ESTALE);
-    return domt_reply_hello(stack, context); /* the ask is still unanswered */
+    /* both forwards were refused, so the ask can still be answered */
+    return domt_reply_hello(stack, context);
 }
 
 DOMT_TEST(ask_that_cannot_be_forwarded_is_still_the_forwarders)
 {
-    open_talk();
-    domt_talk_ask(forward_nowhere);
+    open_talk_with_third_agent();
+    domt_talk_ask(forward_to_nobody_is_refused);
     ck_assert_int_eq(domt_talk.error, 0);
     ck_assert_str_eq(domt_talk.text, "hello...");
     domt_talk_close();
 }
 
-static int ask_then_forward(domus_stack *stack, void *self, const domus_answer *answer)
+static int forward_ask_to_third(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     return domus_forward(stack, domt_talk.third);
 }
 
 /* The other actor asks the asker back, and then forwards; the third actor answers. */
-static int park_then_forward(domus_stack *stack, void *context)
+static int ask_then_forward_when_resumed(domus_stack *stack, void *context)
 {
     domt_call question = {domt_reply_hello, NULL};
 
     if (domus_self(stack).house == domt_talk.third.house)
         return domt_reply_hello(stack, context);
-    return domus_ask(stack, domt_talk.asker, &domt_call_type, &question, ask_then_forward);
+    return domus_ask(stack, domt_talk.asker, &domt_call_type, &question, forward_ask_to_third);
 }
 
 DOMT_TEST(parked_conversation_may_forward_what_it_was_asked)
 {
-    open_talk();
-    domt_talk_ask(park_then_forward);
+    open_talk_with_third_agent();
+    domt_talk_ask(ask_then_forward_when_resumed);
     domt_talk_heard(1, 0);
     ck_assert_ptr_eq(domt_talk.sender.house, domt_talk.third.house);
     domt_talk_close();
@@ -172,7 +173,7 @@ DOMT_TEST(parked_conversation_may_forward_what_it_was_asked)
 
 /* --- keep ------------------------------------------------------------------------------------ */
 
-static int keep_twice(domus_stack *stack, void *context)
+static int keep_ask_and_refuse_second_keep(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_keep(stack, &kept[kept_count]), 0);
     ck_assert_int_eq(domus_keep(stack, &kept[kept_count]), -EALREADY);
@@ -182,44 +183,44 @@ static int keep_twice(domus_stack *stack, void *context)
     return 0;
 }
 
-static void expect_stale(domus_stack *stack, domus_kept which)
+static void expect_stale_handle_of_kept(domus_stack *stack, domus_kept which)
 {
     ck_assert_int_eq(domus_kept_reply(stack, which, &domt_text, "nothing."), -ENOENT);
     ck_assert_int_eq(domus_kept_fail(stack, which, -EIO), -ENOENT);
     ck_assert_int_eq(domus_kept_forward(stack, which, domt_talk.third), -ENOENT);
 }
 
-static int answer_kept(domus_stack *stack, void *index)
+static int reply_to_kept(domus_stack *stack, void *index)
 {
     domus_kept which = kept[*(unsigned *)index];
 
     ck_assert_int_eq(domus_kept_reply(stack, which, &domt_text, "at last."), 0);
-    expect_stale(stack, which);
+    expect_stale_handle_of_kept(stack, which);
     return 0;
 }
 
-static int fail_kept(domus_stack *stack, void *index)
+static int fail_kept_ask(domus_stack *stack, void *index)
 {
     domus_kept which = kept[*(unsigned *)index];
 
     ck_assert_int_eq(domus_kept_fail(stack, which, -ENODATA), 0);
-    expect_stale(stack, which);
+    expect_stale_handle_of_kept(stack, which);
     return 0;
 }
 
-static int forward_kept(domus_stack *stack, void *index)
+static int forward_kept_ask(domus_stack *stack, void *index)
 {
     domus_kept which = kept[*(unsigned *)index];
 
     ck_assert_int_eq(domus_kept_forward(stack, which, (domus_address){NULL, 0}), -ESTALE);
     ck_assert_int_eq(domus_kept_forward(stack, which, domt_talk.third), 0);
-    expect_stale(stack, which);
+    expect_stale_handle_of_kept(stack, which);
     return 0;
 }
 
-static int touch_stale(domus_stack *stack, void *index)
+static int try_to_use_stale_kept(domus_stack *stack, void *index)
 {
-    expect_stale(stack, kept[*(unsigned *)index]);
+    expect_stale_handle_of_kept(stack, kept[*(unsigned *)index]);
     return 0;
 }
 
@@ -227,41 +228,43 @@ DOMT_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
 {
     unsigned index[4] = {0, 1, 2, 3};
 
-    open_talk();
+    open_talk_with_third_agent();
     for (int i = 0; i < 3; i++)
-        domt_talk_ask(keep_twice);
+        domt_talk_ask(keep_ask_and_refuse_second_keep);
     ck_assert_uint_eq(domt_talk.resumed, 0);
     ck_assert_uint_eq(domi_house_count_parked(domt_talk.other.house), 3);
-    /* Actor `third` may not use the ask of another actor. */
-    do_by(domt_talk.third, touch_stale, &index[1]);
-    do_by(domt_talk.other, answer_kept, &index[1]);
+    /* Actor `third` may not use the handle of an ask that another actor has kept. */
+    run_as_agent(domt_talk.third, try_to_use_stale_kept, &index[1]);
+    run_as_agent(domt_talk.other, reply_to_kept, &index[1]);
     ck_assert_uint_eq(domt_talk.resumed, 1);
     ck_assert_str_eq(domt_talk.text, "at last.");
-    do_by(domt_talk.other, fail_kept, &index[2]);
+    run_as_agent(domt_talk.other, fail_kept_ask, &index[2]);
     ck_assert_int_eq(domt_talk.error, -ENODATA);
-    domt_talk_ask(keep_twice); /* the new actor may lie at the same place in memory */
-    do_by(domt_talk.other, touch_stale, &index[1]);
-    do_by(domt_talk.other, touch_stale, &index[2]);
-    do_by(domt_talk.other, answer_kept, &index[0]);
-    do_by(domt_talk.other, answer_kept, &index[3]);
+    /* the new actor may get the memory of the one that has ended */
+    domt_talk_ask(keep_ask_and_refuse_second_keep);
+    run_as_agent(domt_talk.other, try_to_use_stale_kept, &index[1]);
+    run_as_agent(domt_talk.other, try_to_use_stale_kept, &index[2]);
+    run_as_agent(domt_talk.other, reply_to_kept, &index[0]);
+    run_as_agent(domt_talk.other, reply_to_kept, &index[3]);
     ck_assert_uint_eq(domt_talk.resumed, 4);
     ck_assert_uint_eq(domi_house_count_parked(domt_talk.other.house), 0);
     domt_talk_close();
 }
 
-static int keep_or_reply(domus_stack *stack, void *context)
+static int keep_ask_or_reply_as_third(domus_stack *stack, void *context)
 {
-    return domus_self(stack).house == domt_talk.third.house ? domt_reply_hello(stack, context)
-                                                            : keep_twice(stack, context);
+    return domus_self(stack).house == domt_talk.third.house
+               ? domt_reply_hello(stack, context)
+               : keep_ask_and_refuse_second_keep(stack, context);
 }
 
 DOMT_TEST(kept_ask_may_be_forwarded)
 {
     unsigned index = 0;
 
-    open_talk();
-    domt_talk_ask(keep_or_reply);
-    do_by(domt_talk.other, forward_kept, &index);
+    open_talk_with_third_agent();
+    domt_talk_ask(keep_ask_or_reply_as_third);
+    run_as_agent(domt_talk.other, forward_kept_ask, &index);
     domt_talk_heard(1, 0);
     ck_assert_ptr_eq(domt_talk.sender.house, domt_talk.third.house);
     domt_talk_close();
@@ -269,47 +272,47 @@ DOMT_TEST(kept_ask_may_be_forwarded)
 
 DOMT_TEST(kept_ask_fails_with_estale_when_its_actor_stops)
 {
-    open_talk();
-    domt_talk_ask(keep_twice);
+    open_talk_with_third_agent();
+    domt_talk_ask(keep_ask_and_refuse_second_keep);
     domt_stop(&domt_talk.world, domt_outside(&domt_talk.world), domt_talk.other);
     domt_talk_heard(1, -ESTALE);
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
     domt_talk_close();
 }
 
-static int keep_and_stop(domus_stack *stack, void *context)
+static int keep_ask_while_stopping(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
-    return keep_twice(stack, context);
+    return keep_ask_and_refuse_second_keep(stack, context);
 }
 
 DOMT_TEST(ask_kept_by_an_actor_that_stops_itself_fails_with_estale)
 {
-    open_talk();
-    domt_talk_ask(keep_and_stop);
+    open_talk_with_third_agent();
+    domt_talk_ask(keep_ask_while_stopping);
     domt_talk_heard(1, -ESTALE);
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
     domt_talk_close();
 }
 
-static int keep_after_all(domus_stack *stack, void *self, const domus_answer *answer)
+static int try_to_keep_after_cancel(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, -ECANCELED);
     ck_assert_int_eq(domus_keep(stack, &kept[0]), -ECANCELED);
     return 0;
 }
 
-static int nap_then_keep(domus_stack *stack, void *context)
+static int sleep_then_try_to_keep(domus_stack *stack, void *context)
 {
-    return domus_sleep(stack, UINT64_MAX, keep_after_all);
+    return domus_sleep(stack, UINT64_MAX, try_to_keep_after_cancel);
 }
 
-/* An ask that is kept after everything was cancelled would never be cancelled, and the actor would
- * never end. */
+/* If an ask could be kept after everything was cancelled, nobody would cancel it, and the actor
+ * would never end. */
 DOMT_TEST(stopping_actor_keeps_no_more_asks)
 {
-    open_talk();
-    domt_talk_ask(nap_then_keep);
+    open_talk_with_third_agent();
+    domt_talk_ask(sleep_then_try_to_keep);
     domt_stop(&domt_talk.world, domt_outside(&domt_talk.world), domt_talk.other);
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
     domt_talk_heard(1, -ENOMSG);
@@ -318,16 +321,16 @@ DOMT_TEST(stopping_actor_keeps_no_more_asks)
 
 DOMT_TEST(world_may_end_while_asks_are_kept)
 {
-    open_talk();
+    open_talk_with_third_agent();
     for (int i = 0; i < 3; i++)
-        domt_talk_ask(keep_twice);
+        domt_talk_ask(keep_ask_and_refuse_second_keep);
     domt_world_end(&domt_talk.world);
     ck_assert_uint_eq(domt_talk.resumed, 0);
 }
 
-static int keep_without_memory(domus_stack *stack, void *context)
+static int try_to_keep_without_memory(domus_stack *stack, void *context)
 {
-    /* Objects that the slab already has need no memory, so the slab is used up first. */
+    /* An object that is free in the slab needs no memory, so all free objects are taken first. */
     domi_memory_fail_after(0, 1);
     while (domi_stack_new(stack->manager, domi_stack_house(stack), 0) != NULL)
         ;
@@ -338,21 +341,21 @@ static int keep_without_memory(domus_stack *stack, void *context)
 
 DOMT_TEST(ask_that_cannot_be_kept_is_still_at_hand)
 {
-    open_talk();
-    domt_talk_ask(keep_without_memory);
+    open_talk_with_third_agent();
+    domt_talk_ask(try_to_keep_without_memory);
     ck_assert_int_eq(domt_talk.error, 0);
     ck_assert_str_eq(domt_talk.text, "hello...");
     domt_world_end(&domt_talk.world);
 }
 
-/* Two asks are kept. A third one waits until one of them is answered, and not by a handler of a
- * notice. */
+/* Two asks are kept, as many as conversations are allowed. A third ask waits until a kept one is
+ * answered; no handler of a notice can do that, because notices wait, too. */
 DOMT_TEST(kept_asks_count_as_conversations)
 {
-    open_talk();
+    open_talk_with_third_agent();
     domt_talk.world.managers[1]->limits.conversations_max = 2;
     for (int i = 0; i < 3; i++)
-        domt_talk_ask(keep_twice);
+        domt_talk_ask(keep_ask_and_refuse_second_keep);
     ck_assert_uint_eq(kept_count, 2);
     ck_assert_uint_eq(domt_talk.other.house->mail, 1);
     domt_stop(&domt_talk.world, domt_outside(&domt_talk.world), domt_talk.other);

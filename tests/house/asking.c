@@ -1,4 +1,4 @@
-/* An asker and three other actors; see the header. */
+/* An asker and three actors that answer; tests/house/asking.h tells more. */
 #include "tests/house/asking.h"
 #include "tests/house/steps.h"
 #include "tests/support/suite.h"

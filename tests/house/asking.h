@@ -5,12 +5,12 @@
 
 #include "tests/support/house_world.h"
 
-/* Release functions for the types of a test, and counts of their calls. */
+/* Release functions for the types of the asks and answers of a test, and counts of their calls. */
 extern unsigned domt_ask_releases, domt_reply_releases;
 void domt_count_release_of_ask(void *payload);
 void domt_release_reply(void *payload);
 
-/* A question is a call, which the actor that is asked runs. */
+/* A question is a domt_call: the actor that is asked runs its function. */
 extern const domus_type domt_ask_question, domt_ask_done;
 
 /* Make a world of three homes with a domt_agent on home 0, and an actor of `answering` on each
@@ -18,7 +18,8 @@ extern const domus_type domt_ask_question, domt_ask_done;
 void domt_asking_open(domt_world *world, const domus_behaviour *answering, domus_address *ret_asker,
                       domus_address ret_others[3]);
 
-/* Check that nothing is left of the conversations of these actors, and end the world. */
+/* Check that nothing is left of the conversations of the asker and the other actors, and end the
+ * world. */
 void domt_asking_end(domt_world *world, const domus_address *actors, uint32_t count);
 
 /* Check that nothing is left of the conversations of an asker on home 0, and end the world. */

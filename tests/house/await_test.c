@@ -21,12 +21,12 @@ static domt_world world;
 static domus_address one;    /* an actor on home 0 that runs the sequence under test */
 static domus_address server; /* an actor on home 1 that answers */
 static domus_address agents[2];
-static uint64_t steps; /* a decimal digit for each place that was passed */
+static uint64_t steps; /* a decimal digit for each place that the sequence has passed, in order */
 static uint64_t sum;
 static int error;
 static domus_conversation running;
 
-static void record_place(uint64_t place)
+static void record_place_in_sequence(uint64_t place)
 {
     steps = steps * 10 + place;
 }
@@ -52,7 +52,7 @@ static const domus_behaviour serving = {
     .on =
         (const domus_on[]){{&twice_type, reply_double, 0}, DOMUS_ON(&slow_type, twice_later), {0}}};
 
-static void open_world(const domus_behaviour *behaviour)
+static void open_world_with_sequence(const domus_behaviour *behaviour)
 {
     domt_world_open(&world, 2);
     steps = sum = 0;
@@ -70,8 +70,8 @@ static void send_notice(const domus_type *type, uint64_t number)
     domt_settle(&world);
 }
 
-/* Let time pass, and check that the sequence has reached this place. */
-static void expect_place(uint64_t pass_ns, uint64_t expected)
+/* Let so many ms pass, and check that the sequence has reached this place. */
+static void expect_place_in_sequence_after(uint64_t pass_ns, uint64_t expected)
 {
     domt_pass(&world, pass_ns);
     ck_assert_uint_eq(steps, expected);
@@ -90,16 +90,16 @@ static int record_error(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int ask_it(domus_stack *stack, void *number)
+static int ask_sequence(domus_stack *stack, void *number)
 {
     return domus_ask(stack, one, asked_type, number, record_error);
 }
 
 /* Let the agent on home 1 ask; `error` gets the error of the answer, and is 1 until then. */
-static void ask_one(const domus_type *type, uint64_t number)
+static void let_agent_ask_sequence(const domus_type *type, uint64_t number)
 {
     asked_type = type;
-    domt_do(&world, agents[1], ask_it, &number);
+    domt_do(&world, agents[1], ask_sequence, &number);
 }
 
 /* --- what is at hand ------------------------------------------------------------------------- */
@@ -119,26 +119,26 @@ DOMUS_SEQUENCE(trip, struct trip)
     ck_assert(frame->number == 0 && frame->began_ns == 0);
     ck_assert(answer->error == 0 && answer->type == NULL && answer->payload == NULL);
     frame->number = *(const uint64_t *)message;
-    record_place(1);
+    record_place_in_sequence(1);
     DOMUS_ASK(server, &twice_type, &frame->number);
     ck_assert(message == NULL && answer->error == 0 && answer->type == &twice_type);
     frame->number = *(const uint64_t *)answer->payload;
     frame->began_ns = domus_now_ns(stack);
-    record_place(2);
+    record_place_in_sequence(2);
     DOMUS_SLEEP(3 * MS);
     ck_assert(answer->error == 0 && answer->type == NULL);
     ck_assert_uint_ge(domus_now_ns(stack), frame->began_ns + 3 * MS);
-    record_place(3);
+    record_place_in_sequence(3);
     DOMUS_RECEIVE(&odd_only);
     ck_assert(answer->error == 0 && answer->type == &odd_type);
     frame->number += *(const uint64_t *)answer->payload;
-    record_place(4);
+    record_place_in_sequence(4);
     DOMUS_ASK_WITHIN(server, &slow_type, &frame->number, 2 * MS);
     ck_assert(answer->error == -ETIMEDOUT && answer->payload == NULL);
-    record_place(5);
+    record_place_in_sequence(5);
     DOMUS_RECEIVE_WITHIN(&odd_only, 0);
     ck_assert_int_eq(answer->error, -ETIMEDOUT);
-    record_place(6);
+    record_place_in_sequence(6);
     sum = frame->number;
     ++*visits;
     DOMUS_END;
@@ -151,14 +151,14 @@ static const domus_behaviour travelling = {
 
 DOMT_TEST(sequence_goes_on_behind_each_await_with_its_answer_and_its_frame)
 {
-    open_world(&travelling);
+    open_world_with_sequence(&travelling);
     send_notice(&begin_type, 20);
     ck_assert_uint_eq(steps, 12);
-    expect_place(2 * MS, 12);
-    expect_place(2 * MS, 123);
+    expect_place_in_sequence_after(2 * MS, 12);
+    expect_place_in_sequence_after(2 * MS, 123);
     send_notice(&odd_type, 7);
     ck_assert_uint_eq(steps, 1234);
-    expect_place(10 * MS, 123456);
+    expect_place_in_sequence_after(10 * MS, 123456);
     ck_assert_uint_eq(sum, 47);
     ck_assert_uint_eq(*(uint64_t *)one.house->self, 1);
     send_notice(&begin_type, 1); /* a second conversation begins with a new frame */
@@ -187,7 +187,7 @@ DOMUS_SEQUENCE(several, uint64_t)
     while (domus_pending(stack) != 0) {
         DOMUS_WAIT_FIRST();
         ck_assert_int_eq(answer->error, 0);
-        record_place(answer->tag);
+        record_place_in_sequence(answer->tag);
     }
     DOMUS_END;
 }
@@ -197,12 +197,12 @@ static const domus_behaviour gathering = {
 
 DOMT_TEST(sequence_waits_for_several_of_each_kind_told_apart_by_their_tags)
 {
-    open_world(&gathering);
+    open_world_with_sequence(&gathering);
     send_notice(&begin_type, 0);
     ck_assert_uint_eq(sum, 612);
     ck_assert_uint_eq(steps, 0);
-    expect_place(4 * MS, 3);
-    expect_place(2 * MS, 31);
+    expect_place_in_sequence_after(4 * MS, 3);
+    expect_place_in_sequence_after(2 * MS, 31);
     send_notice(&odd_type, 1);
     ck_assert_uint_eq(steps, 312);
     close_world();
@@ -228,7 +228,7 @@ DOMUS_SEQUENCE(hops, struct hops)
             frame->value = *(const uint64_t *)answer->payload;
         }
     sum += frame->id % 2 == 0 ? frame->value : frame->value / 8;
-    record_place(0);
+    record_place_in_sequence(0);
     DOMUS_END;
 }
 
@@ -239,7 +239,7 @@ DOMT_TEST(sequences_of_one_actor_interleave_and_keep_apart)
 {
     enum { COUNT = 3000 };
 
-    open_world(&hopping);
+    open_world_with_sequence(&hopping);
     for (uint64_t id = 1; id <= COUNT; id++)
         ck_assert_int_eq(domt_notice(domt_outside(&world), one, &begin_type, &id), 0);
     domt_pass(&world, 40 * MS);
@@ -249,26 +249,26 @@ DOMT_TEST(sequences_of_one_actor_interleave_and_keep_apart)
 
 /* --- patterns, mount ------------------------------------------------------------------------- */
 
-static bool is_wanted(const void *self, const void *frame, const domus_type *type,
-                      const void *payload)
+static bool is_number_in_frame(const void *self, const void *frame, const domus_type *type,
+                               const void *payload)
 {
     return type == &odd_type && *(const uint64_t *)payload == *(const uint64_t *)frame;
 }
 
-static const domus_pattern wanted = {.types = NULL, .matches = is_wanted};
+static const domus_pattern wanted = {.types = NULL, .matches = is_number_in_frame};
 
-/* Receive 1, 2, 3 ... in whatever order they come. */
+/* Receive the numbers 1, 2, 3 ... in this order, in whatever order the notices come. */
 DOMUS_SEQUENCE(in_order, uint64_t)
 {
     DOMUS_BEGIN;
     ck_assert(message == NULL && *frame == 0);
-    record_place(9);
+    record_place_in_sequence(9);
     for (;;) {
         ++*frame;
         DOMUS_RECEIVE(&wanted);
         if (answer->error != 0)
             return answer->error;
-        record_place(*(const uint64_t *)answer->payload);
+        record_place_in_sequence(*(const uint64_t *)answer->payload);
     }
     DOMUS_END;
 }
@@ -277,7 +277,7 @@ static const domus_behaviour sorting = {.name = "sorting", DOMUS_ON_MOUNT(in_ord
 
 DOMT_TEST(sequence_begins_with_its_actor_and_its_patterns_see_its_frame)
 {
-    open_world(&sorting);
+    open_world_with_sequence(&sorting);
     ck_assert_uint_eq(steps, 9);
     send_notice(&odd_type, 3);
     send_notice(&odd_type, 2);
@@ -286,7 +286,8 @@ DOMT_TEST(sequence_begins_with_its_actor_and_its_patterns_see_its_frame)
     ck_assert_uint_eq(steps, 9123);
     domt_stop(&world, world.managers[0], one);
     ck_assert_uint_eq(DOMT_SUM(&world, stops), 1);
-    ck_assert_uint_eq(DOMT_SUM(&world, failures), 0); /* a cancel counts as no failure */
+    /* the cancel of a sequence does not count as a failure of its actor */
+    ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
     close_world();
 }
 
@@ -297,7 +298,7 @@ DOMT_TEST(behaviour_with_too_large_a_frame_for_on_mount_is_refused)
 
     huge = sorting;
     huge.mount_frame_size = DOMUS_FRAME_MAX + 1;
-    open_world(&sorting);
+    open_world_with_sequence(&sorting);
     ck_assert_int_eq(domi_house_spawn(world.managers[0], world.managers[0], &huge, NULL, &address),
                      -EINVAL);
     domt_world_end(&world);
@@ -310,14 +311,14 @@ DOMUS_SEQUENCE(cancellable, char)
     DOMUS_BEGIN;
     ck_assert_int_eq(domus_conversation_of(stack, &running), 0);
     DOMUS_SLEEP(1000 * MS);
-    record_place(1);
+    record_place_in_sequence(1);
     error = answer->error;
     DOMUS_SLEEP(1);
-    record_place(2);
+    record_place_in_sequence(2);
     DOMUS_END;
 }
 
-static int cancel(domus_stack *stack, void *self, const void *payload)
+static int cancel_running_sequence(domus_stack *stack, void *self, const void *payload)
 {
     return domus_cancel(stack, running);
 }
@@ -330,10 +331,10 @@ DOMUS_SEQUENCE(misplaced, char)
     switch (*(const int64_t *)message) {
     case 1:
         DOMUS_SLEEP(MS);
-        record_place(1);
+        record_place_in_sequence(1);
         break;
     default:
-        record_place(2);
+        record_place_in_sequence(2);
     }
     DOMUS_END;
 }
@@ -342,37 +343,38 @@ DOMUS_SEQUENCE(asks_too_much, char)
 {
     DOMUS_BEGIN;
     DOMUS_ASK(server, &huge_type, "");
-    record_place(1);
+    record_place_in_sequence(1);
     DOMUS_END;
 }
 
-/* An await that cannot begin is answered with an error by this sequence, which then waits for
- * others. */
+/* This sequence answers its ask with the error of an await that cannot begin, and then waits for
+ * other messages. */
 DOMUS_SEQUENCE(tries, char)
 {
     DOMUS_BEGIN;
     DOMUS_TRY_AWAIT(domus_ask(stack, server, &huge_type, "", then));
-    record_place(answer->error == -EMSGSIZE ? 1 : 9);
+    record_place_in_sequence(answer->error == -EMSGSIZE ? 1 : 9);
     DOMUS_TRY_AWAIT(domus_ask(stack, server, &twice_type, &(uint64_t){7}, then));
     ck_assert_int_eq(answer->error, 0);
-    record_place(*(const uint64_t *)answer->payload == 14 ? 2 : 9);
+    record_place_in_sequence(*(const uint64_t *)answer->payload == 14 ? 2 : 9);
     DOMUS_TRY_AWAIT(-ENOSPC);
-    record_place(answer->error == -ENOSPC && answer->type == NULL ? 3 : 9);
+    record_place_in_sequence(answer->error == -ENOSPC && answer->type == NULL ? 3 : 9);
     return domus_reply(stack, &twice_type, &(uint64_t){1});
     DOMUS_END;
 }
 
-static const domus_behaviour ending = {.name = "ending",
-                                       .on = (const domus_on[]){DOMUS_ON(&begin_type, cancellable),
-                                                                {&end_type, cancel, 0},
-                                                                DOMUS_ON(&slow_type, misplaced),
-                                                                DOMUS_ON(&odd_type, asks_too_much),
-                                                                DOMUS_ON(&twice_type, tries),
-                                                                {0}}};
+static const domus_behaviour ending = {
+    .name = "ending",
+    .on = (const domus_on[]){DOMUS_ON(&begin_type, cancellable),
+                             {&end_type, cancel_running_sequence, 0},
+                             DOMUS_ON(&slow_type, misplaced),
+                             DOMUS_ON(&odd_type, asks_too_much),
+                             DOMUS_ON(&twice_type, tries),
+                             {0}}};
 
 DOMT_TEST(cancelled_sequence_hears_it_once_and_its_next_await_ends_it)
 {
-    open_world(&ending);
+    open_world_with_sequence(&ending);
     send_notice(&begin_type, 0);
     send_notice(&end_type, 0);
     ck_assert_uint_eq(steps, 1);
@@ -390,14 +392,14 @@ DOMT_TEST(await_that_cannot_go_on_ends_its_sequence_with_the_error_unless_it_is_
         int error;
         uint64_t steps;
     } rows[] = {
-        {&slow_type, 2 * MS, -EINVAL, 0}, /* an await in a foreign switch */
+        {&slow_type, 2 * MS, -EINVAL, 0}, /* an await in another switch */
         {&odd_type, 0, -EMSGSIZE, 0},     /* an await that cannot begin */
         {&twice_type, 0, 0, 123},         /* an await that is tried */
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        open_world(&ending);
-        ask_one(rows[i].type, 1);
+        open_world_with_sequence(&ending);
+        let_agent_ask_sequence(rows[i].type, 1);
         ck_assert(rows[i].pass_ns == 0 || error == 1);
         domt_pass(&world, rows[i].pass_ns);
         ck_assert_msg(error == rows[i].error && steps == rows[i].steps, "%s: %d, steps %llu",
@@ -415,7 +417,7 @@ DOMUS_SEQUENCE(receives_among_all, char)
     (void)domus_sleep_add(stack, MS, 2);
     DOMUS_WAIT_ALL();
     for (; answer != NULL; answer = answer->next)
-        record_place(answer->tag);
+        record_place_in_sequence(answer->tag);
     DOMUS_END;
 }
 
@@ -424,11 +426,11 @@ static const domus_behaviour careless = {
 
 DOMT_TEST(ask_received_among_all_fails_and_is_not_lost)
 {
-    open_world(&careless);
+    open_world_with_sequence(&careless);
     send_notice(&begin_type, 0);
-    ask_one(&odd_type, 1);
+    let_agent_ask_sequence(&odd_type, 1);
     ck_assert_int_eq(error, 1);
-    expect_place(2 * MS, 12);
+    expect_place_in_sequence_after(2 * MS, 12);
     ck_assert_int_eq(error, -ENOMSG);
     close_world();
 }
@@ -442,15 +444,15 @@ DOMUS_SEQUENCE(looks, char)
     DOMUS_BEGIN;
     DOMUS_RECEIVE_WITHIN(&anything, 0);
     ck_assert_int_eq(answer->error, -ETIMEDOUT);
-    record_place(1);
+    record_place_in_sequence(1);
     DOMUS_RECEIVE_WITHIN(&anything, DOMUS_FOR_EVER);
     ck_assert_int_eq(answer->error, 0);
-    record_place(2);
+    record_place_in_sequence(2);
     for (;;) {
         DOMUS_RECEIVE(&odd_only);
         if (answer->error != 0)
             return answer->error;
-        record_place(3);
+        record_place_in_sequence(3);
     }
     DOMUS_END;
 }
@@ -467,10 +469,10 @@ static int send_three_notices_and_stop_after_mail(domus_stack *stack, void *cont
 DOMT_TEST(stop_after_mail_comes_behind_what_a_receive_takes_and_waits_for_what_none_takes)
 {
     for (int waits = 0; waits < 2; waits++) {
-        open_world(&looking);
+        open_world_with_sequence(&looking);
         send_notice(&end_type, 0);
         if (waits)
-            send_notice(&begin_type, 0); /* no receive takes this message */
+            send_notice(&begin_type, 0); /* no receive of the sequence takes this message */
         domt_do(&world, agents[0], send_three_notices_and_stop_after_mail, NULL);
         ck_assert_uint_eq(steps, 12333);
         ck_assert_uint_eq(DOMT_SUM(&world, stops), !waits);

@@ -14,33 +14,33 @@
 
 static int stops;
 
-static void count_stop(domus_stack *stack, void *self)
+static void on_stop_count_it(domus_stack *stack, void *self)
 {
     stops++;
 }
 
-static int record_as_other(domus_stack *stack, void *self, const void *number)
+static int record_number_as_other_behaviour(domus_stack *stack, void *self, const void *number)
 {
     (void)domus_take(stack);
     domt_pick_write("o", *(const int64_t *)number, "");
     return 0;
 }
 
-static int go_back(domus_stack *stack, void *self, const void *number)
+static int go_back_to_former_behaviour(domus_stack *stack, void *self, const void *number)
 {
     (void)domus_take(stack);
     return domus_become(stack, NULL);
 }
 
-/* A behaviour that knows notes, but no questions; an urgent note brings the first behaviour
- * back. */
+/* A behaviour that handles notes but no questions; an urgent note makes the actor go back to its
+ * first behaviour. */
 static const domus_behaviour other = {
     .name = "other",
     .state_size = 8,
-    .on = (const domus_on[]){{&domt_pick_note, record_as_other, 200},
-                             {&domt_pick_urgent, go_back, 0},
+    .on = (const domus_on[]){{&domt_pick_note, record_number_as_other_behaviour, 200},
+                             {&domt_pick_urgent, go_back_to_former_behaviour, 0},
                              {0}},
-    .on_stop = count_stop};
+    .on_stop = on_stop_count_it};
 
 static int become_behaviour(domus_stack *stack, void *behaviour)
 {
@@ -56,7 +56,7 @@ DOMT_TEST(become_is_for_the_next_message_on_and_null_goes_back)
     domt_tell(&domt_pick_urgent, 0);
     domt_tell(&domt_pick_note, 4);
     domt_pick_wrote("1 o2 o3 4 ");
-    /* the behaviour is the first one again, so there is none to go back to */
+    /* the behaviour is the first one again, so domus_become(NULL) has none to go back to */
     domt_begin(become_behaviour, NULL);
     domt_tell(&domt_pick_note, 5);
     domt_pick_wrote("1 o2 o3 4 5 ");
@@ -84,23 +84,23 @@ DOMT_TEST(callbacks_are_those_of_the_behaviour_it_has)
     domt_pick_close();
 }
 
-static int heard_later(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_wake_up(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     domt_pick_write("w", 9, "");
     return 0;
 }
 
-static int nap_and_become(domus_stack *stack, void *behaviour)
+static int become_and_sleep(domus_stack *stack, void *behaviour)
 {
     ck_assert_int_eq(domus_become(stack, behaviour), 0);
-    return domus_sleep(stack, 5 * MS, heard_later);
+    return domus_sleep(stack, 5 * MS, record_wake_up);
 }
 
 DOMT_TEST(conversation_goes_on_under_the_new_behaviour)
 {
     domt_pick_open(0, 0);
-    domt_begin(nap_and_become, &other);
+    domt_begin(become_and_sleep, &other);
     domt_tell(&domt_pick_note, 1);
     domt_pick_wrote("o1 ");
     domt_pick_pass(6 * MS);
@@ -114,9 +114,10 @@ static const domus_behaviour no_handler = {
     .name = "no handler", .on = (const domus_on[]){{&domt_pick_note, NULL, 0}, {0}}};
 static const domus_behaviour wide_frame = {
     .name = "wide frame",
-    .on = (const domus_on[]){{&domt_pick_note, record_as_other, DOMUS_FRAME_MAX + 1}, {0}}};
+    .on = (const domus_on[]){
+        {&domt_pick_note, record_number_as_other_behaviour, DOMUS_FRAME_MAX + 1}, {0}}};
 
-static int become_wrongly(domus_stack *stack, void *context)
+static int try_wrong_behaviours(domus_stack *stack, void *context)
 {
     static const domus_behaviour *const wrong[] = {&too_large, &of_channels, &no_handler,
                                                    &wide_frame};
@@ -129,7 +130,7 @@ static int become_wrongly(domus_stack *stack, void *context)
 DOMT_TEST(behaviour_that_could_not_be_spawned_in_this_place_is_refused)
 {
     domt_pick_open(0, 0);
-    domt_begin(become_wrongly, NULL);
+    domt_begin(try_wrong_behaviours, NULL);
     domt_tell(&domt_pick_note, 1);
     domt_pick_wrote("1 ");
     domt_pick_close();
@@ -140,7 +141,7 @@ DOMT_TEST(behaviour_that_could_not_be_spawned_in_this_place_is_refused)
 static int results[8];
 static int results_count;
 
-static int stash_message(domus_stack *stack, void *self, const void *number)
+static int stash_current_message(domus_stack *stack, void *self, const void *number)
 {
     results[results_count++ % 8] = domus_stash(stack);
     return 0;
@@ -153,11 +154,12 @@ static int unstash_and_go_back(domus_stack *stack, void *self, const void *numbe
     return domus_become(stack, NULL);
 }
 
-/* A behaviour that stashes notes and questions; an urgent note ends that. */
+/* A behaviour that stashes notes and questions; an urgent note makes the actor unstash them and go
+ * back. */
 static const domus_behaviour closed = {
     .name = "closed",
-    .on = (const domus_on[]){{&domt_pick_note, stash_message, 0},
-                             {&domt_pick_question, stash_message, 100},
+    .on = (const domus_on[]){{&domt_pick_note, stash_current_message, 0},
+                             {&domt_pick_question, stash_current_message, 100},
                              {&domt_pick_urgent, unstash_and_go_back, 0},
                              {0}}};
 
@@ -176,7 +178,8 @@ DOMT_TEST(stashed_messages_come_back_in_order_before_waiting_ones)
     ck_assert_str_eq(domt_pick.answers, "");
     domt_tell(&domt_pick_urgent, 0);
     domt_tell_notes(4, 5);
-    domt_pick_wrote("1 2 3 4 5 q11 q12 q13 "); /* asks again in the next run */
+    /* the questions are handled behind the notes, and answered in the next run */
+    domt_pick_wrote("1 2 3 4 5 q11 q12 q13 ");
     domt_pick_heard("r11 r12 r13 ");
     ck_assert_uint_eq(domt_pick.releases, 0);
     domt_pick_close();
@@ -243,21 +246,21 @@ DOMT_TEST(world_may_end_with_messages_aside)
     ck_assert_uint_eq(domt_pick.releases, 4);
 }
 
-static int stash_nothing(domus_stack *stack, void *context)
+static int try_to_stash_event(domus_stack *stack, void *context)
 {
-    ck_assert_int_eq(domus_stash(stack), -EINVAL); /* -EINVAL, because the message is an event */
+    ck_assert_int_eq(domus_stash(stack), -EINVAL); /* -EINVAL: an event cannot be stashed */
     domus_unstash(stack);
     return 0;
 }
 
-static int answer_then_stash(domus_stack *stack, void *self, const void *number)
+static int try_to_stash_answered_ask(domus_stack *stack, void *self, const void *number)
 {
     ck_assert_int_eq(domus_reply(stack, &domt_pick_number, number), 0);
     ck_assert_int_eq(domus_stash(stack), -EALREADY);
     return 0;
 }
 
-static int stash_twice(domus_stack *stack, void *self, const void *number)
+static int on_number_stash_twice_and_go_back(domus_stack *stack, void *self, const void *number)
 {
     ck_assert_int_eq(domus_stash(stack), 0);
     ck_assert_int_eq(domus_stash(stack), -EINVAL);
@@ -267,18 +270,19 @@ static int stash_twice(domus_stack *stack, void *self, const void *number)
 
 static const domus_behaviour wrong = {
     .name = "wrong",
-    .on = (const domus_on[]){
-        {&domt_pick_question, answer_then_stash, 0}, {&domt_pick_note, stash_twice, 0}, {0}}};
+    .on = (const domus_on[]){{&domt_pick_question, try_to_stash_answered_ask, 0},
+                             {&domt_pick_note, on_number_stash_twice_and_go_back, 0},
+                             {0}}};
 
-DOMT_TEST(stash_is_for_what_is_handled_and_once)
+DOMT_TEST(only_a_message_being_handled_is_stashed_and_once)
 {
     domt_pick_open(0, 0);
-    domt_begin_by_event(stash_nothing, NULL);
+    domt_begin_by_event(try_to_stash_event, NULL);
     domt_begin(become_behaviour, &wrong);
     domt_pick_settle();
     domt_ask_picker(1, 0);
     domt_pick_heard("r1 ");
-    /* the note was stashed, unstashed, and handled by the old behaviour */
+    /* note 5 was stashed and unstashed, and the old behaviour has handled it */
     domt_tell(&domt_pick_note, 5);
     domt_pick_wrote("5 ");
     domt_pick_close();
@@ -286,7 +290,7 @@ DOMT_TEST(stash_is_for_what_is_handled_and_once)
 
 /* --- stash and receive ----------------------------------------------------------------------- */
 
-static int took_and_stashes(domus_stack *stack, void *self, const domus_answer *answer)
+static int stash_current_after_receive(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domt_write(answer);
     ck_assert_int_eq(domus_stash(stack), 0);
@@ -299,7 +303,7 @@ DOMT_TEST(received_messages_may_be_stashed_and_received_again)
 {
     domt_pick_open(0, 0);
     domt_begin_by_event(domt_receive_as,
-                        &(domt_reception){&domt_any, DOMUS_FOR_EVER, took_and_stashes});
+                        &(domt_reception){&domt_any, DOMUS_FOR_EVER, stash_current_after_receive});
     domt_pick_settle();
     domt_tell(&domt_pick_note, 7);
     domt_pick_wrote("(7) ");
@@ -308,8 +312,8 @@ DOMT_TEST(received_messages_may_be_stashed_and_received_again)
     domt_begin_by_event(domt_do_unstash, NULL);
     domt_pick_wrote("(7) (7) 1 ");
 
-    domt_begin_by_event(domt_receive_as,
-                        &(domt_reception){&domt_questions, DOMUS_FOR_EVER, took_and_stashes});
+    domt_begin_by_event(domt_receive_as, &(domt_reception){&domt_questions, DOMUS_FOR_EVER,
+                                                           stash_current_after_receive});
     domt_pick_settle();
     domt_ask_picker(3, 0);
     domt_pick_heard("");

@@ -19,7 +19,7 @@
 DOMT_TEST(small_notice_of_another_home_touches_neither_inbox_nor_arrivals)
 {
     domt_belts_open(64);
-    /* a pair of managers that never sent anything takes one pointer */
+    /* a pair of managers without a belt between them costs one pointer */
     ck_assert_ptr_null(domt_belts_belt());
     ck_assert_ptr_null(domt_belts_at(3)->belts.to); /* foreign threads have no belts */
     domt_belts_send(1, 7, 1);
@@ -51,8 +51,9 @@ DOMT_TEST(belt_wakes_a_sleeper_once_and_nobody_while_it_is_on)
     domt_belts_close_with(0, 3);
 }
 
-/* Bring 40 notes in one look, then one more: the stream has ended, or the sender is slow. */
-static void stream_and_one_more(bool run_between)
+/* Home takes 40 notes in one look, and one more note in the next one: the sender has no more to
+ * send, or it is slow. */
+static void send_40_notes_and_one_late(bool run_between)
 {
     domt_belts_send(1, 0, 40);
     ck_assert_uint_eq(domi_manager_take_arrivals(domt_belts_at(0)), 40);
@@ -66,15 +67,16 @@ static void stream_and_one_more(bool run_between)
 DOMT_TEST(rest_of_a_stream_is_taken_after_one_wait)
 {
     domt_belts_open(64);
-    stream_and_one_more(true);
-    ck_assert_uint_gt(domt_belts_belt()->looks_without_wait, 0); /* home has waited in vain */
+    send_40_notes_and_one_late(true);
+    /* home has waited for the slow sender in vain */
+    ck_assert_uint_gt(domt_belts_belt()->looks_without_wait, 0);
     domt_belts_close_with(0, 41);
 }
 
 DOMT_TEST(home_that_has_ready_actors_waits_for_no_stream)
 {
     domt_belts_open(64);
-    stream_and_one_more(false);
+    send_40_notes_and_one_late(false);
     ck_assert_uint_eq(domt_belts_belt()->looks_without_wait, 0);
     domt_belts_close_with(0, 41);
 }
@@ -118,8 +120,8 @@ DOMT_TEST(full_belt_grows_and_then_the_inbox_takes_the_rest_in_order)
     domt_belts_open(256);
     domt_belts_send(1, 0, 400);
     ck_assert_uint_eq(domt_belts_belt()->filled.mask, 255);
-    ck_assert_uint_eq(domt_belts_count(1),
-                      253); /* a ring of 256 slots, and two slots that named larger rings */
+    /* a ring of 256 slots, of which two hold no notes but name the larger rings before */
+    ck_assert_uint_eq(domt_belts_count(1), 253);
     ck_assert_uint_eq(domi_mailbox_depth(domt_belts.actor.house), 400 - 253);
     (void)domi_manager_take_arrivals(domt_belts_at(0));
     (void)domi_manager_take_arrivals(domt_belts_at(0));
@@ -129,12 +131,13 @@ DOMT_TEST(full_belt_grows_and_then_the_inbox_takes_the_rest_in_order)
     domt_belts_close_with(0, 401);
 }
 
-/* The look that takes 64 messages leaves the others, and the inbox must not overtake these. */
+/* A look takes 64 messages off the belt and leaves the others; a message in the inbox must not
+ * overtake these. */
 DOMT_TEST(inbox_waits_for_all_that_the_belts_hold)
 {
     domt_belts_open(1024);
     domt_belts_send(1, 0, 200);
-    domt_note_to(domt_belts_at(1), domt_belts.actor, 200); /* sent by the inbox */
+    domt_note_to(domt_belts_at(1), domt_belts.actor, 200); /* this note goes by the inbox */
     domt_belts_send(1, 201, 1);
     ck_assert_uint_eq(domi_mailbox_depth(domt_belts.actor.house), 2);
     (void)domi_manager_take_arrivals(domt_belts_at(0));
@@ -144,7 +147,7 @@ DOMT_TEST(inbox_waits_for_all_that_the_belts_hold)
 
 /* --- who may not use it ----------------------------------------------------------------------- */
 
-static int stop_there(domus_stack *stack, void *unused)
+static int stop_itself(domus_stack *stack, void *unused)
 {
     return domus_stop(stack, domus_self(stack));
 }
@@ -166,7 +169,7 @@ DOMT_TEST(house_that_may_refuse_is_reached_by_its_inbox)
     ck_assert_int_eq(domt_belts_note(3, domt_belts.actor, 1), 0);
     ck_assert_uint_eq(domt_belts_count(3), 0);
     ck_assert_uint_eq(domi_mailbox_depth(domt_belts.actor.house), 2);
-    domt_do(&domt_belts.world, domt_belts.actor, stop_there, NULL);
+    domt_do(&domt_belts.world, domt_belts.actor, stop_itself, NULL);
     ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 1), -ESTALE);
     domt_belts_close_with(0, 2);
 }
@@ -176,13 +179,15 @@ DOMT_TEST(notices_of_a_lent_house_go_by_inboxes_also_at_the_thief)
     domt_belts_open(64);
     domus_address other = domt_recorder_new(&domt_belts.world, 0, &domt_belts.logs[1]);
     domt_belts_send(1, 0, 1);
-    domi_manager_set_lent(domt_belts_at(0), true); /* the house that has sent runs here */
+    /* home 0 says that its running house is lent, so what that house sends is no home mail */
+    domi_manager_set_lent(domt_belts_at(0), true);
     domt_belts_send(0, 1, 1);
     domi_manager_set_lent(domt_belts_at(0), false);
     ck_assert_uint_eq(domi_mailbox_depth(domt_belts.actor.house), 1);
     domi_manager_set_lent(domt_belts_at(2), true);
     domt_belts_send(2, 2, 1);
-    ck_assert_int_eq(domt_belts_note(2, other, 3), 0); /* the inbox of this actor is empty */
+    /* the inbox of `other` is empty, and still the note goes there */
+    ck_assert_int_eq(domt_belts_note(2, other, 3), 0);
     domi_manager_set_lent(domt_belts_at(2), false);
     ck_assert_uint_eq(domt_belts_count(2), 0);
     domt_belts_close_with(0, 3);
@@ -190,13 +195,13 @@ DOMT_TEST(notices_of_a_lent_house_go_by_inboxes_also_at_the_thief)
 
 static domus_address sender;
 
-static int send_number(domus_stack *stack, void *number)
+static int send_number_to_recorder(domus_stack *stack, void *number)
 {
     return domus_notice(stack, domt_belts.actor, &domt_note, number);
 }
 
-/* A house of home 1 sends at home, as a loan of the receiver's home, and as a loan of a third
- * thread. */
+/* The house of a sender sends on its own home, as a loan on the receiver's home, and as a loan on a
+ * third thread. */
 DOMT_TEST(order_holds_while_the_sender_is_lent)
 {
     static int64_t numbers[] = {0, 1, 2, 3};
@@ -206,7 +211,7 @@ DOMT_TEST(order_holds_while_the_sender_is_lent)
     domt_settle(&domt_belts.world);
     for (uint32_t i = 0; i < 4; i++) {
         domi_queue *ready = &domt_belts_at(1)->schedule.ready[DOMUS_STATE];
-        domt_send(domt_belts_at(1), sender, send_number, &numbers[i]);
+        domt_send(domt_belts_at(1), sender, send_number_to_recorder, &numbers[i]);
         if (i == 0 || i == 3) {
             (void)domt_run_state(domt_belts_at(1));
             continue;
@@ -254,7 +259,7 @@ DOMT_TEST(messages_for_an_exposed_house_wait_and_come_before_its_inbox)
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
-static void send_counted(uint32_t from)
+static void send_counted_payload(uint32_t from)
 {
     domi_envelope *envelope = domi_message_new(domt_belts_at(from), sizeof *envelope);
 
@@ -271,7 +276,7 @@ DOMT_TEST(message_that_comes_late_is_a_dead_letter_and_is_released_once)
     domt_belts_open(64);
     domt_releases = 0;
     uint64_t dead = DOMT_SUM(&domt_belts.world, dead_letters);
-    send_counted(1);
+    send_counted_payload(1);
     (void)domi_house_stop(domt_belts_at(0), domt_belts.actor);
     (void)domt_run_state(domt_belts_at(0));
     ck_assert_uint_eq(domt_belts.logs[0].stops, 1);
@@ -286,24 +291,25 @@ DOMT_TEST(end_releases_what_is_on_belts)
     domt_belts_open(128);
     domt_releases = 0;
     for (int i = 0; i < 100; i++)
-        send_counted(1);
+        send_counted_payload(1);
     domt_world_end(&domt_belts.world);
     ck_assert_uint_eq(domt_releases, 100);
 }
 
-static int stop_behind_mail(domus_stack *stack, void *unused)
+static int stop_recorder_after_mail(domus_stack *stack, void *unused)
 {
     return domus_stop_after_mail(stack, domt_belts.actor);
 }
 
-/* A neighbour of the receiver stops it behind its messages, some of which are on a belt. */
+/* A neighbour of the receiver on its home stops it behind its messages, while some of these are on
+ * a belt. */
 DOMT_TEST(stop_behind_mail_comes_behind_what_is_on_belts)
 {
     domt_belts_open(64);
     domus_address neighbour = domt_spawn(domt_belts_at(0), domt_belts_at(0), &domt_agent, NULL);
     domt_settle(&domt_belts.world);
     domt_belts_send(1, 0, 1);
-    domt_send(domt_belts_at(0), neighbour, stop_behind_mail, NULL);
+    domt_send(domt_belts_at(0), neighbour, stop_recorder_after_mail, NULL);
     (void)domt_run_state(domt_belts_at(0));
     domt_settle(&domt_belts.world);
     ck_assert_uint_eq(domt_belts.logs[0].stops, 1);
@@ -328,8 +334,8 @@ DOMT_TEST(without_memory_for_a_belt_the_inbox_takes_the_message)
     domt_belts_close_with(0, 100);
 }
 
-/* Home has no memory for the messages of the belt: they stay there, and so do the notices of the
- * inbox. */
+/* Home has no memory for envelopes: messages stay on the belt, and notices of the inbox wait behind
+ * them. */
 DOMT_TEST(without_memory_messages_stay_in_their_slots_and_nothing_overtakes_them)
 {
     domt_belts_open(64);
@@ -339,8 +345,8 @@ DOMT_TEST(without_memory_messages_stay_in_their_slots_and_nothing_overtakes_them
     for (uint32_t i = 0; i < 3; i++)
         ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, i), 0);
     domt_note_to(domt_belts_at(1), domt_belts.actor, 3);
-    ck_assert_int_eq(domt_belts_note(2, (domus_address){NULL, 0}, 0),
-                     -ESTALE); /* -ESTALE; home has envelopes now */
+    /* -ESTALE is the answer for nobody's address; home has envelopes now */
+    ck_assert_int_eq(domt_belts_note(2, (domus_address){NULL, 0}, 0), -ESTALE);
     domi_memory_fail_after(0, 1);
     while (domi_pool_take(domt_belts_at(0), DOMI_SLAB_64) != NULL)
         ;
@@ -360,12 +366,12 @@ DOMT_TEST(without_memory_messages_stay_in_their_slots_and_nothing_overtakes_them
     domt_world_end(&domt_belts.world);
 }
 
-static void record_from_another(void *payload)
+static void note_from_home_2_on_release(void *payload)
 {
     domt_note_to(domt_belts_at(2), domt_belts.actor, 4);
 }
 
-static const domus_type late = {.name = "late", .size = 8, .release = record_from_another};
+static const domus_type late = {.name = "late", .size = 8, .release = note_from_home_2_on_release};
 
 /* A note comes while those of the inbox wait for the belt, and lies above all of them. The first
  * message of the belt is for an actor that has ended, and its release sends that note. Home has a
@@ -373,7 +379,8 @@ static const domus_type late = {.name = "late", .size = 8, .release = record_fro
 DOMT_TEST(message_that_comes_while_notices_wait_lies_above_all_of_them)
 {
     domt_belts_open(64);
-    domt_note_to(domt_belts_at(0), domt_belts.actor, -1); /* home has envelopes now */
+    /* the handling of this note leaves free envelopes at home */
+    domt_note_to(domt_belts_at(0), domt_belts.actor, -1);
     domt_settle(&domt_belts.world);
     domt_belts.logs[0].count = 0;
     domus_address gone = domt_recorder_new(&domt_belts.world, 0, &domt_belts.logs[1]);
@@ -389,8 +396,8 @@ DOMT_TEST(message_that_comes_while_notices_wait_lies_above_all_of_them)
     ck_assert_uint_eq(domt_belts_count(1), 3);
     domt_note_to(domt_belts_at(1), domt_belts.actor, 2);
     domt_note_to(domt_belts_at(1), domt_belts.actor, 3);
-    ck_assert_int_eq(domt_belts_note(2, (domus_address){NULL, 0}, 0),
-                     -ESTALE); /* -ESTALE; home has envelopes now */
+    /* -ESTALE is the answer for nobody's address; home has envelopes now */
+    ck_assert_int_eq(domt_belts_note(2, (domus_address){NULL, 0}, 0), -ESTALE);
     domi_memory_fail_after(0, 1);
     domi_node *last = NULL;
     for (void *taken; (taken = domi_pool_take(domt_belts_at(0), DOMI_SLAB_64)) != NULL;)
@@ -407,7 +414,7 @@ DOMT_TEST(message_that_comes_while_notices_wait_lies_above_all_of_them)
     domt_world_end(&domt_belts.world);
 }
 
-static int64_t count_charged_bytes(void)
+static int64_t bytes_charged_to_home(void)
 {
     return atomic_load(&domt_belts_at(0)->pool.heap_bytes);
 }
@@ -416,20 +423,21 @@ DOMT_TEST(ring_that_is_not_used_is_given_back_and_made_anew)
 {
     domt_belts_open(256);
     domt_belts_send(1, 0, 200);
-    ck_assert_int_ge(count_charged_bytes(), 256 * 64);
+    ck_assert_int_ge(bytes_charged_to_home(), 256 * 64);
     domt_settle(&domt_belts.world);
     for (int i = 0; i < 3; i++) {
         domt_jump(&domt_belts.world, 10 * 1000 * TICK);
         domi_belts_trim(domt_belts_at(1));
     }
-    ck_assert_int_ge(count_charged_bytes(), 256 * 64); /* the belt is in use */
+    /* the belt was used since the last trim, so its ring stays */
+    ck_assert_int_ge(bytes_charged_to_home(), 256 * 64);
     ck_assert(domi_belts_rest(domt_belts_at(0)));
     domt_jump(&domt_belts.world, 10 * 1000 * TICK);
     domi_belts_trim(domt_belts_at(1));
-    ck_assert_int_eq(count_charged_bytes(), 0);
+    ck_assert_int_eq(bytes_charged_to_home(), 0);
     for (int64_t i = 200; i < 400; i++)
         ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, i), 0);
-    ck_assert_int_ge(count_charged_bytes(), 256 * 64);
+    ck_assert_int_ge(bytes_charged_to_home(), 256 * 64);
     domt_belts_close_with(0, 400);
 }
 

@@ -7,8 +7,8 @@
 
 typedef struct domt_belt_world {
     domt_world world;
-    domt_log logs[4];    /* logs of recorders; the first is that of `actor` */
-    domus_address actor; /* an actor of manager 0, which writes into the first log */
+    domt_log logs[4];    /* the logs of up to four recorders; the first log is that of `actor` */
+    domus_address actor; /* a recorder of manager 0, which writes into the first log */
 } domt_belt_world;
 
 extern domt_belt_world domt_belts;
@@ -18,10 +18,11 @@ void domt_belts_open(uint32_t slots);
 
 domi_manager *domt_belts_at(uint32_t index);
 
-/* Returns the belt from manager 1 to manager 0; NULL: it was never used. */
+/* Returns the belt from manager 1 to manager 0, or NULL if nothing was ever sent over it. */
 domi_belt *domt_belts_belt(void);
 
-/* Send a note as domus_notice() does, without a sender. Returns the result of the send. */
+/* Send a note by manager `from` as domus_notice() does, with no actor as the sender. Returns the
+ * result of the send. */
 int domt_belts_note(uint32_t from, domus_address to, int64_t number);
 int domt_belts_note_by(domi_manager *from, domus_address to, int64_t number);
 
@@ -29,7 +30,7 @@ int domt_belts_note_by(domi_manager *from, domus_address to, int64_t number);
  * fails the test. */
 void domt_belts_send(uint32_t from, int64_t first, uint32_t count);
 
-/* Returns the word of the actor's inbox. */
+/* Returns the word of the inbox of `actor`: its newest node and its depth. */
 uint64_t domt_belts_inbox(void);
 
 /* Returns how many notices manager `from` has put on belts. */

@@ -24,15 +24,16 @@ static domt_world world;
 static domus_address actors[HOMES];
 static unsigned handled[HOMES];
 
-/* The waits in the order in which they ended: the number of the actor, and the error. */
+/* The waits of all actors in the order in which they ended: the number of the actor, and the
+ * error. */
 static unsigned heard;
 static uint32_t heard_by[32];
 static int errors[32];
 
-static domus_conversation first; /* the conversation of actor 0 */
+static domus_conversation first; /* handle of the conversation of actor 0 */
 static domus_kept kept;
 
-static uint32_t find_own_number(const domus_stack *stack)
+static uint32_t number_of_this_actor(const domus_stack *stack)
 {
     uint32_t i = 0;
 
@@ -44,7 +45,7 @@ static uint32_t find_own_number(const domus_stack *stack)
 static int handle_question(domus_stack *stack, void *self, const void *call_)
 {
     (void)domus_take(stack);
-    handled[find_own_number(stack)]++;
+    handled[number_of_this_actor(stack)]++;
     return domt_on_call(stack, self, call_);
 }
 
@@ -73,17 +74,17 @@ static int record_answers(domus_stack *stack, void *self, const domus_answer *an
     (void)domus_take(stack);
     for (; answer != NULL; answer = answer->next) {
         ck_assert_uint_lt(heard, 32);
-        heard_by[heard] = find_own_number(stack);
+        heard_by[heard] = number_of_this_actor(stack);
         errors[heard++] = answer->error;
     }
     return 0;
 }
 
-/* Ask the next actor of the row; the last one sleeps. */
+/* Ask the next actor of the row; the last actor sleeps instead. */
 static int ask_next_actor(domus_stack *stack, void *context)
 {
     static const domt_call on = {ask_next_actor, NULL};
-    uint32_t next = find_own_number(stack) + 1;
+    uint32_t next = number_of_this_actor(stack) + 1;
 
     if (next == 1)
         ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
@@ -92,7 +93,7 @@ static int ask_next_actor(domus_stack *stack, void *context)
     return domus_ask(stack, actors[next], &domt_ask_question, &on, record_answers);
 }
 
-static int cancel_first(domus_stack *stack, void *result)
+static int try_to_cancel_first(domus_stack *stack, void *result)
 {
     *(int *)result = domus_cancel(stack, first);
     return 0;
@@ -103,11 +104,11 @@ static void stop_actor(uint32_t i)
     domt_stop(&world, domt_outside(&world), actors[i]);
 }
 
-static int cancel_by(uint32_t i)
+static int result_of_cancel_by_actor(uint32_t i)
 {
     int result = 1;
 
-    domt_do(&world, actors[i], cancel_first, &result);
+    domt_do(&world, actors[i], try_to_cancel_first, &result);
     return result;
 }
 
@@ -118,7 +119,7 @@ DOMT_TEST(cancel_runs_down_a_chain_over_four_homes)
     open_world();
     domt_do(&world, actors[0], ask_next_actor, NULL);
     ck_assert_uint_eq(heard, 0);
-    ck_assert_int_eq(cancel_by(0), 0);
+    ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     ck_assert_uint_eq(heard, HOMES);
     bool by[HOMES] = {false};
     for (uint32_t i = 0; i < HOMES; i++) {
@@ -128,7 +129,7 @@ DOMT_TEST(cancel_runs_down_a_chain_over_four_homes)
     for (uint32_t i = 0; i < HOMES; i++)
         ck_assert(by[i]);
     ck_assert_uint_eq(DOMT_SUM(&world, cancels), HOMES);
-    /* the asks failed without an asker that waits */
+    /* the asks were answered late: their askers' conversations have ended and wait no more */
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), HOMES - 1);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
     close_world();
@@ -138,26 +139,28 @@ DOMT_TEST(cancel_is_for_a_waiting_conversation_of_the_actor_and_once)
 {
     open_world();
     first = (domus_conversation){NULL, 0};
-    ck_assert_int_eq(cancel_by(0), -ENOENT);
+    ck_assert_int_eq(result_of_cancel_by_actor(0), -ENOENT);
     domt_do(&world, actors[0], ask_next_actor, NULL);
-    ck_assert_int_eq(cancel_by(1), -ENOENT); /* another actor may not cancel the conversation */
+    /* another actor may not cancel a conversation of actor 0 */
+    ck_assert_int_eq(result_of_cancel_by_actor(1), -ENOENT);
     int results[2] = {1, 1};
-    domt_send(world.managers[0], actors[0], cancel_first, &results[0]);
-    domt_send(world.managers[0], actors[0], cancel_first, &results[1]);
+    domt_send(world.managers[0], actors[0], try_to_cancel_first, &results[0]);
+    domt_send(world.managers[0], actors[0], try_to_cancel_first, &results[1]);
     domt_settle(&world);
     ck_assert_int_eq(results[0], 0);
     ck_assert_int_eq(results[1], -EALREADY);
-    ck_assert_int_eq(cancel_by(0), -ENOENT); /* the conversation has ended */
+    /* a conversation that has ended cannot be cancelled */
+    ck_assert_int_eq(result_of_cancel_by_actor(0), -ENOENT);
     close_world();
 }
 
-static int try_to_wait(domus_stack *stack, void *self, const domus_answer *answer)
+static int try_to_wait_after_cancel(domus_stack *stack, void *self, const domus_answer *answer)
 {
     static const domus_pattern any = {0};
     static const domt_call call = {ask_next_actor, NULL};
 
     ck_assert_int_eq(answer->error, -ECANCELED);
-    /* the conversation does not wait just now */
+    /* the conversation runs just now and does not wait, so it cannot be cancelled */
     ck_assert_int_eq(domus_cancel(stack, first), -ENOENT);
     ck_assert_int_eq(domus_ask(stack, actors[1], &domt_ask_question, &call, record_answers),
                      -ECANCELED);
@@ -167,29 +170,30 @@ static int try_to_wait(domus_stack *stack, void *self, const domus_answer *answe
     ck_assert_int_eq(domus_wait_all(stack, record_answers), -ECANCELED);
     ck_assert_int_eq(domus_notice(stack, actors[1], &domt_ask_done, "anything"), 0);
     (void)record_answers(stack, self, answer);
-    /* returns an error, by which the conversation ends; this is no failure of the actor */
+    /* domus_wait_first() returns an error, which ends the conversation but is no failure of the
+     * actor */
     return domus_wait_first(stack, record_answers);
 }
 
-static int travel_stubbornly(domus_stack *stack, void *context)
+static int ask_row_and_wait_after_cancel(domus_stack *stack, void *context)
 {
     static const domt_call on = {ask_next_actor, NULL};
 
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
-    return domus_ask(stack, actors[1], &domt_ask_question, &on, try_to_wait);
+    return domus_ask(stack, actors[1], &domt_ask_question, &on, try_to_wait_after_cancel);
 }
 
 DOMT_TEST(cancelled_conversation_waits_for_nothing_more)
 {
     open_world();
-    domt_do(&world, actors[0], travel_stubbornly, NULL);
-    ck_assert_int_eq(cancel_by(0), 0);
+    domt_do(&world, actors[0], ask_row_and_wait_after_cancel, NULL);
+    ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
-    ck_assert_uint_eq(domt_reply_releases, 1); /* the notice without a row */
+    ck_assert_uint_eq(domt_reply_releases, 1); /* the release of the notice that no row takes */
     close_world();
 }
 
-static int travel_in_all_ways(domus_stack *stack, void *first_only)
+static int ask_in_six_ways_and_wait(domus_stack *stack, void *first_only)
 {
     static const domt_call on = {ask_next_actor, NULL};
 
@@ -203,9 +207,9 @@ static int travel_in_all_ways(domus_stack *stack, void *first_only)
 DOMT_TEST(all_of_several_asks_are_cancelled)
 {
     open_world();
-    domt_do(&world, actors[0], travel_in_all_ways, NULL);
-    ck_assert_int_eq(cancel_by(0), 0);
-    /* the asks of the asker, and those of the actors that it asked */
+    domt_do(&world, actors[0], ask_in_six_ways_and_wait, NULL);
+    ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
+    /* the asks of the asker, and those that the asked actors sent on */
     ck_assert_uint_eq(heard, 6 + 2 * (2 + 1) + 6);
     for (uint32_t i = 0; i < 16; i++)
         ck_assert_int_eq(errors[i], -ECANCELED);
@@ -215,8 +219,8 @@ DOMT_TEST(all_of_several_asks_are_cancelled)
 DOMT_TEST(first_of_several_that_is_cancelled_ends_the_wait_once)
 {
     open_world();
-    domt_do(&world, actors[0], travel_in_all_ways, &world);
-    ck_assert_int_eq(cancel_by(0), 0);
+    domt_do(&world, actors[0], ask_in_six_ways_and_wait, &world);
+    ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     uint32_t by_first = 0;
     for (uint32_t i = 0; i < heard; i++)
         by_first += heard_by[i] == 0;
@@ -226,7 +230,7 @@ DOMT_TEST(first_of_several_that_is_cancelled_ends_the_wait_once)
 
 /* --- asks that were not begun ---------------------------------------------------------------- */
 
-static int raise_and_nap(domus_stack *stack, void *context)
+static int raise_barrier_and_sleep(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_sleep(stack, 10 * MS, record_answers);
@@ -235,10 +239,10 @@ static int raise_and_nap(domus_stack *stack, void *context)
 DOMT_TEST(ask_that_was_not_begun_is_dropped_once)
 {
     open_world();
-    domt_do(&world, actors[1], raise_and_nap, NULL);
+    domt_do(&world, actors[1], raise_barrier_and_sleep, NULL);
     domt_do(&world, actors[0], ask_next_actor, NULL);
     ck_assert_uint_eq(actors[1].house->mail, 1);
-    ck_assert_int_eq(cancel_by(0), 0);
+    ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     ck_assert_uint_eq(actors[1].house->mail, 0);
     ck_assert_uint_eq(domt_ask_releases, 1);
     ck_assert_uint_eq(heard, 1);
@@ -248,7 +252,7 @@ DOMT_TEST(ask_that_was_not_begun_is_dropped_once)
     close_world();
 }
 
-/* The ask and its cancel come together, by another thread. */
+/* The ask and its cancel come to the actor together, both by another thread. */
 DOMT_TEST(cancel_that_comes_with_its_ask_finds_it_begun)
 {
     int result;
@@ -256,9 +260,9 @@ DOMT_TEST(cancel_that_comes_with_its_ask_finds_it_begun)
     open_world();
     domt_send(world.managers[0], actors[0], ask_next_actor, NULL);
     (void)domt_run_state(world.managers[0]);
-    domt_send(world.managers[0], actors[0], cancel_first, &result);
+    domt_send(world.managers[0], actors[0], try_to_cancel_first, &result);
     (void)domt_run_state(world.managers[0]);
-    /* asks are handled before events, so the ask was begun, and is then cancelled */
+    /* a run handles asks before events: the ask is begun, and then cancelled */
     domt_settle(&world);
     ck_assert_uint_eq(handled[1], 1);
     ck_assert_int_eq(errors[0], -ECANCELED);
@@ -273,14 +277,14 @@ static int reply_at_once(domus_stack *stack, void *context)
     return domus_reply(stack, &domt_ask_done, "replied");
 }
 
-static int ask_one(domus_stack *stack, void *call)
+static int ask_actor_1(domus_stack *stack, void *call)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
     return domus_ask(stack, actors[1], &domt_ask_question, call, record_answers);
 }
 
-/* A conversation is cancelled while its answer is on its way, and gets one of both: the answer, if
- * the answer is there when the conversation runs. */
+/* A conversation is cancelled while its answer is on its way. It gets the answer if that is there
+ * when the conversation runs, else the cancel, and never both. */
 DOMT_TEST(answer_that_meets_the_cancel_resumes_once)
 {
     domt_call brief = {reply_at_once, NULL};
@@ -288,9 +292,9 @@ DOMT_TEST(answer_that_meets_the_cancel_resumes_once)
 
     for (int late = 0; late < 2; late++) {
         open_world();
-        domt_send(world.managers[0], actors[0], ask_one, &brief);
+        domt_send(world.managers[0], actors[0], ask_actor_1, &brief);
         (void)domt_run_state(world.managers[0]);
-        domt_send(world.managers[0], actors[0], cancel_first, &result);
+        domt_send(world.managers[0], actors[0], try_to_cancel_first, &result);
         (void)domt_run_state(world.managers[0]);
         ck_assert_int_eq(result, 0);
         ck_assert_uint_eq(heard, 0);
@@ -314,7 +318,7 @@ static int handle_tagged_answer(domus_stack *stack, void *self, const domus_answ
     return 0;
 }
 
-static int ask_one_brief_one_long(domus_stack *stack, void *context)
+static int ask_brief_and_endless(domus_stack *stack, void *context)
 {
     static const domt_call brief = {reply_at_once, NULL};
     static const domt_call endless = {ask_next_actor, NULL};
@@ -328,8 +332,8 @@ static int ask_one_brief_one_long(domus_stack *stack, void *context)
 DOMT_TEST(answers_that_had_come_are_shown_beside_what_was_cancelled)
 {
     open_world();
-    domt_do(&world, actors[0], ask_one_brief_one_long, NULL);
-    ck_assert_int_eq(cancel_by(0), 0);
+    domt_do(&world, actors[0], ask_brief_and_endless, NULL);
+    ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     ck_assert_uint_eq(domt_reply_releases, 0);
     domt_settle(&world);
     ck_assert_int_eq(errors[1], -ECANCELED);
@@ -338,12 +342,12 @@ DOMT_TEST(answers_that_had_come_are_shown_beside_what_was_cancelled)
 
 /* --- kept, forwarded ------------------------------------------------------------------------- */
 
-static int keep_ask(domus_stack *stack, void *context)
+static int keep_ask_of_handler(domus_stack *stack, void *context)
 {
     return domus_keep(stack, &kept);
 }
 
-static int touch_kept(domus_stack *stack, void *result)
+static int try_to_reply_to_kept(domus_stack *stack, void *result)
 {
     *(int *)result = domus_kept_reply(stack, kept, &domt_ask_done, "replied");
     return 0;
@@ -351,15 +355,15 @@ static int touch_kept(domus_stack *stack, void *result)
 
 DOMT_TEST(kept_ask_that_is_cancelled_is_kept_no_more)
 {
-    domt_call call = {keep_ask, NULL};
+    domt_call call = {keep_ask_of_handler, NULL};
     int result = 1;
 
     open_world();
-    domt_do(&world, actors[0], ask_one, &call);
+    domt_do(&world, actors[0], ask_actor_1, &call);
     ck_assert_uint_eq(domi_house_count_parked(actors[1].house), 1);
-    ck_assert_int_eq(cancel_by(0), 0);
+    ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     ck_assert_uint_eq(domi_house_count_parked(actors[1].house), 0);
-    domt_do(&world, actors[1], touch_kept, &result);
+    domt_do(&world, actors[1], try_to_reply_to_kept, &result);
     ck_assert_int_eq(result, -ENOENT);
     ck_assert_uint_eq(heard, 1);
     close_world();
@@ -390,17 +394,18 @@ DOMT_TEST(stop_in_the_middle_fails_the_asker_and_cancels_the_asked_actor)
     close_world();
 }
 
-static int count_call(domus_stack *stack, void *count)
+static int count_run_of_call(domus_stack *stack, void *count)
 {
     (*(unsigned *)count)++;
     return 0;
 }
 
-/* Cancels that wait behind each other are handled together, up to an event of another kind. */
+/* Cancels that wait one behind the other are handled in one turn, up to an event of another
+ * kind. */
 DOMT_TEST(event_behind_a_cancel_is_no_cancel)
 {
     unsigned count = 0;
-    const domt_call call = {count_call, &count};
+    const domt_call call = {count_run_of_call, &count};
 
     open_world();
     domt_do(&world, actors[0], ask_next_actor, NULL);
@@ -418,7 +423,7 @@ DOMT_TEST(event_behind_a_cancel_is_no_cancel)
     domt_settle(&world);
     ck_assert_uint_eq(count, 3);
     ck_assert_uint_eq(heard, 0);
-    ck_assert_int_eq(cancel_by(0), 0);
+    ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     close_world();
 }
 
@@ -427,8 +432,8 @@ DOMT_TEST(actor_whose_cancel_gets_no_memory_goes_on)
     open_world();
     domt_do(&world, actors[0], ask_next_actor, NULL);
     int result = 1;
-    domt_send(world.managers[0], actors[0], cancel_first, &result);
-    /* free objects are used up, so there is no envelope for the cancel */
+    domt_send(world.managers[0], actors[0], try_to_cancel_first, &result);
+    /* All free objects are taken, so no envelope is left for the cancel. */
     domi_memory_fail_after(0, 1);
     while (domi_pool_take(world.managers[0], DOMI_SLAB_64) != NULL)
         ;

@@ -15,7 +15,7 @@ static domus_behaviour boss;
 
 /* --- placement and options ------------------------------------------------------------------- */
 
-static uint32_t home_of(uint32_t number)
+static uint32_t home_of_actor(uint32_t number)
 {
     return domt_kin_of[number].address.house->home->index;
 }
@@ -28,20 +28,20 @@ DOMT_TEST(child_lives_near_its_parent_or_where_it_is_told_to)
     domt_kin_open(3);
     (void)domt_kin_root(1, 1, &domt_kin_hearing);
     ck_assert_int_eq(domt_kin_spawn_by(1, 2, &domt_kin_hearing, NULL), 0);
-    ck_assert_uint_eq(home_of(2), 1);
+    ck_assert_uint_eq(home_of_actor(2), 1);
     ck_assert_int_eq(domt_kin_spawn_by(1, 3, &domt_kin_hearing, &options), 0);
-    ck_assert_uint_eq(home_of(3), 1);
+    ck_assert_uint_eq(home_of_actor(3), 1);
     options.placement = DOMUS_SPREAD;
     for (uint32_t i = 4; i < 10; i++) {
         ck_assert_int_eq(domt_kin_spawn_by(1, i, &domt_kin_hearing, &options), 0);
-        lives[home_of(i)]++;
+        lives[home_of_actor(i)]++;
     }
     for (uint32_t i = 0; i < 3; i++)
         ck_assert_uint_eq(lives[i], 2);
     options.placement = DOMUS_ON_THREAD;
     options.thread = 2;
     ck_assert_int_eq(domt_kin_spawn_by(1, 10, &domt_kin_hearing, &options), 0);
-    ck_assert_uint_eq(home_of(10), 2);
+    ck_assert_uint_eq(home_of_actor(10), 2);
     ck_assert_uint_eq(domt_kin_houses(), 10);
     domt_kin_close();
 }
@@ -64,9 +64,9 @@ DOMT_TEST(wrong_options_spawn_nothing)
 
 /* --- ends ------------------------------------------------------------------------------------ */
 
-/* Make a family: actor 1 has 2 (here) and 3 (there); each of these has one child here and one
- * there. */
-static void raise_family(void)
+/* Make a family: actor 1 has the children 2 on its own home and 3 on the other one; each of these
+ * has one child on each home. */
+static void make_family_of_seven(void)
 {
     domt_kin_open(2);
     (void)domt_kin_root(1, 0, &domt_kin_hearing);
@@ -86,7 +86,7 @@ static size_t find_in_trail(const char *trail, char what, uint32_t number)
 
 DOMT_TEST(children_end_before_their_parents_here_and_elsewhere)
 {
-    raise_family();
+    make_family_of_seven();
     domt_kin_stop(1);
     const char *trail = domt_kin_trail();
     for (uint32_t i = 2; i < 8; i++)
@@ -97,7 +97,7 @@ DOMT_TEST(children_end_before_their_parents_here_and_elsewhere)
 
 DOMT_TEST(end_of_a_child_is_not_the_end_of_its_kin)
 {
-    raise_family();
+    make_family_of_seven();
     domt_kin_stop(3);
     ck_assert_uint_eq(domt_kin_houses(), 4);
     for (uint32_t i = 1; i < 8; i++)
@@ -110,7 +110,7 @@ DOMT_TEST(end_of_a_child_is_not_the_end_of_its_kin)
 
 DOMT_TEST(conversations_of_children_do_not_hold_a_stop)
 {
-    raise_family();
+    make_family_of_seven();
     (void)domt_kin_root(9, 1, &domt_kin_hearing);
     for (uint32_t i = 1; i < 8; i++)
         domt_kin_do(i, i % 3 == 0 ? domt_kin_do_sleep : domt_kin_do_ask, &domt_kin_of[9].address);
@@ -123,13 +123,14 @@ DOMT_TEST(conversations_of_children_do_not_hold_a_stop)
     domt_kin_close_clean();
 }
 
-/* Any two of them may be stopped together, from either home or the outside, in either order. */
+/* Any two members of the family are stopped together, in either order, from either home or the
+ * outside. */
 DOMT_TEST(stops_of_parent_and_child_may_cross)
 {
     for (uint32_t round = 0; round < 7 * 7 * 9; round++) {
         uint32_t first = 1 + round % 7;
         uint32_t second = 1 + round / 7 % 7;
-        raise_family();
+        make_family_of_seven();
         domi_manager *from = domt_kin_world.managers[round / 49 % 3];
         ck_assert_int_eq(domi_house_stop(from, domt_kin_of[first].address), 0);
         if (round / 49 >= 3)
@@ -146,7 +147,7 @@ DOMT_TEST(stops_of_parent_and_child_may_cross)
     }
 }
 
-static int spawn_and_stop(domus_stack *stack, void *unused)
+static int spawn_four_children_and_stop(domus_stack *stack, void *unused)
 {
     const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = 1};
 
@@ -161,7 +162,7 @@ DOMT_TEST(newborn_children_are_stopped_before_they_are_mounted)
 {
     domt_kin_open(2);
     (void)domt_kin_root(1, 0, &domt_kin_hearing);
-    domt_kin_do(1, spawn_and_stop, NULL);
+    domt_kin_do(1, spawn_four_children_and_stop, NULL);
     ck_assert_uint_eq(domt_kin_houses(), 0);
     ck_assert_uint_eq(domt_kin_of[1].stops, 1);
     for (uint32_t i = 2; i < 6; i++)
@@ -172,7 +173,7 @@ DOMT_TEST(newborn_children_are_stopped_before_they_are_mounted)
 
 static int refused;
 
-static int spawn_late(domus_stack *stack, void *unused)
+static int try_to_spawn_when_stopping(domus_stack *stack, void *unused)
 {
     refused = domt_kin_spawn(stack, 3, &domt_kin_hearing, NULL);
     return 0;
@@ -182,13 +183,13 @@ DOMT_TEST(actor_that_stops_spawns_no_more_children)
 {
     domt_kin_open(1);
     (void)domt_kin_root(1, 0, &domt_kin_hearing);
-    domt_kin_of[1].resuming = spawn_late;
+    domt_kin_of[1].resuming = try_to_spawn_when_stopping;
     domt_kin_do(1, domt_kin_do_sleep, NULL);
     domt_kin_stop(1);
     ck_assert_int_eq(domt_kin_of[1].answer, -ECANCELED);
     ck_assert_int_eq(refused, -ESHUTDOWN);
     (void)domt_kin_root(2, 0, &domt_kin_hearing);
-    domt_kin_of[2].stopping = spawn_late;
+    domt_kin_of[2].stopping = try_to_spawn_when_stopping;
     refused = 0;
     domt_kin_stop(2);
     ck_assert_int_eq(refused, -ESHUTDOWN);
@@ -196,7 +197,7 @@ DOMT_TEST(actor_that_stops_spawns_no_more_children)
     domt_kin_close();
 }
 
-static int spawn_three(domus_stack *stack, void *unused)
+static int spawn_three_children(domus_stack *stack, void *unused)
 {
     for (uint32_t i = 2; i < 5; i++) {
         const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = i % 2};
@@ -208,7 +209,7 @@ static int spawn_three(domus_stack *stack, void *unused)
 DOMT_TEST(children_of_a_mount_that_fails_end_with_it)
 {
     domt_kin_open(2);
-    domt_kin_of[1].mounting = spawn_three;
+    domt_kin_of[1].mounting = spawn_three_children;
     domt_kin_let_fail(1, 1, -EIO);
     (void)domt_kin_root(1, 0, &domt_kin_hearing);
     ck_assert_uint_eq(domt_kin_houses(), 0);
@@ -233,7 +234,7 @@ DOMT_TEST(slot_of_a_child_elsewhere_is_free_when_its_parent_has_heard)
     ck_assert_uint_eq(there->births.houses, 0);
     domus_address other = domt_spawn(there, there, &domt_agent, NULL);
     ck_assert_ptr_ne(other.house, child.house);
-    /* The child has ended, and its stale address reaches nobody. */
+    /* The child has ended, so its address is stale and reaches nobody. */
     ck_assert_int_eq(domi_house_stop(domt_outside(&domt_kin_world), child), -ESTALE);
     ck_assert_int_eq(domi_house_stop(there, child), -ESTALE);
     child.lease++;
@@ -249,7 +250,7 @@ DOMT_TEST(slot_of_a_child_elsewhere_is_free_when_its_parent_has_heard)
 
 static unsigned born;
 
-static int spawn_agents(domus_stack *stack, void *unused)
+static int spawn_10000_agents(domus_stack *stack, void *unused)
 {
     for (uint32_t i = 0; i < 10000; i++) {
         const domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = i % 3};
@@ -267,7 +268,7 @@ DOMT_TEST(ten_thousand_children_over_three_homes_come_and_go_in_the_same_memory)
     for (int round = 0; round < 4; round++) {
         (void)domt_kin_root(1, 0, &domt_kin_hearing);
         born = 0;
-        domt_kin_do(1, spawn_agents, NULL);
+        domt_kin_do(1, spawn_10000_agents, NULL);
         ck_assert_uint_eq(born, 10000);
         ck_assert_uint_eq(domt_kin_houses(), 10001);
         if (round == 1)
@@ -282,7 +283,7 @@ DOMT_TEST(ten_thousand_children_over_three_homes_come_and_go_in_the_same_memory)
 
 /* --- behind mail ----------------------------------------------------------------------------- */
 
-static void stop_behind(domi_manager *from, uint32_t notes, unsigned most)
+static void check_stop_behind_notes(domi_manager *from, uint32_t notes, unsigned most)
 {
     domt_kin_of[1].notes = 0;
     (void)domt_kin_root(1, 0, &domt_kin_hearing);
@@ -298,14 +299,14 @@ DOMT_TEST(stop_behind_ten_thousand_messages_lets_one_more_run_at_most)
 {
     domt_kin_open(2);
     for (uint32_t i = 0; i < 3; i++) {
-        stop_behind(domt_kin_world.managers[i], 10000, 1);
+        check_stop_behind_notes(domt_kin_world.managers[i], 10000, 1);
         ck_assert_uint_eq(domt_kin_of[1].notes + domt_kin_releases, 10000);
         domt_kin_releases = 0;
     }
     domt_kin_close();
 }
 
-static int stop_after(domus_stack *stack, void *unused)
+static int stop_actor_1_after_mail(domus_stack *stack, void *unused)
 {
     return domus_stop_after_mail(stack, domt_kin_of[1].address);
 }
@@ -321,7 +322,7 @@ DOMT_TEST(stop_after_mail_handles_what_waits_and_drops_what_comes_behind)
         for (int i = 0; i < 1000; i++)
             ck_assert_int_eq(domt_notice(from, domt_kin_of[1].address, &domt_kin_note, "payload"),
                              0);
-        domt_kin_send(from, 2, stop_after, NULL);
+        domt_kin_send(from, 2, stop_actor_1_after_mail, NULL);
         domt_kin_turn(home);
         (void)domt_notice(from, domt_kin_of[1].address, &domt_kin_note, "payload");
         domt_settle(&domt_kin_world);
@@ -335,7 +336,7 @@ DOMT_TEST(stop_after_mail_handles_what_waits_and_drops_what_comes_behind)
 
 /* --- memory, and the end of the world -------------------------------------------------------- */
 
-static int spawn_children(domus_stack *stack, void *errors)
+static int try_to_spawn_children(domus_stack *stack, void *errors)
 {
     const domus_spawn_options there = {.placement = DOMUS_ON_THREAD,
                                        .thread = 1,
@@ -352,7 +353,7 @@ static int spawn_children(domus_stack *stack, void *errors)
     return 0;
 }
 
-static unsigned try_family(void)
+static unsigned failures_of_family_without_memory(void)
 {
     domus_address root = {0};
     unsigned failed = 0;
@@ -363,7 +364,7 @@ static unsigned try_family(void)
         return 1;
     failed += domi_house_spawn(domt_outside(&domt_kin_world), domt_kin_world.managers[0], &boss,
                                &(domt_kin){1, DOMT_WORTH}, &root) != 0;
-    domt_call order = {spawn_children, &failed};
+    domt_call order = {try_to_spawn_children, &failed};
     failed += domt_notice(domt_outside(&domt_kin_world), root, &domt_call_type, &order) != 0;
     domt_settle(&domt_kin_world);
     for (uint32_t i = 2; i < 14; i++) {
@@ -388,23 +389,24 @@ DOMT_TEST(any_allocation_of_a_family_may_fail)
         int64_t count = 0;
         do
             domi_memory_fail_after(count++, stay);
-        while (try_family() != 0 && count < 1000);
+        while (failures_of_family_without_memory() != 0 && count < 1000);
         domi_memory_fail_after(-1, 0);
         ck_assert_int_gt(count, 20);
         ck_assert_int_lt(count, 1000);
-        ck_assert_uint_eq(try_family(), 0);
+        ck_assert_uint_eq(failures_of_family_without_memory(), 0);
     }
 }
 
-/* Begin births, failures, restarts, stops and watches that are all under way together. */
-static void begin_the_turmoil(void)
+/* Let a handler begin births, failures, restarts, stops and watches that are then all under way
+ * together. */
+static void begin_family_turmoil(void)
 {
     static const domus_supervision rules = {
         .all_for_one = true, .intensity = 2, .otherwise = DOMUS_RESTART};
 
     domt_kin_open_boss(2, &rules);
     unsigned failed = 0;
-    domt_kin_do(1, spawn_children, &failed);
+    domt_kin_do(1, try_to_spawn_children, &failed);
     ck_assert_uint_eq(failed, 0);
     for (uint32_t i = 2; i < 14; i++)
         domt_kin_do(i, i % 3 == 0 ? domt_kin_do_sleep : domt_kin_do_ask,
@@ -419,7 +421,7 @@ static void begin_the_turmoil(void)
 DOMT_TEST(world_may_end_at_every_turn)
 {
     for (uint32_t turns = 0; turns < 80; turns++) {
-        begin_the_turmoil();
+        begin_family_turmoil();
         for (uint32_t i = 0; i < turns; i++) {
             domt_kin_turn(i % 3 == 1);
             if (i == 3)

@@ -14,12 +14,13 @@
 
 static domt_world world;
 static domus_address actors[HOMES]; /* an actor on each home */
-static unsigned ends;               /* trips that came to the end of their route */
+static unsigned ends;               /* number of trips that came to the end of their route */
 static int outcomes[8];
 static unsigned resumed;
 
 typedef struct trip {
-    const uint8_t *route; /* numbers of the actors that a trip visits, up to STOP */
+    /* numbers of the actors that a trip visits one after the other, up to STOP */
+    const uint8_t *route;
     uint64_t place;
 } trip;
 
@@ -29,27 +30,28 @@ static const domus_type trip_type = {
     .name = "trip", .size = sizeof(trip), .release = domt_count_release};
 static const domus_type done_type = {.name = "done"};
 
-static int pass_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int pass_answer_to_asker(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error != 0 ? answer->error : domus_reply(stack, &done_type, NULL);
 }
 
-static int handle_trip(domus_stack *stack, void *self, const void *trip_)
+static int handle_trip_by_asking_next(domus_stack *stack, void *self, const void *trip_)
 {
     trip next = *(const trip *)trip_;
 
     (void)domus_take(stack);
     next.place++;
     if (next.route[next.place] != STOP)
-        return domus_ask(stack, actors[next.route[next.place]], &trip_type, &next, pass_on);
+        return domus_ask(stack, actors[next.route[next.place]], &trip_type, &next,
+                         pass_answer_to_asker);
     ends++;
     return domus_reply(stack, &done_type, NULL);
 }
 
 static const domus_behaviour travelling = {
     .name = "travelling",
-    .on =
-        (const domus_on[]){{&trip_type, handle_trip, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
+    .on = (const domus_on[]){
+        {&trip_type, handle_trip_by_asking_next, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
 
 static void open_world(void)
 {
@@ -69,36 +71,37 @@ static void close_world(void)
     domt_end_clean(&world);
 }
 
-static int record_outcome(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     outcomes[resumed++] = answer->error;
     return 0;
 }
 
-static int ask_along(domus_stack *stack, const uint8_t *route, domus_resumed *then)
+static int begin_trip_along_route(domus_stack *stack, const uint8_t *route, domus_resumed *then)
 {
     trip now = {route, 0};
 
     return domus_ask(stack, actors[route[0]], &trip_type, &now, then);
 }
 
-static int raise_and_travel(domus_stack *stack, void *route)
+static int raise_barrier_and_travel(domus_stack *stack, void *route)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return ask_along(stack, route, record_outcome);
+    return begin_trip_along_route(stack, route, record_error_of_answer);
 }
 
-static int ask_along_route(domus_stack *stack, void *route)
+static int travel_along_route(domus_stack *stack, void *route)
 {
-    return ask_along(stack, route, record_outcome);
+    return begin_trip_along_route(stack, route, record_error_of_answer);
 }
 
-static int travel_within_20(domus_stack *stack, void *route)
+static int raise_barrier_and_travel_20_ms(domus_stack *stack, void *route)
 {
     trip now = {route, 0};
 
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_ask_within(stack, actors[now.route[0]], &trip_type, &now, 20 * MS, record_outcome);
+    return domus_ask_within(stack, actors[now.route[0]], &trip_type, &now, 20 * MS,
+                            record_error_of_answer);
 }
 
 static void send_call(uint32_t who, int (*function)(domus_stack *, void *), const void *context)
@@ -106,7 +109,7 @@ static void send_call(uint32_t who, int (*function)(domus_stack *, void *), cons
     domt_send(world.managers[who], actors[who], function, (void *)(uintptr_t)context);
 }
 
-static void let_work(uint32_t home)
+static void let_home_work(uint32_t home)
 {
     domt_let_work(world.managers[home]);
 }
@@ -131,7 +134,7 @@ DOMT_TEST(ask_that_comes_back_to_the_barrier_fails_at_once)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         resumed = domt_releases = 0;
         open_world();
-        send_call(0, raise_and_travel, rows[i].route);
+        send_call(0, raise_barrier_and_travel, rows[i].route);
         domt_settle(&world);
         ck_assert_msg(resumed == 1 && outcomes[0] == -EDEADLK, "%s: %d", rows[i].name, outcomes[0]);
         ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
@@ -146,7 +149,7 @@ DOMT_TEST(without_a_barrier_the_same_routes_go_through)
     static const uint8_t route[] = {0, 1, 0, 1, 2, 3, 0, STOP};
 
     open_world();
-    send_call(0, ask_along_route, route);
+    send_call(0, travel_along_route, route);
     domt_settle(&world);
     ck_assert_int_eq(outcomes[0], 0);
     ck_assert_uint_eq(ends, 1);
@@ -156,16 +159,17 @@ DOMT_TEST(without_a_barrier_the_same_routes_go_through)
 
 /* --- raised late ----------------------------------------------------------------------------- */
 
-static int raise_late(domus_stack *stack, void *self, const domus_answer *answer)
+static int raise_barrier_after_first_answer(domus_stack *stack, void *self,
+                                            const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     ck_assert_uint_eq(answer->tag, 2);
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_wait_all(stack, record_outcome);
+    return domus_wait_all(stack, record_error_of_answer);
 }
 
-/* Begin two asks: one comes back here, and the answer of the other makes the conversation raise its
- * barrier. */
+/* Begin two trips: one comes back to this actor, and the answer of the other one makes the
+ * conversation raise its barrier. */
 static int travel_two_ways(domus_stack *stack, void *context)
 {
     static const uint8_t back[] = {1, 0, STOP};
@@ -174,16 +178,17 @@ static int travel_two_ways(domus_stack *stack, void *context)
 
     ck_assert_int_eq(domus_ask_add(stack, actors[1], &trip_type, &trips[0], 0, 1), 0);
     ck_assert_int_eq(domus_ask_add(stack, actors[2], &trip_type, &trips[1], 0, 2), 0);
-    return domus_wait_first(stack, raise_late);
+    return domus_wait_first(stack, raise_barrier_after_first_answer);
 }
 
 DOMT_TEST(ask_that_waits_when_the_barrier_is_raised_fails)
 {
     open_world();
     send_call(0, travel_two_ways, NULL);
-    let_work(0);
-    let_work(2); /* the answer and the ask that comes back are taken by the same run */
-    let_work(1);
+    let_home_work(0);
+    /* one run of the actor on home 2 sends the answer and the ask that comes back */
+    let_home_work(2);
+    let_home_work(1);
     domt_settle(&world);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
@@ -192,17 +197,17 @@ DOMT_TEST(ask_that_waits_when_the_barrier_is_raised_fails)
     close_world();
 }
 
-static int raise_and_ask_oneself(domus_stack *stack, void *self, const domus_answer *answer)
+static int raise_barrier_and_ask_itself(domus_stack *stack, void *self, const domus_answer *answer)
 {
     static const uint8_t own[] = {0, STOP};
 
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return ask_along(stack, own, record_outcome);
+    return begin_trip_along_route(stack, own, record_error_of_answer);
 }
 
-static int travel_then_raise(domus_stack *stack, void *route)
+static int travel_then_raise_and_ask_itself(domus_stack *stack, void *route)
 {
-    return ask_along(stack, route, raise_and_ask_oneself);
+    return begin_trip_along_route(stack, route, raise_barrier_and_ask_itself);
 }
 
 DOMT_TEST(resumed_conversation_that_raises_a_barrier_and_asks_itself_fails)
@@ -210,7 +215,7 @@ DOMT_TEST(resumed_conversation_that_raises_a_barrier_and_asks_itself_fails)
     static const uint8_t route[] = {1, STOP};
 
     open_world();
-    send_call(0, travel_then_raise, route);
+    send_call(0, travel_then_raise_and_ask_itself, route);
     domt_settle(&world);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
@@ -220,40 +225,40 @@ DOMT_TEST(resumed_conversation_that_raises_a_barrier_and_asks_itself_fails)
 
 /* --- independent chains ---------------------------------------------------------------------- */
 
-static int nap_and_reply(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return domus_reply(stack, &done_type, NULL);
 }
 
-static int raise_and_nap(domus_stack *stack, void *context)
+static int raise_barrier_and_sleep(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_sleep(stack, 10 * MS, nap_and_reply);
+    return domus_sleep(stack, 10 * MS, reply_after_sleep);
 }
 
-static int handle_both_answers(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_errors_of_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next)
-        (void)record_outcome(stack, self, answer);
+        (void)record_error_of_answer(stack, self, answer);
     return 0;
 }
 
-/* Ask along two branches: one branch holds the barrier that the other one reaches. */
-static int fan_out(domus_stack *stack, void *context)
+/* Ask actor 1, which raises its barrier and sleeps, and actor 2, which asks actor 1 in turn. */
+static int ask_holder_and_trip_to_holder(domus_stack *stack, void *context)
 {
     static const uint8_t route[] = {2, 1, STOP};
-    static const domt_call nap = {raise_and_nap, NULL};
+    static const domt_call nap = {raise_barrier_and_sleep, NULL};
     trip now = {route, 0};
 
     ck_assert_int_eq(domus_ask_add(stack, actors[1], &domt_call_type, &nap, 0, 1), 0);
     ck_assert_int_eq(domus_ask_add(stack, actors[2], &trip_type, &now, 0, 2), 0);
-    return domus_wait_all(stack, handle_both_answers);
+    return domus_wait_all(stack, record_errors_of_answers);
 }
 
 DOMT_TEST(sibling_from_the_same_root_waits_for_the_barrier)
 {
     open_world();
-    send_call(0, fan_out, NULL);
+    send_call(0, ask_holder_and_trip_to_holder, NULL);
     domt_settle(&world);
     ck_assert_uint_eq(actors[1].house->mail, 1);
     domt_pass(&world, 11 * MS);
@@ -269,9 +274,10 @@ DOMT_TEST(other_conversation_of_the_actor_that_holds_a_barrier_waits)
     static const uint8_t route[] = {1, 0, STOP};
 
     open_world();
-    send_call(0, ask_along_route, route);
-    let_work(0);
-    send_call(0, raise_and_nap, NULL); /* the ask that is under way does not belong to it */
+    send_call(0, travel_along_route, route);
+    let_home_work(0);
+    /* the ask under way belongs to another conversation than the one that raises the barrier */
+    send_call(0, raise_barrier_and_sleep, NULL);
     domt_settle(&world);
     ck_assert_uint_eq(actors[0].house->mail, 1);
     ck_assert_uint_eq(resumed, 0);
@@ -288,9 +294,9 @@ DOMT_TEST(independent_holders_that_wait_for_each_other_end_by_their_deadlines)
     static const uint8_t back[] = {0, STOP};
 
     open_world();
-    send_call(0, travel_within_20, there);
-    send_call(1, travel_within_20, back);
-    /* Both actors have raised their barriers when the asks come. */
+    send_call(0, raise_barrier_and_travel_20_ms, there);
+    send_call(1, raise_barrier_and_travel_20_ms, back);
+    /* Each of two actors has raised its barrier before the ask of the other one comes. */
     (void)domt_run_state(world.managers[0]);
     (void)domt_run_state(world.managers[1]);
     domt_settle(&world);
@@ -307,38 +313,38 @@ DOMT_TEST(independent_holders_that_wait_for_each_other_end_by_their_deadlines)
 
 /* --- who has answered asks for himself ------------------------------------------------------- */
 
-static int forward_to_2(domus_stack *stack, void *context)
+static int forward_ask_to_actor_2(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_forward(stack, actors[2]), 0);
     return 0;
 }
 
-static int go_round(domus_stack *stack, void *context)
+static int ask_actor_0_and_pass_answer(domus_stack *stack, void *context)
 {
     static const uint8_t route[] = {0, STOP};
 
-    return ask_along(stack, route, pass_on);
+    return begin_trip_along_route(stack, route, pass_answer_to_asker);
 }
 
-/* Actor 1 forwards its ask, and actor 2 asks actor 0 again. */
-static int forward_first(domus_stack *stack, void *context)
+/* Actor 1 forwards its ask to actor 2, and actor 2 asks actor 0, which waits for that ask. */
+static int forward_or_ask_actor_0(domus_stack *stack, void *context)
 {
-    return domus_self(stack).house == actors[1].house ? forward_to_2(stack, context)
-                                                      : go_round(stack, context);
+    return domus_self(stack).house == actors[1].house ? forward_ask_to_actor_2(stack, context)
+                                                      : ask_actor_0_and_pass_answer(stack, context);
 }
 
-static int raise_and_ask_1(domus_stack *stack, void *call)
+static int raise_barrier_and_ask_actor_1(domus_stack *stack, void *call)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_ask(stack, actors[1], &domt_call_type, call, record_outcome);
+    return domus_ask(stack, actors[1], &domt_call_type, call, record_error_of_answer);
 }
 
 DOMT_TEST(circle_through_a_forwarded_ask_is_found)
 {
-    static const domt_call call = {forward_first, NULL};
+    static const domt_call call = {forward_or_ask_actor_0, NULL};
 
     open_world();
-    send_call(0, raise_and_ask_1, &call);
+    send_call(0, raise_barrier_and_ask_actor_1, &call);
     domt_settle(&world);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
@@ -346,10 +352,10 @@ DOMT_TEST(circle_through_a_forwarded_ask_is_found)
     close_world();
 }
 
-static int answer_how; /* how actor 3 answers; 0: reply; 1: fail; 2: forward; 3: keep */
+static int answer_how; /* what actor 3 does with an ask; 0: reply; 1: fail; 2: forward; 3: keep */
 static domus_kept kept;
 
-static int answer_and_ask(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_then_ask_actor_0(domus_stack *stack, void *self, const domus_answer *answer)
 {
     static const uint8_t route[] = {0, STOP};
 
@@ -367,35 +373,37 @@ static int answer_and_ask(domus_stack *stack, void *self, const domus_answer *an
         ck_assert_int_eq(domus_keep(stack, &kept), 0);
         break;
     }
-    return ask_along(stack, route, record_outcome);
+    return begin_trip_along_route(stack, route, record_error_of_answer);
 }
 
-static int ask_2_first(domus_stack *stack, void *context)
+static int ask_actor_2_then_answer(domus_stack *stack, void *context)
 {
     static const uint8_t route[] = {2, STOP};
 
-    if (domus_self(stack).house == actors[3].house) /* the ask was forwarded to actor 3 */
+    /* the ask that actor 3 has forwarded to itself is answered */
+    if (domus_self(stack).house == actors[3].house)
         return domus_reply(stack, &done_type, NULL);
-    return ask_along(stack, route, answer_and_ask);
+    return begin_trip_along_route(stack, route, answer_then_ask_actor_0);
 }
 
-static int answer_kept(domus_stack *stack, void *context)
+static int reply_to_kept(domus_stack *stack, void *context)
 {
     return domus_kept_reply(stack, kept, &done_type, NULL);
 }
 
-/* The answer and the next ask come together: the barrier has not fallen, but nobody waits. */
+/* The answer and the next ask come to the actor together: its barrier has not fallen yet, but
+ * nobody waits for the asker any more. */
 DOMT_TEST(ask_of_a_conversation_that_has_answered_waits_and_does_not_fail)
 {
-    static const domt_call call = {ask_2_first, NULL};
+    static const domt_call call = {ask_actor_2_then_answer, NULL};
 
     for (answer_how = 0; answer_how < 4; answer_how++) {
         resumed = domt_releases = 0;
         open_world();
-        send_call(0, raise_and_ask_1, &call);
+        send_call(0, raise_barrier_and_ask_actor_1, &call);
         domt_settle(&world);
         if (answer_how == 3)
-            domt_do(&world, actors[1], answer_kept, NULL);
+            domt_do(&world, actors[1], reply_to_kept, NULL);
         ck_assert_uint_eq(resumed, 2);
         ck_assert_int_eq(outcomes[0], answer_how == 1 ? -EIO : 0);
         ck_assert_int_eq(outcomes[1], 0);

@@ -32,48 +32,49 @@ static domus_address server;
 static unsigned ended;
 static unsigned wrong;
 
-static uint32_t frame_size(uint64_t which)
+static uint32_t size_of_frame(uint64_t which)
 {
     static const uint32_t sizes[] = {16, 200, DOMUS_FRAME_MAX};
 
     return sizes[which];
 }
 
-/* Bytes 0..15: the size's place, and the number of steps done; the rest is a pattern of both. */
-static void fill_frame(uint64_t *frame)
+/* Fill a frame: bytes 0 to 15 are the index of its size and the number of steps done; the rest is a
+ * pattern made of both. */
+static void fill_frame_with_pattern(uint64_t *frame)
 {
-    memset(frame + 2, (int)(frame[0] * 16 + frame[1]) + 1, frame_size(frame[0]) - 16);
+    memset(frame + 2, (int)(frame[0] * 16 + frame[1]) + 1, size_of_frame(frame[0]) - 16);
 }
 
-static int resume_with_frame(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_frame_and_ask_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
     uint64_t *frame = domus_frame(stack);
     const unsigned char *bytes = (unsigned char *)frame;
 
-    for (uint32_t i = 16; i < frame_size(frame[0]); i++)
+    for (uint32_t i = 16; i < size_of_frame(frame[0]); i++)
         wrong += bytes[i] != frame[0] * 16 + frame[1] + 1;
     wrong += answer->error != 0 || *(const uint64_t *)answer->payload != frame[1] * 2;
     if (++frame[1] == STEPS) {
         ended++;
         return 0;
     }
-    fill_frame(frame);
-    return domus_ask(stack, server, &number_type, &frame[1], resume_with_frame);
+    fill_frame_with_pattern(frame);
+    return domus_ask(stack, server, &number_type, &frame[1], check_frame_and_ask_again);
 }
 
-static int begin_conversation(domus_stack *stack, void *self, const void *which)
+static int begin_conversation_with_zeroed_frame(domus_stack *stack, void *self, const void *which)
 {
     uint64_t *frame = domus_frame(stack);
     const unsigned char *bytes = (unsigned char *)frame;
 
-    for (uint32_t i = 0; i < frame_size(*(const uint64_t *)which); i++)
+    for (uint32_t i = 0; i < size_of_frame(*(const uint64_t *)which); i++)
         wrong += bytes[i] != 0;
     frame[0] = *(const uint64_t *)which;
-    fill_frame(frame);
-    return domus_ask(stack, server, &number_type, &frame[1], resume_with_frame);
+    fill_frame_with_pattern(frame);
+    return domus_ask(stack, server, &number_type, &frame[1], check_frame_and_ask_again);
 }
 
-static int begin_without(domus_stack *stack, void *self, const void *payload)
+static int handle_without_frame(domus_stack *stack, void *self, const void *payload)
 {
     wrong += domus_frame(stack) != NULL;
     ended++;
@@ -82,10 +83,10 @@ static int begin_without(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour framed = {
     .name = "framed",
-    .on = (const domus_on[]){{&begin_small, begin_conversation, 16},
-                             {&begin_middle, begin_conversation, 200},
-                             {&begin_large, begin_conversation, DOMUS_FRAME_MAX},
-                             {&begin_none, begin_without, 0},
+    .on = (const domus_on[]){{&begin_small, begin_conversation_with_zeroed_frame, 16},
+                             {&begin_middle, begin_conversation_with_zeroed_frame, 200},
+                             {&begin_large, begin_conversation_with_zeroed_frame, DOMUS_FRAME_MAX},
+                             {&begin_none, handle_without_frame, 0},
                              {0}}};
 
 static int reply_twice_the_number(domus_stack *stack, void *self, const void *number)
@@ -105,7 +106,8 @@ DOMT_TEST(frames_are_zeroed_and_kept_through_parks)
     domt_world_open(&world, 2);
     domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &framed, NULL);
     server = domt_spawn(domt_outside(&world), world.managers[1], &doubling, NULL);
-    for (int round = 0; round < 3; round++) { /* later rounds use memory that earlier ones left */
+    /* frames of later rounds lie in memory that earlier ones have left */
+    for (int round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < 90; i++) {
             uint64_t which = i % 3;
             ck_assert_int_eq(domt_notice(domt_outside(&world), one, types[which], &which), 0);
@@ -157,7 +159,7 @@ static int continue_journey(domus_stack *stack, void *self, const domus_answer *
                      continue_journey);
 }
 
-static int set_out(domus_stack *stack, void *self, const void *id)
+static int on_id_ask_first_server(domus_stack *stack, void *self, const void *id)
 {
     journey *now = domus_frame(stack);
 
@@ -167,7 +169,8 @@ static int set_out(domus_stack *stack, void *self, const void *id)
 }
 
 static const domus_behaviour traveller = {
-    .name = "traveller", .on = (const domus_on[]){{&begin_small, set_out, sizeof(journey)}, {0}}};
+    .name = "traveller",
+    .on = (const domus_on[]){{&begin_small, on_id_ask_first_server, sizeof(journey)}, {0}}};
 
 DOMT_TEST(many_conversations_of_one_actor_interleave_and_keep_apart)
 {
@@ -200,49 +203,51 @@ static const uint32_t sizes[] = {0,   1,   8,    16,   24,   25,   64,   65,    
                                  960, 961, 1024, 1025, 1048, 1049, 4096, 40000, DOMUS_PAYLOAD_MAX};
 #define SIZES (sizeof sizes / sizeof sizes[0])
 
-static domus_type sized[SIZES]; /* one type for each size */
+static domus_type sized[SIZES]; /* one type for each size of a payload */
 static domus_on sized_rows[SIZES + 1];
 static domus_behaviour echoing;
 static unsigned char payload[DOMUS_PAYLOAD_MAX + 1];
-static const domus_type *reply_type; /* the type of the answer that the echo gives */
+static const domus_type *reply_type; /* the type of the answers of the echo actor */
 static unsigned noticed;
 static const domus_type *ask_type;
 
-static void check_bytes(const void *bytes, uint32_t size)
+static void count_wrong_bytes(const void *bytes, uint32_t size)
 {
     wrong += memcmp(bytes, payload, size) != 0;
 }
 
-/* Answer an ask with its own payload if that is as long as the answer. */
-static int echo(domus_stack *stack, void *self, const void *bytes)
+/* Answer an ask with its own payload if the answer is to be as long; otherwise with another
+ * payload. */
+static int echo_ask_or_count_notice(domus_stack *stack, void *self, const void *bytes)
 {
-    if (domus_sender(stack).house == NULL) { /* a notice from outside has no sender */
+    /* a message without a sender is a notice from outside */
+    if (domus_sender(stack).house == NULL) {
         noticed++;
-        check_bytes(bytes, reply_type->size);
+        count_wrong_bytes(bytes, reply_type->size);
         return 0;
     }
-    check_bytes(bytes, ask_type->size);
+    count_wrong_bytes(bytes, ask_type->size);
     return domus_reply(stack, reply_type, ask_type->size >= reply_type->size ? bytes : payload);
 }
 
-static int take_echo(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_echoed_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     wrong += answer->error != 0 || answer->type != reply_type;
-    check_bytes(answer->payload, reply_type->size);
+    count_wrong_bytes(answer->payload, reply_type->size);
     ended++;
     return 0;
 }
 
-static int ask_echo(domus_stack *stack, void *to)
+static int ask_for_echo(domus_stack *stack, void *to)
 {
-    return domus_ask(stack, *(domus_address *)to, ask_type, payload, take_echo);
+    return domus_ask(stack, *(domus_address *)to, ask_type, payload, check_echoed_answer);
 }
 
-static void open_sizes(void)
+static void open_world_of_echo(void)
 {
     for (size_t i = 0; i < SIZES; i++) {
         sized[i] = (domus_type){.name = "sized", .size = sizes[i]};
-        sized_rows[i] = (domus_on){&sized[i], echo, 0};
+        sized_rows[i] = (domus_on){&sized[i], echo_ask_or_count_notice, 0};
     }
     echoing = (domus_behaviour){.name = "echoing", .on = sized_rows};
     for (size_t i = 0; i < sizeof payload; i++)
@@ -252,7 +257,7 @@ static void open_sizes(void)
 
 DOMT_TEST(asks_and_replies_of_all_sizes_arrive_whole)
 {
-    open_sizes();
+    open_world_of_echo();
     domus_address agent = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
     for (uint32_t home = 0; home < 2; home++) {
         domus_address to = domt_spawn(domt_outside(&world), world.managers[home], &echoing, NULL);
@@ -260,7 +265,7 @@ DOMT_TEST(asks_and_replies_of_all_sizes_arrive_whole)
             for (size_t j = 0; j < SIZES; j++) {
                 ask_type = &sized[i];
                 reply_type = &sized[j];
-                domt_do(&world, agent, ask_echo, &to);
+                domt_do(&world, agent, ask_for_echo, &to);
             }
         }
     }
@@ -271,7 +276,7 @@ DOMT_TEST(asks_and_replies_of_all_sizes_arrive_whole)
 
 DOMT_TEST(notices_of_all_sizes_arrive_whole)
 {
-    open_sizes();
+    open_world_of_echo();
     domus_address to = domt_spawn(domt_outside(&world), world.managers[0], &echoing, NULL);
     for (size_t i = 0; i < SIZES; i++) {
         reply_type = &sized[i];
@@ -303,7 +308,7 @@ static void set_up_world(void)
     replied = resumed = turns = 0;
 }
 
-static int answer_twice(domus_stack *stack, void *context)
+static int reply_twice(domus_stack *stack, void *context)
 {
     turns++;
     ck_assert_int_eq(domus_reply(stack, &domt_call_type, &(domt_call){0}), 0);
@@ -311,7 +316,7 @@ static int answer_twice(domus_stack *stack, void *context)
     return 0;
 }
 
-static int answer_nothing(domus_stack *stack, void *context)
+static int try_to_answer_notice(domus_stack *stack, void *context)
 {
     turns++;
     replied = domus_reply(stack, &domt_call_type, &(domt_call){0});
@@ -326,7 +331,7 @@ static int expect_success(domus_stack *stack, void *self, const domus_answer *an
 
 static int ask_worker(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, worker, &domt_call_type, &(domt_call){answer_twice, NULL},
+    return domus_ask(stack, worker, &domt_call_type, &(domt_call){reply_twice, NULL},
                      expect_success);
 }
 
@@ -334,7 +339,7 @@ DOMT_TEST(a_notice_behind_an_answered_ask_has_no_ask)
 {
     set_up_world();
     domt_send(world.managers[0], asker, ask_worker, NULL);
-    domt_send(world.managers[0], worker, answer_nothing, NULL);
+    domt_send(world.managers[0], worker, try_to_answer_notice, NULL);
     uint64_t before = DOMT_SUM(&world, runs);
     (void)domt_run_state(world.managers[0]);
     domt_settle(&world);
@@ -344,7 +349,7 @@ DOMT_TEST(a_notice_behind_an_answered_ask_has_no_ask)
     domt_world_end(&world);
 }
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_resumption(domus_stack *stack, void *self, const domus_answer *answer)
 {
     resumed++;
     return 0;
@@ -353,7 +358,7 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 static int sleep_once(domus_stack *stack, void *context)
 {
     turns++;
-    return domus_sleep(stack, MS, go_on);
+    return domus_sleep(stack, MS, count_resumption);
 }
 
 static int return_error(domus_stack *stack, void *context)
@@ -362,7 +367,7 @@ static int return_error(domus_stack *stack, void *context)
     return -EIO;
 }
 
-static int raise_and_return(domus_stack *stack, void *context)
+static int raise_barrier_and_return(domus_stack *stack, void *context)
 {
     turns++;
     return domus_barrier(stack);
@@ -372,8 +377,8 @@ DOMT_TEST(a_turn_behind_one_that_parked_failed_or_held_ends_by_itself)
 {
     set_up_world();
     domt_send(world.managers[0], worker, sleep_once, NULL);
-    domt_send(world.managers[0], worker, answer_nothing, NULL);
-    domt_send(world.managers[0], worker, raise_and_return, NULL);
+    domt_send(world.managers[0], worker, try_to_answer_notice, NULL);
+    domt_send(world.managers[0], worker, raise_barrier_and_return, NULL);
     domt_send(world.managers[0], worker, sleep_once, NULL);
     domt_send(world.managers[0], worker, return_error, NULL);
     domt_send(world.managers[0], worker, sleep_once, NULL);
@@ -403,7 +408,7 @@ DOMT_TEST(each_turn_sees_the_sender_of_its_own_message)
     seen_count = 0;
     domt_send(world.managers[0], other, send_to_worker, NULL);
     domt_send(world.managers[0], worker, record_sender, NULL);
-    (void)domt_run_state(world.managers[0]); /* the worker has both answers when it runs */
+    (void)domt_run_state(world.managers[0]); /* both answers wait for the worker when it runs */
     domt_settle(&world);
     ck_assert_uint_eq(seen_count, 2);
     ck_assert_ptr_null(seen[0].house);
@@ -416,7 +421,7 @@ DOMT_TEST(each_turn_sees_the_sender_of_its_own_message)
 static const domus_type question_type = {.name = "question", .size = sizeof(domi_begin)};
 static char text[4096];
 
-static int keep_ask(domus_stack *stack, void *self, const void *question)
+static int on_question_keep_it(domus_stack *stack, void *self, const void *question)
 {
     static domus_kept kept;
 
@@ -424,14 +429,14 @@ static int keep_ask(domus_stack *stack, void *self, const void *question)
 }
 
 static const domus_behaviour silent = {
-    .name = "silent", .on = (const domus_on[]){{&question_type, keep_ask, 0}, {0}}};
+    .name = "silent", .on = (const domus_on[]){{&question_type, on_question_keep_it, 0}, {0}}};
 
-static int begin_ask(domus_stack *stack, void *to)
+static int begin_ask_in_parts(domus_stack *stack, void *to)
 {
     domi_begin begin = {.stack = NULL};
 
     return domi_ask_begin(stack, *(const domus_address *)to, &question_type, &begin, &begin, 0,
-                          go_on);
+                          count_resumption);
 }
 
 static void describe_actor(domi_manager *home, domus_address actor)
@@ -442,14 +447,14 @@ static void describe_actor(domi_manager *home, domus_address actor)
     ck_assert_uint_lt(into.length, sizeof text);
 }
 
-/* An ask that leaves in parts waits for its start, and is still one ask. */
+/* An ask that the channel sends in parts is still one ask before its first part has left. */
 DOMT_TEST(ask_in_parts_waits_for_its_begin)
 {
     domt_world_open(&world, 1);
     domi_manager *home = world.managers[0];
     asker = domt_spawn(domt_outside(&world), home, &domt_agent, NULL);
     domus_address asked = domt_spawn(domt_outside(&world), home, &silent, NULL);
-    domt_do(&world, asker, begin_ask, &asked);
+    domt_do(&world, asker, begin_ask_in_parts, &asked);
     describe_actor(home, asker);
     ck_assert_msg(strstr(text, "waits for one of 2\n") != NULL, "%s", text);
     ck_assert_msg(strstr(text, "      ask question to 0/") != NULL, "%s", text);

@@ -12,7 +12,7 @@
 
 static domt_world world;
 static domt_log log0; /* log of the actor under test, on home 0 */
-static domt_log log1; /* log of the others, on home 1 */
+static domt_log log1; /* log of the other actors, on home 1 */
 
 static domus_address one;   /* the actor under test */
 static domus_address other; /* an actor that asks the one under test, and answers it */
@@ -27,7 +27,7 @@ static void open_world(uint32_t messages_per_run_max)
     other = domt_recorder_new(&world, 1, &log1);
 }
 
-static domi_manager *home(void)
+static domi_manager *home_manager(void)
 {
     return world.managers[0];
 }
@@ -39,38 +39,38 @@ static int arm_timers(domus_stack *stack, void *count)
     return 0;
 }
 
-/* Put so many messages of each kind to the house under test, all of them sorted into its
+/* Put so many messages of each kind for the house under test, and sort all of them into its
  * mailboxes. */
-static void fill_mailboxes(int replies, int asks, int notices, int events)
+static void fill_mailboxes_of_house(int replies, int asks, int notices, int events)
 {
     for (int i = 0; i < replies; i++)
-        domt_inquire_by(home(), one, other, i);
-    domt_send(home(), one, arm_timers, &events);
-    domt_let_work(home());
+        domt_inquire_by(home_manager(), one, other, i);
+    domt_send(home_manager(), one, arm_timers, &events);
+    domt_let_work(home_manager());
     for (int i = 0; i < asks; i++)
         domt_inquire_by(world.managers[1], other, one, i);
     for (int i = 0; i < notices; i++)
         domt_note_to(domt_outside(&world), one, i);
-    /* the messages of home 1 stay in the inbox of the house under test */
+    /* messages that home 1 sends stay in the inbox of the house under test */
     domt_let_work(world.managers[1]);
     domt_jump(&world, 2 * MS);
-    (void)domt_events(home());
+    (void)domt_events(home_manager());
     log0.count = 0;
 }
 
-/* Run the house once. Returns what the run wrote to the log. */
-static const char *run_once(void)
+/* Run the house once. Returns the letters that this run wrote to the log. */
+static const char *letters_of_next_run(void)
 {
     uint32_t first = log0.count;
-    domi_house *house = domi_queue_take(&home()->schedule.ready[DOMUS_STATE]);
+    domi_house *house = domi_queue_take(&home_manager()->schedule.ready[DOMUS_STATE]);
 
     ck_assert_ptr_eq(house, one.house);
-    uint32_t handled = domi_house_run(home(), house);
+    uint32_t handled = domi_house_run(home_manager(), house);
     ck_assert_uint_eq(handled, log0.count - first);
     return domt_log_text(&log0, first);
 }
 
-static uint32_t count_letters(const char *text, char letter)
+static uint32_t count_letters_in_text(const char *text, char letter)
 {
     uint32_t count = 0;
 
@@ -83,10 +83,10 @@ DOMT_TEST(run_takes_replies_exceptions_asks_notices_events)
 {
     open_world(0);
     domus_address failing = domt_recorder_failing(&world, 1, &log1);
-    domt_inquire_by(home(), one, failing, 1);
-    domt_inquire_by(home(), one, failing, 2);
-    fill_mailboxes(2, 2, 2, 2);
-    ck_assert_str_eq(run_once(), "rrxxaannee");
+    domt_inquire_by(home_manager(), one, failing, 1);
+    domt_inquire_by(home_manager(), one, failing, 2);
+    fill_mailboxes_of_house(2, 2, 2, 2);
+    ck_assert_str_eq(letters_of_next_run(), "rrxxaannee");
     ck_assert_int_eq(log0.entries[2].number, -EIO);
     ck_assert_uint_eq(one.house->state, DOMI_WAITING);
     domt_settle(&world);
@@ -98,16 +98,16 @@ DOMT_TEST(run_handles_at_most_64_and_goes_to_the_tail)
 {
     open_world(0);
     domus_address second = domt_recorder_new(&world, 0, &log1);
-    fill_mailboxes(0, 0, 200, 0);
-    domt_note_to(home(), second, 1);
-    ck_assert_uint_eq(strlen(run_once()), 64);
+    fill_mailboxes_of_house(0, 0, 200, 0);
+    domt_note_to(home_manager(), second, 1);
+    ck_assert_uint_eq(strlen(letters_of_next_run()), 64);
     ck_assert_uint_eq(one.house->state, DOMI_READY);
     ck_assert_uint_eq(one.house->mail, 136);
-    ck_assert_ptr_eq(domi_queue_take(&home()->schedule.ready[0]), second.house);
-    domi_house_run(home(), second.house);
-    ck_assert_uint_eq(strlen(run_once()), 64);
-    ck_assert_uint_eq(strlen(run_once()), 64);
-    ck_assert_uint_eq(strlen(run_once()), 8);
+    ck_assert_ptr_eq(domi_queue_take(&home_manager()->schedule.ready[0]), second.house);
+    domi_house_run(home_manager(), second.house);
+    ck_assert_uint_eq(strlen(letters_of_next_run()), 64);
+    ck_assert_uint_eq(strlen(letters_of_next_run()), 64);
+    ck_assert_uint_eq(strlen(letters_of_next_run()), 8);
     ck_assert_uint_eq(one.house->state, DOMI_WAITING);
     domt_world_end(&world);
 }
@@ -115,9 +115,9 @@ DOMT_TEST(run_handles_at_most_64_and_goes_to_the_tail)
 DOMT_TEST(run_length_is_configured)
 {
     open_world(100);
-    fill_mailboxes(0, 0, 150, 0);
-    ck_assert_uint_eq(strlen(run_once()), 100);
-    ck_assert_uint_eq(strlen(run_once()), 50);
+    fill_mailboxes_of_house(0, 0, 150, 0);
+    ck_assert_uint_eq(strlen(letters_of_next_run()), 100);
+    ck_assert_uint_eq(strlen(letters_of_next_run()), 50);
     domt_world_end(&world);
 }
 
@@ -130,36 +130,37 @@ DOMT_TEST(run_keeps_8_places_for_notices_and_8_for_events_unless_none_wait)
         {{100, 100, 100}, {48, 8, 8}},
         {{100, 100, 0}, {56, 8, 0}},
         {{100, 0, 100}, {56, 0, 8}},
-        /* the places that asks leave go to notices, and then to events */
+        /* places that a few asks do not use go to notices, then to events */
         {{3, 100, 100}, {3, 53, 8}},
     };
 
     open_world(0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        fill_mailboxes(0, rows[i].waiting[0], rows[i].waiting[1], rows[i].waiting[2]);
-        const char *text = run_once();
+        fill_mailboxes_of_house(0, rows[i].waiting[0], rows[i].waiting[1], rows[i].waiting[2]);
+        const char *text = letters_of_next_run();
         for (int kind = 0; kind < 3; kind++)
-            ck_assert_msg(count_letters(text, "ane"[kind]) == rows[i].handled[kind], "row %zu: %s",
-                          i, text);
+            ck_assert_msg(count_letters_in_text(text, "ane"[kind]) == rows[i].handled[kind],
+                          "row %zu: %s", i, text);
         domt_settle(&world);
     }
     domt_world_end(&world);
 }
 
-/* Check, however many messages of each kind wait, that each kind was handled after some runs. */
-static void nothing_starves(uint32_t messages_per_run_max)
+/* Check for many mixtures of waiting messages that each kind is handled within some runs. */
+static void check_no_kind_starves(uint32_t messages_per_run_max)
 {
     const char *kinds = "rxane";
 
     open_world(messages_per_run_max);
     domus_address failing = domt_recorder_failing(&world, 1, &log1);
     for (int i = 0; i < 200; i++)
-        domt_inquire_by(home(), one, failing, i);
-    fill_mailboxes(200, 200, 200, 200);
-    const char *text = run_once();
+        domt_inquire_by(home_manager(), one, failing, i);
+    fill_mailboxes_of_house(200, 200, 200, 200);
+    const char *text = letters_of_next_run();
     ck_assert_uint_eq(strlen(text), messages_per_run_max);
     for (; *kinds != '\0'; kinds++)
-        ck_assert_msg(count_letters(text, *kinds) != 0, "%c starves behind %s", *kinds, text);
+        ck_assert_msg(count_letters_in_text(text, *kinds) != 0, "%c starves behind %s", *kinds,
+                      text);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, 1000);
     domt_world_end(&world);
@@ -167,15 +168,16 @@ static void nothing_starves(uint32_t messages_per_run_max)
 
 DOMT_TEST(nothing_starves_in_a_run_of_64_nor_in_one_that_keeps_one_place_for_each)
 {
-    nothing_starves(64);
-    nothing_starves(16);
-    nothing_starves(8);
+    check_no_kind_starves(64);
+    check_no_kind_starves(16);
+    check_no_kind_starves(8);
 }
 
 /* --- runs of fewer than 8 messages, which keep no places -------------------------------------- */
 
-/* Check that the numbers of one kind come in the order in which they were sent. */
-static void check_order(char kind)
+/* Check for the messages of one kind that their numbers were handled in the order in which they
+ * were sent. */
+static void check_order_of_kind(char kind)
 {
     int64_t next = 0;
 
@@ -186,7 +188,7 @@ static void check_order(char kind)
     ck_assert_int_eq(next, 50);
 }
 
-/* All five mailboxes are full: in five runs each of them comes first once. */
+/* All five mailboxes are full, and a run is short: in five runs each mailbox comes first once. */
 DOMT_TEST(short_runs_begin_with_each_mailbox_in_turn)
 {
     for (uint32_t most = 1; most < 8; most++) {
@@ -195,32 +197,34 @@ DOMT_TEST(short_runs_begin_with_each_mailbox_in_turn)
         open_world(most);
         domus_address failing = domt_recorder_failing(&world, 1, &log1);
         for (int i = 0; i < 50; i++)
-            domt_inquire_by(home(), one, failing, i);
-        fill_mailboxes(50, 50, 50, 50);
+            domt_inquire_by(home_manager(), one, failing, i);
+        fill_mailboxes_of_house(50, 50, 50, 50);
         for (uint32_t i = 0; i < 5; i++) {
-            const char *run = run_once();
+            const char *run = letters_of_next_run();
             ck_assert_uint_eq(strlen(run), most);
             strncat(text, run, most);
         }
         for (const char *kind = "rxane"; *kind != '\0'; kind++)
-            ck_assert_msg(count_letters(text, *kind) == most, "runs of %u: %s", most, text);
+            ck_assert_msg(count_letters_in_text(text, *kind) == most, "runs of %u: %s", most, text);
         domt_settle(&world);
         ck_assert_uint_eq(log0.count, 250);
         for (const char *kind = "rane"; *kind != '\0'; kind++)
-            check_order(*kind);
+            check_order_of_kind(*kind);
         domt_world_end(&world);
     }
 }
 
-/* Check that one message of each other kind is handled, while one kind floods the house. */
-static void check_passing(uint32_t most, int replies, int asks, int notices, int events, char kind)
+/* Check that one message of each other kind is handled while messages of one kind flood the
+ * house. */
+static void check_kind_passes_flood(uint32_t most, int replies, int asks, int notices, int events,
+                                    char kind)
 {
     char text[64] = "";
 
     open_world(most);
-    fill_mailboxes(replies, asks, notices, events);
+    fill_mailboxes_of_house(replies, asks, notices, events);
     for (uint32_t i = 0; i < 6 && strchr(text, kind) == NULL; i++)
-        strncat(text, run_once(), 8);
+        strncat(text, letters_of_next_run(), 8);
     ck_assert_msg(strchr(text, kind) != NULL, "%c starves in runs of %u: %s", kind, most, text);
     domt_settle(&world);
     domt_world_end(&world);
@@ -236,7 +240,8 @@ DOMT_TEST(no_flood_of_one_kind_starves_another_in_short_runs)
                 int counts[4] = {0, 0, 0, 0};
                 counts[other_kind] = 1;
                 counts[flood] = 50;
-                check_passing(most, counts[0], counts[1], counts[2], counts[3], kinds[other_kind]);
+                check_kind_passes_flood(most, counts[0], counts[1], counts[2], counts[3],
+                                        kinds[other_kind]);
             }
         }
     }
@@ -244,7 +249,7 @@ DOMT_TEST(no_flood_of_one_kind_starves_another_in_short_runs)
 
 static uint32_t channel_runs;
 
-static uint32_t run_no_channel(domi_manager *manager, domi_house *house, uint32_t budget)
+static uint32_t count_channel_run(domi_manager *manager, domi_house *house, uint32_t budget)
 {
     ck_assert_uint_ge(budget, 1);
     channel_runs++;
@@ -254,11 +259,12 @@ static uint32_t run_no_channel(domi_manager *manager, domi_house *house, uint32_
 DOMT_TEST(channels_have_their_turn_in_short_runs)
 {
     open_world(1);
-    fill_mailboxes(0, 0, 50, 50);
-    home()->io_hooks.run_channels = run_no_channel;
+    fill_mailboxes_of_house(0, 0, 50, 50);
+    home_manager()->io_hooks.run_channels = count_channel_run;
     one.house->marks |= DOMI_MARK_CHANNELS;
     for (int i = 0; i < 9; i++)
-        domi_house_run(home(), domi_queue_take(&home()->schedule.ready[DOMUS_STATE]));
+        domi_house_run(home_manager(),
+                       domi_queue_take(&home_manager()->schedule.ready[DOMUS_STATE]));
     ck_assert_uint_eq(channel_runs, 3);
     ck_assert_uint_eq(log0.count, 6);
     one.house->marks &= (uint16_t)~DOMI_MARK_CHANNELS;
@@ -268,12 +274,12 @@ DOMT_TEST(channels_have_their_turn_in_short_runs)
 
 /* --- priority --------------------------------------------------------------------------------- */
 
-static int let_sleep(domus_stack *stack, void *context)
+static int sleep_5_ms(domus_stack *stack, void *context)
 {
     return domus_sleep(stack, 5 * MS, domt_hear_nothing);
 }
 
-static int let_receive(domus_stack *stack, void *context)
+static int receive_within_5_ms(domus_stack *stack, void *context)
 {
     static const domus_pattern any = {NULL, NULL};
 
@@ -285,17 +291,17 @@ DOMT_TEST(only_an_ask_under_way_takes_high_priority_away)
     int64_t number = 1;
 
     open_world(0);
-    domt_do(&world, one, let_sleep, NULL);
+    domt_do(&world, one, sleep_5_ms, NULL);
     ck_assert_uint_eq(domi_house_count_parked(one.house), 1);
     ck_assert(domi_house_is_high(one.house));
-    domt_inquire_by(home(), one, other, number);
-    domt_let_work(home());
+    domt_inquire_by(home_manager(), one, other, number);
+    domt_let_work(home_manager());
     ck_assert_uint_eq(one.house->asks, 1);
     ck_assert(!domi_house_is_high(one.house));
     domt_settle(&world);
     ck_assert(domi_house_is_high(one.house));
     domt_pass(&world, 10 * MS);
-    domt_do(&world, one, let_receive, NULL);
+    domt_do(&world, one, receive_within_5_ms, NULL);
     ck_assert_uint_eq(domi_house_count_parked(one.house), 1);
     ck_assert(domi_house_is_high(one.house));
     domt_pass(&world, 10 * MS);
@@ -308,8 +314,8 @@ DOMT_TEST(weight_of_normal_takes_is_configured)
     domt_world_init(&world, 1);
     world.config.scheduler.normal_every = 7;
     ck_assert_int_eq(domt_world_start(&world), 0);
-    ck_assert_uint_eq(home()->schedule.ready[DOMUS_STATE].normal_every, 7);
-    ck_assert_uint_eq(home()->schedule.ready[DOMUS_CHANNELS].normal_every, 7);
+    ck_assert_uint_eq(home_manager()->schedule.ready[DOMUS_STATE].normal_every, 7);
+    ck_assert_uint_eq(home_manager()->schedule.ready[DOMUS_CHANNELS].normal_every, 7);
     domt_world_end(&world);
 }
 
@@ -318,21 +324,21 @@ DOMT_TEST(weight_of_normal_takes_is_configured)
 static const domus_type unknown = {.name = "unknown", .size = 8, .release = domt_count_release};
 static int answer_error;
 
-static int keep_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answer_error = answer->error;
     return 0;
 }
 
-static int ask_unknown(domus_stack *stack, void *to)
+static int ask_type_without_row(domus_stack *stack, void *to)
 {
-    return domus_ask(stack, *(domus_address *)to, &unknown, "payload", keep_error);
+    return domus_ask(stack, *(domus_address *)to, &unknown, "payload", record_error);
 }
 
 DOMT_TEST(ask_of_a_type_without_a_row_fails_and_is_dropped)
 {
     open_world(0);
-    domt_do(&world, other, ask_unknown, &one);
+    domt_do(&world, other, ask_type_without_row, &one);
     ck_assert_int_eq(answer_error, -EOPNOTSUPP);
     ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
@@ -349,7 +355,7 @@ DOMT_TEST(notice_of_a_type_without_a_row_is_a_dead_letter)
     domt_end_clean(&world);
 }
 
-static int fail_it(domus_stack *stack, void *context)
+static int return_error(domus_stack *stack, void *context)
 {
     return -EIO;
 }
@@ -357,7 +363,7 @@ static int fail_it(domus_stack *stack, void *context)
 DOMT_TEST(notice_that_fails_is_counted_and_ends_nothing)
 {
     open_world(0);
-    domt_do(&world, one, fail_it, NULL);
+    domt_do(&world, one, return_error, NULL);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 1);
     domt_note_to(domt_outside(&world), one, 1);
     domt_settle(&world);
@@ -371,11 +377,11 @@ DOMT_TEST(counters_tell_messages_by_kind)
     uint64_t before = domt_handled(&world, DOMI_NOTICE);
     domus_address nobody = {0};
     for (int i = 0; i < 3; i++)
-        domt_inquire_by(home(), one, other, i);
+        domt_inquire_by(home_manager(), one, other, i);
     for (int i = 0; i < 2; i++)
-        domt_inquire_by(home(), one, nobody, i);
+        domt_inquire_by(home_manager(), one, nobody, i);
     int events = 4;
-    domt_send(home(), one, arm_timers, &events);
+    domt_send(home_manager(), one, arm_timers, &events);
     domt_settle(&world);
     domt_pass(&world, 3 * MS);
     ck_assert_uint_eq(domt_handled(&world, DOMI_REPLY), 3);
@@ -389,36 +395,38 @@ DOMT_TEST(counters_tell_messages_by_kind)
 
 /* --- channels actors ------------------------------------------------------------------------- */
 
-static int to_and_fro(domus_stack *stack, void *self, const void *number)
+static int send_number_back_to_peer(domus_stack *stack, void *self, const void *number)
 {
     domus_address *peer = self;
 
     return domus_notice(stack, *peer, &domt_note, number);
 }
 
-static const domus_behaviour endless = {.name = "endless",
-                                        .kind = DOMUS_CHANNELS,
-                                        .state_size = sizeof(domus_address),
-                                        .on = (const domus_on[]){{&domt_note, to_and_fro, 0}, {0}}};
+static const domus_behaviour endless = {
+    .name = "endless",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(domus_address),
+    .on = (const domus_on[]){{&domt_note, send_number_back_to_peer, 0}, {0}}};
 
-/* Two channels actors that answer each other for ever cannot stop the thread. */
+/* Two channels actors that send to each other for ever cannot keep the thread in phase 2. */
 DOMT_TEST(channels_actors_wait_for_the_next_tick_after_many_runs)
 {
     domt_world_init(&world, 1);
     world.config.scheduler.channels_runs_per_iteration = 10;
     ck_assert_int_eq(domt_world_start(&world), 0);
-    domus_address a = domt_spawn(home(), home(), &endless, NULL);
-    domus_address b = domt_spawn(home(), home(), &endless, NULL);
-    (void)domt_events(home());
+    domus_address a = domt_spawn(home_manager(), home_manager(), &endless, NULL);
+    domus_address b = domt_spawn(home_manager(), home_manager(), &endless, NULL);
+    (void)domt_events(home_manager());
     *(domus_address *)a.house->self = b;
     *(domus_address *)b.house->self = a;
-    domt_note_to(home(), a, 1);
-    domt_note_to(home(), a, 2); /* two messages are on their way, so both houses stay ready */
+    domt_note_to(home_manager(), a, 1);
+    /* two messages go round between the actors, so both houses stay ready */
+    domt_note_to(home_manager(), a, 2);
     for (int tick = 0; tick < 3; tick++) {
-        uint32_t runs = domi_manager_run_channels(home());
+        uint32_t runs = domi_manager_run_channels(home_manager());
         ck_assert_uint_ge(runs, 10);
         ck_assert_uint_le(runs, 20);
-        ck_assert(domi_manager_has_work(home()));
+        ck_assert(domi_manager_has_work(home_manager()));
     }
     domt_world_end(&world);
 }

@@ -22,13 +22,14 @@ static const domus_supervision restarts = {.intensity = 100, .otherwise = DOMUS_
 static const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = 1};
 static domus_behaviour boss;
 static domus_address child;
-static unsigned fails;  /* number of the next mounts that fail */
-static unsigned begins; /* calls of on_mount and of `init` */
-static unsigned events; /* messages and events that were handled */
+static unsigned fails;  /* number of the child's next mounts that will fail */
+static unsigned begins; /* calls of the child's on_mount or `init` */
+static unsigned events; /* messages and events that the child has handled */
 static unsigned closes;
 
-/* Begin with actor 1 on home 0 as the parent; it is busy while only home 1 takes turns. */
-static void set_up_family(int (*spawn)(domus_stack *stack, void *context))
+/* Open a family in which actor 1 on home 0 is the parent; while a test steps only home 1, the
+ * parent decides nothing. */
+static void let_boss_spawn_failing_child(int (*spawn)(domus_stack *stack, void *context))
 {
     domt_kin_open_boss(2, &restarts);
     fails = 1;
@@ -38,7 +39,7 @@ static void set_up_family(int (*spawn)(domus_stack *stack, void *context))
     domt_kin_turn(1);
 }
 
-static void record_child(void)
+static void send_note_to_child(void)
 {
     const uint64_t nothing = 0;
 
@@ -46,11 +47,11 @@ static void record_child(void)
                      0);
 }
 
-static void check_unmounted(void)
+static void check_child_handles_nothing(void)
 {
     ck_assert_uint_eq(begins, 1);
     ck_assert_uint_ne(child.house->marks & DOMI_MARK_UNMOUNTED, 0);
-    record_child();
+    send_note_to_child();
     for (int i = 0; i < 10; i++) {
         domt_jump(&domt_kin_world, MS);
         domt_kin_turn(1);
@@ -61,7 +62,7 @@ static void check_unmounted(void)
 
 /* --- a sequence as on_mount ------------------------------------------------------------------ */
 
-static int count(domus_stack *stack, void *self, const void *payload)
+static int count_message(domus_stack *stack, void *self, const void *payload)
 {
     events++;
     return 0;
@@ -88,7 +89,9 @@ DOMUS_SEQUENCE(mount, mounting)
 
 static const domus_behaviour sequential = {
     .name = "sequential",
-    .on = (const domus_on[]){{&domt_kin_note, count, 0}, {&domt_kin_tick, count, 0}, {0}},
+    .on = (const domus_on[]){{&domt_kin_note, count_message, 0},
+                             {&domt_kin_tick, count_message, 0},
+                             {0}},
     DOMUS_ON_MOUNT(mount)};
 
 static int spawn_sequential(domus_stack *stack, void *unused)
@@ -98,11 +101,11 @@ static int spawn_sequential(domus_stack *stack, void *unused)
 
 DOMT_TEST(sequence_that_fails_in_its_first_step_leaves_it_unmounted)
 {
-    set_up_family(spawn_sequential);
-    check_unmounted();
+    let_boss_spawn_failing_child(spawn_sequential);
+    check_child_handles_nothing();
     domt_pass(&domt_kin_world, 5 * MS);
     ck_assert_uint_eq(begins, 2);
-    ck_assert_uint_ge(events, 3); /* the notice that waited, and ticks */
+    ck_assert_uint_ge(events, 3); /* the notice that had waited, and ticks of the timer */
     domt_kin_close();
 }
 
@@ -119,8 +122,8 @@ static int init_process(domus_stack *stack, void *self, const char *method, cons
     return -EPERM;
 }
 
-static int step_process(domus_stack *stack, void *self, const domus_process_event *with,
-                        uint32_t number, domus_process_output *out)
+static int count_events_of_step(domus_stack *stack, void *self, const domus_process_event *with,
+                                uint32_t number, domus_process_output *out)
 {
     events += number;
     return 0;
@@ -134,7 +137,7 @@ static void close_process(domus_stack *stack, void *self)
 static const domus_process process = {.name = "process",
                                       .state_size = 8,
                                       .init = init_process,
-                                      .step = step_process,
+                                      .step = count_events_of_step,
                                       .close = close_process};
 
 static int spawn_process(domus_stack *stack, void *unused)
@@ -144,13 +147,13 @@ static int spawn_process(domus_stack *stack, void *unused)
 
 DOMT_TEST(process_whose_init_fails_makes_no_step)
 {
-    set_up_family(spawn_process);
+    let_boss_spawn_failing_child(spawn_process);
     ck_assert_uint_eq(closes, 1);
-    check_unmounted();
+    check_child_handles_nothing();
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, dead_letters), 0);
     domt_settle(&domt_kin_world);
     ck_assert_uint_eq(begins, 2);
-    ck_assert_uint_eq(events, 1); /* the notice that waited */
+    ck_assert_uint_eq(events, 1); /* the notice that had waited */
     domt_kin_close();
     ck_assert_uint_eq(closes, 2);
 }
@@ -159,8 +162,8 @@ DOMT_TEST(process_whose_init_fails_makes_no_step)
 
 static domus_behaviour boss;
 
-/* Put an event whose handler fails, by the home of child `number`, behind the messages that wait
- * there. */
+/* Put an event whose handler will fail behind the messages that wait for child `number`, as its
+ * home does. */
 static void put_failing_event(uint32_t home, uint32_t number, int error)
 {
     domi_manager *manager = domt_kin_world.managers[home];
@@ -189,7 +192,8 @@ DOMT_TEST(mount_that_fails_while_an_earlier_failure_is_undecided_ends_the_actor)
     (void)domt_kin_child(1, 3, 0, &domt_kin_hearing);
     domt_kin_let_fail(2, 1, -EPERM);
     domt_kin_tell(3, &domt_kin_fail, -EIO);
-    for (int i = 0; i < 3; i++) /* several rounds, so that the directive is on its way to child 2 */
+    /* home 0 takes several turns, so that the parent's directive is on its way to child 2 */
+    for (int i = 0; i < 3; i++)
         domt_kin_turn(0);
     put_failing_event(1, 2, -EPIPE);
     domt_settle(&domt_kin_world);
@@ -202,7 +206,7 @@ DOMT_TEST(mount_that_fails_while_an_earlier_failure_is_undecided_ends_the_actor)
 
 /* --- what it had ----------------------------------------------------------------------------- */
 
-static int spawn_pool(domus_stack *stack, void *self)
+static int spawn_named_router(domus_stack *stack, void *self)
 {
     domus_spawn_options options = {.name = "pool"};
     domus_address pool;
@@ -225,7 +229,7 @@ DOMT_TEST(restart_gives_the_routers_and_their_names_back)
     }
     boss = domt_kin_boss(&restarts);
     (void)domt_kin_root(1, 0, &boss);
-    domt_kin_of[2].mounting = spawn_pool;
+    domt_kin_of[2].mounting = spawn_named_router;
     (void)domt_kin_child(1, 2, 0, &domt_kin_hearing);
     (void)domt_kin_trail();
     domt_kin_err(2, -EIO);

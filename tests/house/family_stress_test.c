@@ -29,26 +29,26 @@
 #define ROUNDS DOMT_SCALE(80000u, 3000u)
 
 #define BOOK        24u
-#define LIVING_MAX  1500u /* most houses of one home; above it no actors are spawned */
+#define LIVING_MAX  1500u /* bound of the houses of one home: above it no actors are spawned */
 #define DEPTH_MAX   5u
 #define MEMBERS_MAX (1u << 22)
 #define US          UINT64_C(1000)
 
-/* One worker per thread; only this thread uses it while it runs. */
+/* One worker for each thread; no other thread uses its fields while the worker runs. */
 typedef struct worker {
     domi_manager *manager;
     domi_random random;
     domus_address book[BOOK];
     domus_address sentinel;
-    domus_watch last; /* the last watch of the sentinel */
+    domus_watch last; /* the latest watch of this thread's sentinel */
     uint64_t mounts;
     uint64_t stops;
     uint64_t births;
-    uint64_t watched; /* watches of the sentinel: on ends, links and rooms */
+    uint64_t watched; /* watches that the sentinel has begun: of ends, links and room */
     uint64_t heard;
     uint64_t taken_back;
     uint64_t disordered;
-    uint32_t found; /* work that the last turn found */
+    uint32_t found; /* pieces of work that the last turn of this thread found */
     pthread_t thread;
 } worker;
 
@@ -57,7 +57,7 @@ typedef struct member {
     uint32_t number;
     uint32_t parent;
     uint32_t depth;
-    bool alive; /* true between on_mount and on_stop */
+    bool alive; /* true between the member's on_mount and its on_stop */
 } member;
 
 static domt_world world;
@@ -65,25 +65,26 @@ static domi_names names;
 static worker workers[DOMT_HOMES_MAX];
 static uint32_t threads;
 static pthread_barrier_t barrier;
-static _Atomic int children[MEMBERS_MAX]; /* number of mounted children, by the member's number */
+/* number of mounted children of each member, by the member's number */
+static _Atomic int children[MEMBERS_MAX];
 static _Atomic uint32_t members;
 
 static const domus_type beat = {.name = "beat", .size = sizeof(domus_address)};
 static const domus_behaviour behaviours[4];
 static const domus_behaviour sentinel;
 
-static uint32_t below(worker *at, uint32_t n)
+static uint32_t random_below(worker *at, uint32_t n)
 {
     return (uint32_t)domi_random_below(&at->random, n);
 }
 
 static domus_address choose_address(worker *at)
 {
-    return at->book[below(at, BOOK)];
+    return at->book[random_below(at, BOOK)];
 }
 
-/* Returns a new member's state, for the home where it will live. */
-static member next_member(uint32_t home, uint32_t parent, uint32_t depth)
+/* Returns the state of a new member, with the next number, for the home where it will live. */
+static member make_next_member(uint32_t home, uint32_t parent, uint32_t depth)
 {
     uint32_t number = atomic_fetch_add_explicit(&members, 1, memory_order_relaxed);
 
@@ -92,14 +93,15 @@ static member next_member(uint32_t home, uint32_t parent, uint32_t depth)
 
 static void spawn_root(worker *at)
 {
-    uint32_t home = below(at, threads);
+    uint32_t home = random_below(at, threads);
     const domus_spawn_options options = {.passivate_after_ns = 4000 * US};
 
     if (at->manager->births.houses >= LIVING_MAX)
         return;
-    member state = next_member(home, 0, 0);
-    if (domi_house_spawn_child(at->manager, NULL, world.managers[home], &behaviours[below(at, 4)],
-                               &state, &options, &at->book[below(at, BOOK)]) == 0)
+    member state = make_next_member(home, 0, 0);
+    if (domi_house_spawn_child(at->manager, NULL, world.managers[home],
+                               &behaviours[random_below(at, 4)], &state, &options,
+                               &at->book[random_below(at, BOOK)]) == 0)
         at->births++;
 }
 
@@ -107,45 +109,47 @@ static void spawn_child(domus_stack *stack, const member *self)
 {
     static const char *const some[] = {"ann", "bob", "cid", "dot"};
     worker *at = self->at;
-    domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = below(at, threads)};
+    domus_spawn_options options = {.placement = DOMUS_ON_THREAD,
+                                   .thread = random_below(at, threads)};
 
     if (at->manager->births.houses >= LIVING_MAX || self->depth == DEPTH_MAX)
         return;
-    if (below(at, 8) == 0)
-        options.name = some[below(at, 4)];
-    if (below(at, 4) != 0)
+    if (random_below(at, 8) == 0)
+        options.name = some[random_below(at, 4)];
+    if (random_below(at, 4) != 0)
         options.passivate_after_ns = 2000 * US;
-    if (below(at, 4) == 0)
-        options.mailbox_max = 1 + below(at, 3);
-    options.pinned = below(at, 4) == 0;
-    member state = next_member(options.thread, self->number, self->depth + 1);
-    if (domus_spawn_with(stack, &behaviours[below(at, 4)], &state, &options,
-                         &at->book[below(at, BOOK)]) == 0)
+    if (random_below(at, 4) == 0)
+        options.mailbox_max = 1 + random_below(at, 3);
+    options.pinned = random_below(at, 4) == 0;
+    member state = make_next_member(options.thread, self->number, self->depth + 1);
+    if (domus_spawn_with(stack, &behaviours[random_below(at, 4)], &state, &options,
+                         &at->book[random_below(at, BOOK)]) == 0)
         at->births++;
 }
 
-static int fail_sometimes(domus_stack *stack, void *self, const domus_answer *answer)
+static int fail_one_time_of_eight(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return below(((member *)self)->at, 8) == 0 ? answer->error : 0;
+    return random_below(((member *)self)->at, 8) == 0 ? answer->error : 0;
 }
 
-static void pass_on(domus_stack *stack, worker *at)
+static void pass_beat_on(domus_stack *stack, worker *at)
 {
     domus_address rumour = choose_address(at);
 
-    if (domus_notice(stack, choose_address(at), &beat, &rumour) == -ESTALE && below(at, 4) == 0)
+    if (domus_notice(stack, choose_address(at), &beat, &rumour) == -ESTALE &&
+        random_below(at, 4) == 0)
         spawn_root(at);
 }
 
-static int on_beat(domus_stack *stack, void *self_, const void *rumour)
+static int on_rumour_do_random_act(domus_stack *stack, void *self_, const void *rumour)
 {
     const member *self = self_;
     worker *at = self->at;
     domus_address who = choose_address(at);
 
     at->disordered += stack->manager != at->manager || !self->alive;
-    at->book[below(at, BOOK)] = *(const domus_address *)rumour;
-    switch (below(at, 24)) {
+    at->book[random_below(at, BOOK)] = *(const domus_address *)rumour;
+    switch (random_below(at, 24)) {
     case 0:
         return -EIO;
     case 1:
@@ -168,23 +172,23 @@ static int on_beat(domus_stack *stack, void *self_, const void *rumour)
         break;
     case 7:
     case 8:
-        return domus_ask(stack, who, &beat, rumour, fail_sometimes);
+        return domus_ask(stack, who, &beat, rumour, fail_one_time_of_eight);
     default:
-        if (below(at, 2) == 0)
+        if (random_below(at, 2) == 0)
             spawn_child(stack, self);
         else
-            pass_on(stack, at);
+            pass_beat_on(stack, at);
         break;
     }
     return 0;
 }
 
-static int on_mount(domus_stack *stack, void *self_)
+static int on_mount_of_member(domus_stack *stack, void *self_)
 {
     member *self = self_;
 
     self->at->disordered += self->alive;
-    if (below(self->at, 16) == 0)
+    if (random_below(self->at, 16) == 0)
         return -EIO;
     self->alive = true;
     self->at->mounts++;
@@ -192,7 +196,7 @@ static int on_mount(domus_stack *stack, void *self_)
     return 0;
 }
 
-static void on_stop(domus_stack *stack, void *self_)
+static void on_stop_of_member(domus_stack *stack, void *self_)
 {
     member *self = self_;
 
@@ -206,22 +210,24 @@ static void on_stop(domus_stack *stack, void *self_)
 
 /* --- sentinels ------------------------------------------------------------------------------- */
 
-static int on_heard(domus_stack *stack, void *self, const void *down)
+static int count_heard_event(domus_stack *stack, void *self, const void *down)
 {
     ((member *)self)->at->heard++;
     return 0;
 }
 
-static int on_watch_beat(domus_stack *stack, void *self, const void *rumour)
+static int begin_watch_on_beat(domus_stack *stack, void *self, const void *rumour)
 {
     worker *at = ((member *)self)->at;
     domus_address who = *(const domus_address *)rumour;
 
-    if (below(at, 2) == 0) { /* The second call is stale, whatever the result of the first one. */
+    /* The watch is removed twice: the second handle is stale, whether or not the first removal
+     * found its watch. */
+    if (random_below(at, 2) == 0) {
         at->taken_back += domus_unwatch(stack, at->last) == 0;
         at->disordered += domus_unwatch(stack, at->last) == 0;
     }
-    switch (below(at, 3)) {
+    switch (random_below(at, 3)) {
     case 0:
         at->watched += domus_watch_actor(stack, who, &at->last) == 0;
         break;
@@ -235,20 +241,20 @@ static int on_watch_beat(domus_stack *stack, void *self, const void *rumour)
     return 0;
 }
 
-static int ignore_down(domus_stack *stack, void *self, const void *down)
+static int handle_down_of_linked(domus_stack *stack, void *self, const void *down)
 {
     return ((const domus_down *)down)->reason == -EPERM ? -EIO : 0;
 }
 
 #define MEMBER(name_, supervision_, rows_)                                                         \
     {                                                                                              \
-        .name = name_, .state_size = sizeof(member), .on = rows_, .on_mount = on_mount,            \
-        .on_stop = on_stop, .supervision = supervision_                                            \
+        .name = name_, .state_size = sizeof(member), .on = rows_, .on_mount = on_mount_of_member,  \
+        .on_stop = on_stop_of_member, .supervision = supervision_                                  \
     }
 
-static const domus_on plain_rows[] = {{&beat, on_beat, 0}, {0}};
+static const domus_on plain_rows[] = {{&beat, on_rumour_do_random_act, 0}, {0}};
 static const domus_on framed_rows[] = {
-    {&beat, on_beat, 64}, {&domus_down_type, ignore_down, 0}, {0}};
+    {&beat, on_rumour_do_random_act, 64}, {&domus_down_type, handle_down_of_linked, 0}, {0}};
 static const domus_rule rules[] = {{NULL, -EPERM, DOMUS_STOP}};
 static const domus_supervision each = {
     .intensity = 10, .period_ns = 10000 * US, .otherwise = DOMUS_RESTART};
@@ -258,16 +264,17 @@ static const domus_supervision none = {.otherwise = DOMUS_RESUME};
 static const domus_behaviour behaviours[4] = {
     MEMBER("plain", NULL, plain_rows), MEMBER("each", &each, framed_rows),
     MEMBER("all", &all, plain_rows), MEMBER("none", &none, framed_rows)};
-static const domus_behaviour sentinel = {.name = "sentinel",
-                                         .state_size = sizeof(member),
-                                         .on = (const domus_on[]){{&beat, on_watch_beat, 0},
-                                                                  {&domus_down_type, on_heard, 0},
-                                                                  {&domus_room_type, on_heard, 0},
-                                                                  {0}}};
+static const domus_behaviour sentinel = {
+    .name = "sentinel",
+    .state_size = sizeof(member),
+    .on = (const domus_on[]){{&beat, begin_watch_on_beat, 0},
+                             {&domus_down_type, count_heard_event, 0},
+                             {&domus_room_type, count_heard_event, 0},
+                             {0}}};
 
 /* --- threads --------------------------------------------------------------------------------- */
 
-static uint32_t take_turn(worker *at)
+static uint32_t take_turn_of_home(worker *at)
 {
     domi_manager *manager = at->manager;
     domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
@@ -282,13 +289,14 @@ static uint32_t take_turn(worker *at)
     return found;
 }
 
-/* Returns whether no thread found work between two barriers: then only timers are under way. */
-static bool all_rest(worker *at)
+/* Returns whether no thread has found work between two barriers of threads: then only timers are
+ * under way. */
+static bool have_all_threads_no_work(worker *at)
 {
     uint32_t found = 0;
 
     (void)pthread_barrier_wait(&barrier);
-    at->found = take_turn(at);
+    at->found = take_turn_of_home(at);
     (void)pthread_barrier_wait(&barrier);
     for (uint32_t i = 0; i < threads; i++)
         found += workers[i].found;
@@ -304,14 +312,14 @@ static void *run_worker(void *at_)
         domus_address rumour = choose_address(at);
         at->manager->now_ns += 100 * US;
         (void)domt_notice(at->manager, at->sentinel, &beat, &rumour);
-        for (uint32_t j = below(at, 8); j > 0; j--) {
+        for (uint32_t j = random_below(at, 8); j > 0; j--) {
             rumour = choose_address(at);
             if (domt_notice(at->manager, choose_address(at), &beat, &rumour) == -ESTALE)
                 spawn_root(at);
         }
-        (void)take_turn(at);
+        (void)take_turn_of_home(at);
     }
-    while (!all_rest(at))
+    while (!have_all_threads_no_work(at))
         ;
     return NULL;
 }
@@ -327,7 +335,7 @@ static void start_workers(uint32_t count, uint64_t seed)
     world.config.scheduler.conversations_max = 4;
     ck_assert_int_eq(domt_world_start(&world), 0);
     ck_assert_int_eq(domi_names_init(&names, 64, key), 0);
-    (void)next_member(0, 0, 0); /* number 0 stands for the parent of actors that have none */
+    (void)make_next_member(0, 0, 0); /* member 0 stands for the parent of actors that have none */
     for (uint32_t i = 0; i <= count; i++)
         world.managers[i]->directory.names = &names;
     for (uint32_t i = 0; i < count; i++) {
@@ -343,7 +351,7 @@ static void start_workers(uint32_t count, uint64_t seed)
     ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, count), 0);
 }
 
-static void stop_house(void *house_, void *manager)
+static void stop_living_house(void *house_, void *manager)
 {
     domi_house *house = house_;
     uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
@@ -352,7 +360,7 @@ static void stop_house(void *house_, void *manager)
         (void)domi_house_stop(manager, domi_house_address(house));
 }
 
-static worker sum_up(void)
+static worker sum_of_workers(void)
 {
     worker sum = {.mounts = 0};
 
@@ -368,33 +376,35 @@ static worker sum_up(void)
     return sum;
 }
 
-/* Check all counts after the threads have ended. */
-static void all_counts_add_up(void)
+/* Check the sums of all counts after the threads have ended. */
+static void check_sums_of_counts(void)
 {
     uint64_t living = 0;
 
     for (uint32_t i = 0; i < threads; i++)
-        domi_slots_walk(world.managers[i], stop_house, world.managers[i]);
+        domi_slots_walk(world.managers[i], stop_living_house, world.managers[i]);
     domt_settle(&world);
     for (uint32_t i = 0; i < threads; i++)
         living += world.managers[i]->births.houses;
-    ck_assert_uint_eq(living, threads); /* no house is stuck while it ends */
+    /* only the sentinels are left: no house is stuck while its actor ends */
+    ck_assert_uint_eq(living, threads);
 
-    worker sum = sum_up();
+    worker sum = sum_of_workers();
     ck_assert_uint_eq(sum.mounts, sum.stops);
     ck_assert_uint_eq(sum.disordered, 0);
     ck_assert_uint_eq(sum.watched, sum.heard + sum.taken_back);
     ck_assert_int_eq(atomic_load(&children[0]), 0);
     ck_assert_uint_eq(domi_names_count(&names), 0);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    ck_assert_uint_gt(sum.births, ROUNDS / 8); /* the number depends on the machine */
+    /* how many births there were depends on the machine, so this bound is low */
+    ck_assert_uint_gt(sum.births, ROUNDS / 8);
     ck_assert_uint_lt(atomic_load(&members), MEMBERS_MAX);
     ck_assert_uint_gt(DOMT_SUM(&world, restarts), 0);
     ck_assert_uint_gt(DOMT_SUM(&world, escalations), 0);
     ck_assert_uint_gt(DOMT_SUM(&world, passivations), 0);
 }
 
-static void run_stress(uint32_t count, uint64_t seed, bool cut)
+static void run_family_stress(uint32_t count, uint64_t seed, bool cut)
 {
     start_workers(count, seed);
     for (uint32_t i = 0; i < count; i++)
@@ -403,27 +413,27 @@ static void run_stress(uint32_t count, uint64_t seed, bool cut)
         ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
     domt_world_own(&world);
     if (!cut)
-        all_counts_add_up();
+        check_sums_of_counts();
     domt_world_end(&world);
-    worker sum = sum_up();
+    worker sum = sum_of_workers();
     ck_assert_uint_eq(sum.mounts, sum.stops);
     pthread_barrier_destroy(&barrier);
     domi_names_fini(&names);
 }
 
-DOMT_TEST(two_threads_lose_nobody)
+DOMT_TEST(two_threads_of_families_lose_no_actor)
 {
-    run_stress(2, 20, false);
+    run_family_stress(2, 20, false);
 }
 
-DOMT_TEST(four_threads_lose_nobody)
+DOMT_TEST(four_threads_of_families_lose_no_actor)
 {
-    run_stress(4, 40, false);
+    run_family_stress(4, 40, false);
 }
 
 DOMT_TEST(families_that_live_end_with_the_world)
 {
-    run_stress(3, 30, true);
+    run_family_stress(3, 30, true);
 }
 
 DOMT_SUITE(120)

@@ -52,7 +52,7 @@ DOMT_TEST(mail_that_is_held_has_the_bound_of_the_mailbox)
     domt_grain_came_in_order(5);
     ck_assert_uint_eq(domt_books.made, 2);
     ck_assert_int_eq(domi_house_stop(domt_grain_world.managers[0], domt_grain_life("a")), 0);
-    for (uint32_t i = 5; i < 9; i++) /* as many messages may be held for the next life again */
+    for (uint32_t i = 5; i < 9; i++) /* as many messages as before may be held for the next life */
         domt_grain_send(0, "a", &domt_number, i);
     domt_grain_settle();
     domt_grain_came_in_order(9);
@@ -105,7 +105,7 @@ DOMT_TEST(wrong_keys_and_handles_are_refused)
     domt_grains_end();
 }
 
-static int send_too_much(domus_stack *stack, void *nothing)
+static int try_too_large_payload(domus_stack *stack, void *nothing)
 {
     static const domus_type huge = {.name = "huge", .size = 65536};
 
@@ -117,7 +117,7 @@ static int send_too_much(domus_stack *stack, void *nothing)
 DOMT_TEST(too_large_a_payload_makes_nothing)
 {
     domt_grains_begin();
-    domt_do(&domt_grain_world, domt_grain_agents[0], send_too_much, NULL);
+    domt_do(&domt_grain_world, domt_grain_agents[0], try_too_large_payload, NULL);
     ck_assert_uint_eq(domt_books.made, 0);
     domt_grains_end();
 }
@@ -125,23 +125,24 @@ DOMT_TEST(too_large_a_payload_makes_nothing)
 /* --- kinds -------------------------------------------------------------------------------------
  */
 
-static int try_kind(domus_stack *stack, const domus_grain_kind *kind, domus_grains *ret_grains)
+static int try_to_open_kind(domus_stack *stack, const domus_grain_kind *kind,
+                            domus_grains *ret_grains)
 {
     return domus_grain_open(stack, kind, ret_grains);
 }
 
-static int open_wrong(domus_stack *stack, void *nothing)
+static int try_wrong_kinds(domus_stack *stack, void *nothing)
 {
     static const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS};
     static const domus_behaviour other = {.name = "other"};
     const domus_grain_kind good = domt_cart_kind;
     domus_grains grains = {NULL};
 
-    ck_assert_int_eq(try_kind(stack, NULL, &grains), -EINVAL);
+    ck_assert_int_eq(try_to_open_kind(stack, NULL, &grains), -EINVAL);
     for (uint32_t i = 0; i < 5; i++) {
         domus_grain_kind kind = good;
         kind.name = wrong_keys[i];
-        ck_assert_int_eq(try_kind(stack, &kind, &grains), -EINVAL);
+        ck_assert_int_eq(try_to_open_kind(stack, &kind, &grains), -EINVAL);
     }
     domus_grain_kind wrong[8] = {good, good, good, good, good, good, good, good};
     wrong[0].name = NULL;
@@ -155,19 +156,19 @@ static int open_wrong(domus_stack *stack, void *nothing)
     for (uint32_t i = 0; i < 8; i++) {
         if (i != 0)
             wrong[i].name = "wrong";
-        ck_assert_int_eq(try_kind(stack, &wrong[i], &grains), -EINVAL);
+        ck_assert_int_eq(try_to_open_kind(stack, &wrong[i], &grains), -EINVAL);
     }
     domus_grain_kind same = good;
     same.living_max = 7;
-    ck_assert_int_eq(try_kind(stack, &same, &grains), 0);
+    ck_assert_int_eq(try_to_open_kind(stack, &same, &grains), 0);
     ck_assert_ptr_eq(grains.kind, domt_carts.kind);
     same.behaviour = &other;
-    ck_assert_int_eq(try_kind(stack, &same, &grains), -EEXIST);
+    ck_assert_int_eq(try_to_open_kind(stack, &same, &grains), -EEXIST);
     for (uint32_t i = 0; i < 5; i++) {
         char name[] = "kind-0";
         name[5] = (char)('0' + i);
         same.name = name;
-        ck_assert_int_eq(try_kind(stack, &same, &grains), i < 3 ? 0 : -ENOSPC);
+        ck_assert_int_eq(try_to_open_kind(stack, &same, &grains), i < 3 ? 0 : -ENOSPC);
     }
     return 0;
 }
@@ -175,11 +176,11 @@ static int open_wrong(domus_stack *stack, void *nothing)
 DOMT_TEST(wrong_kinds_and_too_many_are_refused)
 {
     domt_grains_begin();
-    domt_do(&domt_grain_world, domt_grain_agents[0], open_wrong, NULL);
+    domt_do(&domt_grain_world, domt_grain_agents[0], try_wrong_kinds, NULL);
     domt_grains_end();
 }
 
-static int open_again(domus_stack *stack, void *result)
+static int open_kind_again(domus_stack *stack, void *result)
 {
     *(int *)result = domus_grain_open(stack, &domt_cart_kind, &domt_carts);
     return 0;
@@ -193,7 +194,7 @@ DOMT_TEST(kind_without_memory_leaves_nothing)
     domt_grains_begin();
     domt_cart_kind.name = "other";
     for (; result == -ENOMEM; failed += result == -ENOMEM) {
-        domt_send(domt_grain_world.managers[0], domt_grain_agents[0], open_again, &result);
+        domt_send(domt_grain_world.managers[0], domt_grain_agents[0], open_kind_again, &result);
         domi_memory_fail_after((int64_t)failed, 0);
         (void)domt_run_state(domt_grain_world.managers[0]);
         domi_memory_fail_after(-1, 0);
@@ -241,7 +242,7 @@ DOMT_TEST(a_make_that_fails_for_the_next_life_fails_what_waits)
     domt_grains_end();
 }
 
-static void mount_fails(uint32_t home, bool later)
+static void check_failing_on_mount(uint32_t home, bool later)
 {
     memset(&domt_books, 0, sizeof domt_books);
     domt_grains_begin();
@@ -269,25 +270,25 @@ static void mount_fails(uint32_t home, bool later)
 
 DOMT_TEST(an_on_mount_that_fails_fails_what_waits)
 {
-    mount_fails(0, false);
-    mount_fails(1, false);
+    check_failing_on_mount(0, false);
+    check_failing_on_mount(1, false);
 }
 
 DOMT_TEST(an_on_mount_that_fails_later_fails_what_waits)
 {
-    mount_fails(0, true);
-    mount_fails(1, true);
+    check_failing_on_mount(0, true);
+    check_failing_on_mount(1, true);
 }
 
-/* Run the home of the lives as soon as it is woken, which happens once. */
-static void run_home(domi_manager *home)
+/* Run the home of the lives as soon as another thread wakes it, once. */
+static void run_home_when_woken(domi_manager *home)
 {
     home->hooks.wake = domt_hooks_of_world.wake;
     domt_let_work(home);
 }
 
-/* Let the pool of a home get memory of messages whose payloads were taken over. */
-static void take_over_some(domi_manager *manager)
+/* Fill the pool of a home with 16 free envelopes, as of messages whose payloads were taken. */
+static void fill_pool_with_taken_messages(domi_manager *manager)
 {
     domi_envelope *some[16];
 
@@ -306,8 +307,8 @@ DOMT_TEST(an_on_mount_that_fails_before_its_maker_goes_on_releases_the_first_mes
     domi_manager *home = domt_grain_world.managers[1];
     domt_grain_settle();
     domt_books.mount_result = -EACCES;
-    take_over_some(domt_grain_world.managers[0]);
-    home->hooks.wake = run_home;
+    fill_pool_with_taken_messages(domt_grain_world.managers[0]);
+    home->hooks.wake = run_home_when_woken;
     domi_park_begin(&home->park);
     domt_grain_send(0, "a", &domt_number, 0);
     (void)domi_park_end(&home->park);
@@ -329,7 +330,7 @@ DOMT_TEST(a_life_that_is_stopped_before_it_is_mounted_is_unmade)
     domt_grain_came_in_order(2);
     ck_assert_uint_eq(domt_books.made, 2);
     ck_assert_uint_eq(domt_books.unmade, 1);
-    /* a life that meets the end of the system is unmade, too */
+    /* a life that has not begun when the system ends is unmade, too */
     domt_grain_send(0, "b", &domt_number, 2);
     domt_grains_end();
     ck_assert_uint_eq(domt_books.unmade, 2);
@@ -339,17 +340,18 @@ DOMT_TEST(a_life_that_is_stopped_before_it_is_mounted_is_unmade)
 /* --- no memory ---------------------------------------------------------------------------------
  */
 
-/* Run a scenario in which one allocation fails, or all from it on: messages that were taken are
- * handled or released once, and each ask is answered. Returns how many messages were refused or
+/* Run a scenario in which allocation `n` fails, or all from it on: messages that a verb has taken
+ * are handled or released once, and each ask is answered. Returns how many messages were refused or
  * failed. */
-static uint32_t run_short_of_memory(int64_t succeed, int stay)
+static uint32_t run_grains_short_of_memory(int64_t succeed, int stay)
 {
     uint32_t taken = 0;
     uint32_t failed = 0;
 
     memset(&domt_books, 0, sizeof domt_books);
     domt_grains_begin();
-    for (uint32_t i = 0; i < 2; i++) /* so that the orders to the agents have memory */
+    /* the agents work once before, so that later orders to them need no memory */
+    for (uint32_t i = 0; i < 2; i++)
         domt_send(domt_grain_world.managers[i], domt_grain_agents[i], domt_do_nothing, NULL);
     domt_grain_settle();
     domi_memory_fail_after(succeed, stay);
@@ -379,7 +381,7 @@ DOMT_TEST(no_memory_leaves_nothing_and_doubles_nothing)
         uint32_t clean = 0;
         for (int64_t succeed = 0; clean < 20; succeed++) {
             ck_assert_int_lt(succeed, 500);
-            clean = run_short_of_memory(succeed, stay) == 0 ? clean + 1 : 0;
+            clean = run_grains_short_of_memory(succeed, stay) == 0 ? clean + 1 : 0;
         }
     }
 }

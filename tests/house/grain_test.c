@@ -9,23 +9,23 @@
 
 #include <string.h>
 
-static domi_manager *home(uint32_t index)
+static domi_manager *home_manager(uint32_t index)
 {
     return domt_grain_world.managers[index];
 }
 
-/* Ask the life of "a" to stop, from a home, without a step. */
-static void stop_from(uint32_t index)
+/* Stop the life of grain "a" from one home; no home takes a step meanwhile. */
+static void stop_life_from(uint32_t index)
 {
-    ck_assert_int_eq(domi_house_stop(home(index), domt_grain_life("a")), 0);
+    ck_assert_int_eq(domi_house_stop(home_manager(index), domt_grain_life("a")), 0);
 }
 
-static uint64_t dead_letters(void)
+static uint64_t count_dead_letters(void)
 {
     return DOMT_SUM(&domt_grain_world, dead_letters);
 }
 
-DOMT_TEST(first_message_makes_it_and_others_find_it)
+DOMT_TEST(first_message_makes_a_grain_and_later_ones_find_it)
 {
     domt_grains_begin();
     for (uint32_t i = 0; i < 3; i++) {
@@ -62,15 +62,16 @@ DOMT_TEST(idle_grain_ends_and_the_next_message_makes_the_next)
     domt_grains_end();
 }
 
-/* Put messages of one sender, the first half before the stop and the other half behind it. */
-static void check_end_of_life(uint32_t sender, uint32_t stopper)
+/* Put messages by one sender: the first half before the stop of the life, the other half behind
+ * it. */
+static void check_order_over_end_of_life(uint32_t sender, uint32_t stopper)
 {
     domt_grains_begin();
     domt_grain_send(sender, "a", &domt_number, 0);
     domt_grain_settle();
     for (uint32_t i = 1; i < 20; i++) {
         if (i == 10)
-            stop_from(stopper);
+            stop_life_from(stopper);
         domt_grain_send(sender, "a", &domt_number, i);
     }
     domt_grain_ask(sender, "a", &domt_which);
@@ -78,11 +79,11 @@ static void check_end_of_life(uint32_t sender, uint32_t stopper)
     domt_grain_came_in_order(20);
     ck_assert_uint_eq(domt_books.made, 2);
     ck_assert_uint_eq(domt_books.lives[0], 1);
-    /* at most one more message is handled after a stop */
+    /* a life handles at most one more message after its stop */
     ck_assert_uint_eq(domt_books.lives[2], 2);
     ck_assert_uint_eq(domt_books.answered_by[0], 2);
     ck_assert_int_eq(domt_books.errors[0], 0);
-    ck_assert_uint_eq(dead_letters(), 0);
+    ck_assert_uint_eq(count_dead_letters(), 0);
     ck_assert_uint_eq(domt_releases, 20);
     domt_grains_end();
 }
@@ -94,7 +95,7 @@ DOMT_TEST(mail_meets_the_end_of_a_life_by_a_stop_of_its_home_of_another_or_of_it
 
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         memset(&domt_books, 0, sizeof domt_books);
-        check_end_of_life(ways[i][0], ways[i][1]);
+        check_order_over_end_of_life(ways[i][0], ways[i][1]);
     }
 }
 
@@ -104,13 +105,14 @@ DOMT_TEST(mail_that_is_sorted_behind_the_stop_goes_on)
     domt_grain_send(0, "a", &domt_number, 0);
     domt_grain_settle();
     domt_grain_send(0, "a", &domt_number, 1);
-    stop_from(1);
-    (void)domt_run_state(home(1)); /* the life begins to stop, and its inbox is not empty */
+    stop_life_from(1);
+    /* the life begins to stop while messages wait in its inbox */
+    (void)domt_run_state(home_manager(1));
     domt_grain_send(0, "a", &domt_number, 2);
     domt_grain_settle();
     domt_grain_came_in_order(3);
     ck_assert_uint_eq(domt_books.lives[1], 2);
-    ck_assert_uint_eq(dead_letters(), 0);
+    ck_assert_uint_eq(count_dead_letters(), 0);
     domt_grains_end();
 }
 
@@ -120,17 +122,18 @@ DOMT_TEST(many_ends_in_a_row_lose_nothing)
     for (uint32_t i = 0; i < 60; i++) {
         domt_grain_send(i / 7 % 2, "a", &domt_number, i);
         if (i % 3 == 1)
-            stop_from(i / 3 % 2);
+            stop_life_from(i / 3 % 2);
         if (i % 5 == 2)
-            (void)domt_iterate(home(1));
-        /* another sender sends the next message, because order holds for each sender */
+            (void)domt_iterate(home_manager(1));
+        /* the system settles before another sender goes on, because order holds only for one
+         * sender */
         if (i % 7 == 6)
             domt_grain_settle();
     }
     domt_grain_settle();
     domt_grain_came_in_order(60);
     ck_assert_uint_gt(domt_books.made, 8);
-    ck_assert_uint_eq(dead_letters(), 0);
+    ck_assert_uint_eq(count_dead_letters(), 0);
     domt_grains_end();
 }
 
@@ -140,7 +143,7 @@ DOMT_TEST(stashed_messages_go_on_before_waiting_ones)
     domt_grain_send(1, "a", &domt_aside, 0);
     domt_grain_settle();
     ck_assert_uint_eq(domt_books.handled, 0);
-    stop_from(1);
+    stop_life_from(1);
     domt_grain_send(1, "a", &domt_number, 1);
     domt_grain_send(1, "a", &domt_number, 2);
     domt_grain_settle();
@@ -155,7 +158,7 @@ DOMT_TEST(unanswered_asks_of_a_life_fail_when_it_ends)
     domt_grain_ask(0, "a", &domt_slow);
     domt_grain_ask(0, "a", &domt_keeping);
     domt_grain_settle();
-    stop_from(0);
+    stop_life_from(0);
     domt_grain_settle();
     ck_assert_uint_eq(domt_books.answers, 2);
     ck_assert_int_eq(domt_books.errors[0], -ESTALE);
@@ -180,7 +183,7 @@ DOMT_TEST(grain_with_a_conversation_is_not_idle)
     domt_grains_end();
 }
 
-DOMT_TEST(failure_ends_it_only_if_the_kind_says_so)
+DOMT_TEST(failure_ends_a_grain_only_if_its_kind_says_so)
 {
     for (int ends = 0; ends < 2; ends++) {
         memset(&domt_books, 0, sizeof domt_books);
@@ -197,7 +200,7 @@ DOMT_TEST(failure_ends_it_only_if_the_kind_says_so)
     }
 }
 
-static int stop_after_mail(domus_stack *stack, void *nothing)
+static int stop_life_after_mail(domus_stack *stack, void *nothing)
 {
     return domus_stop_after_mail(stack, domt_grain_life("a"));
 }
@@ -208,39 +211,39 @@ DOMT_TEST(a_stop_behind_mail_is_for_one_life)
     domt_grain_send(0, "a", &domt_number, 0);
     domt_grain_settle();
     domt_grain_send(0, "a", &domt_number, 1);
-    domt_send(home(0), domt_grain_agents[0], stop_after_mail, NULL);
-    (void)domt_run_state(home(0));
-    /* the message meets the end itself */
-    domt_send(home(0), domt_grain_agents[0], stop_after_mail, NULL);
-    (void)domt_run_state(home(0));
+    domt_send(home_manager(0), domt_grain_agents[0], stop_life_after_mail, NULL);
+    (void)domt_run_state(home_manager(0));
+    /* the message comes to a life that is ending */
+    domt_send(home_manager(0), domt_grain_agents[0], stop_life_after_mail, NULL);
+    (void)domt_run_state(home_manager(0));
     domt_grain_send(0, "a", &domt_number, 2);
     domt_grain_settle();
     domt_grain_came_in_order(3);
     ck_assert_uint_eq(domt_books.made, 2);
     ck_assert_uint_eq(domus_grain_count(domt_carts), 1);
-    ck_assert_uint_eq(dead_letters(), 1);
+    ck_assert_uint_eq(count_dead_letters(), 1);
     domt_grains_end();
 }
 
-/* A conversation whose ask was given back: it can be cancelled in the next life, whose holder tells
- * the asker. */
+/* Cancel an ask that an ending life gave back: the next life holds it then, and answers the asker
+ * with -ECANCELED. */
 static domus_conversation waiting;
 
-static int handle_cancel(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_of_cancelled(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_books.errors[domt_books.answers++] = answer->error;
     return 0;
 }
 
-static int ask_to_cancel(domus_stack *stack, void *nothing)
+static int ask_slow_and_remember(domus_stack *stack, void *nothing)
 {
     uint32_t number = 0;
 
     ck_assert_int_eq(domus_conversation_of(stack, &waiting), 0);
-    return domus_grain_ask(stack, domt_carts, "a", &domt_slow, &number, handle_cancel);
+    return domus_grain_ask(stack, domt_carts, "a", &domt_slow, &number, record_error_of_cancelled);
 }
 
-static int cancel_it(domus_stack *stack, void *nothing)
+static int cancel_remembered_ask(domus_stack *stack, void *nothing)
 {
     return domus_cancel(stack, waiting);
 }
@@ -250,14 +253,15 @@ DOMT_TEST(cancel_follows_an_ask_to_the_next_life)
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
     domt_grain_settle();
-    stop_from(0);
-    domt_send(home(0), domt_grain_agents[0], ask_to_cancel, NULL);
+    stop_life_from(0);
+    domt_send(home_manager(0), domt_grain_agents[0], ask_slow_and_remember, NULL);
     domt_grain_settle();
     ck_assert_uint_eq(domt_books.made, 2);
     uint64_t before = DOMT_SUM(&domt_grain_world, cancels);
-    domt_do(&domt_grain_world, domt_grain_agents[0], cancel_it, NULL);
+    domt_do(&domt_grain_world, domt_grain_agents[0], cancel_remembered_ask, NULL);
     ck_assert_int_eq(domt_books.errors[0], -ECANCELED);
-    ck_assert_uint_eq(DOMT_SUM(&domt_grain_world, cancels), before + 2); /* counted on both sides */
+    /* the cancel is counted by the asker and by the holder of the ask */
+    ck_assert_uint_eq(DOMT_SUM(&domt_grain_world, cancels), before + 2);
     ck_assert_ptr_null(domt_grain_life("a").house->stacks);
     domt_grains_end();
 }
@@ -267,7 +271,7 @@ DOMT_TEST(end_of_the_world_takes_what_waits)
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
     domt_grain_settle();
-    stop_from(1);
+    stop_life_from(1);
     for (uint32_t i = 1; i < 5; i++)
         domt_grain_send(0, "a", &domt_number, i);
     domt_grain_ask(0, "a", &domt_which);
@@ -281,16 +285,17 @@ DOMT_TEST(nothing_is_made_when_the_system_closes)
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
     domt_grain_settle();
-    stop_from(0);
+    stop_life_from(0);
     domt_grain_send(0, "a", &domt_number, 1);
     domt_grain_ask(0, "a", &domt_which);
     for (uint32_t i = 0; i < 2; i++)
-        home(i)->ending.closing = true;
+        home_manager(i)->ending.closing = true;
     domt_grain_settle();
     domt_grain_came_in_order(1);
     ck_assert_int_eq(domt_books.errors[0], -ESHUTDOWN);
     ck_assert_int_eq(domt_grain_try(0, "a", &domt_number, 2), -ESHUTDOWN);
-    ck_assert_uint_eq(domt_releases, 2); /* the caller still owns the last payload */
+    /* the refused send leaves the last payload with the caller */
+    ck_assert_uint_eq(domt_releases, 2);
     domt_grains_end();
 }
 

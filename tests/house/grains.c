@@ -1,4 +1,4 @@
-/* A kind of grains on a stepped world; see the header. */
+/* A kind of grains in a world whose homes a test steps; tests/house/grains.h tells more. */
 #include "tests/house/grains.h"
 
 #include "house/dispatch/dispatch.h"
@@ -28,85 +28,85 @@ typedef struct cart {
     bool has_aside;
 } cart;
 
-static void record_number(const cart *mine, uint32_t number)
+static void record_number_of_notice(const cart *mine, uint32_t number)
 {
     ck_assert_uint_lt(domt_books.handled, DOMT_HANDLED_MAX);
     domt_books.numbers[domt_books.handled] = number;
     domt_books.lives[domt_books.handled++] = mine->life;
 }
 
-static int on_number(domus_stack *stack, void *self, const void *number)
+static int on_number_record_and_unstash(domus_stack *stack, void *self, const void *number)
 {
     cart *mine = self;
 
     if (mine->has_aside)
         domus_unstash(stack);
     mine->has_aside = false;
-    record_number(mine, *(const uint32_t *)number);
+    record_number_of_notice(mine, *(const uint32_t *)number);
     return 0;
 }
 
-static int on_failing(domus_stack *stack, void *self, const void *number)
+static int on_failing_record_and_fail(domus_stack *stack, void *self, const void *number)
 {
-    record_number(self, *(const uint32_t *)number);
+    record_number_of_notice(self, *(const uint32_t *)number);
     return -EIO;
 }
 
-/* Stash the message in the first life; later lives handle it. */
-static int on_aside(domus_stack *stack, void *self, const void *number)
+/* Stash the message in the first life; each later life handles it. */
+static int on_aside_stash_in_first_life(domus_stack *stack, void *self, const void *number)
 {
     cart *mine = self;
 
     if (mine->life > 1) {
-        record_number(mine, *(const uint32_t *)number);
+        record_number_of_notice(mine, *(const uint32_t *)number);
         return 0;
     }
     mine->has_aside = true;
     return domus_stash(stack);
 }
 
-static int on_question(domus_stack *stack, void *self, const void *nothing)
+static int on_question_reply_with_life(domus_stack *stack, void *self, const void *nothing)
 {
     const cart *mine = self;
 
     return domus_reply(stack, &domt_which, &mine->life);
 }
 
-static int answer_late(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_with_life_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0)
         return answer->error;
-    return on_question(stack, self, NULL);
+    return on_question_reply_with_life(stack, self, NULL);
 }
 
-static int on_slow(domus_stack *stack, void *self, const void *nothing)
+static int on_slow_sleep_then_reply(domus_stack *stack, void *self, const void *nothing)
 {
-    return domus_sleep(stack, 100 * DOMT_GRAIN_MS, answer_late);
+    return domus_sleep(stack, 100 * DOMT_GRAIN_MS, reply_with_life_after_sleep);
 }
 
-static int on_keeping(domus_stack *stack, void *self, const void *nothing)
+static int on_keeping_keep_ask(domus_stack *stack, void *self, const void *nothing)
 {
     domus_kept kept;
 
     return domus_keep(stack, &kept);
 }
 
-static int fail_late(domus_stack *stack, void *self, const domus_answer *answer)
+static int fail_mount_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return domt_books.mount_later;
 }
 
-static int on_mount(domus_stack *stack, void *self)
+static int on_mount_of_cart(domus_stack *stack, void *self)
 {
     ck_assert_ptr_nonnull(domus_grain_key(stack));
     snprintf(domt_books.key, sizeof domt_books.key, "%s", domus_grain_key(stack));
     if (domt_books.mount_later == 0)
         return domt_books.mount_result;
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_sleep(stack, DOMT_GRAIN_MS, fail_late);
+    return domus_sleep(stack, DOMT_GRAIN_MS, fail_mount_after_sleep);
 }
 
-static void on_stop(domus_stack *stack, void *self)
+static void on_stop_of_cart(domus_stack *stack, void *self)
 {
     const cart *mine = self;
 
@@ -119,21 +119,21 @@ static void on_stop(domus_stack *stack, void *self)
 const domus_behaviour domt_cart = {
     .name = "cart",
     .state_size = sizeof(cart),
-    .on_mount = on_mount,
-    .on_stop = on_stop,
+    .on_mount = on_mount_of_cart,
+    .on_stop = on_stop_of_cart,
     .on =
         (const domus_on[]){
-            {&domt_number, on_number, 0},
-            {&domt_failing, on_failing, 0},
-            {&domt_aside, on_aside, 0},
-            {&domt_which, on_question, 0},
-            {&domt_slow, on_slow, 0},
-            {&domt_keeping, on_keeping, 0},
+            {&domt_number, on_number_record_and_unstash, 0},
+            {&domt_failing, on_failing_record_and_fail, 0},
+            {&domt_aside, on_aside_stash_in_first_life, 0},
+            {&domt_which, on_question_reply_with_life, 0},
+            {&domt_slow, on_slow_sleep_then_reply, 0},
+            {&domt_keeping, on_keeping_keep_ask, 0},
             {0},
         },
 };
 
-static int make_cart(void *context, const char *key, void *self)
+static int make_state_of_cart(void *context, const char *key, void *self)
 {
     cart *mine = self;
 
@@ -148,7 +148,7 @@ static int make_cart(void *context, const char *key, void *self)
     return 0;
 }
 
-static void unmake_cart(void *context, const char *key, void *self)
+static void unmake_state_of_cart(void *context, const char *key, void *self)
 {
     const cart *mine = self;
 
@@ -161,21 +161,21 @@ static void unmake_cart(void *context, const char *key, void *self)
 
 domus_grain_kind domt_cart_kind;
 
-static int open_kind(domus_stack *stack, void *nothing)
+static int open_kind_of_carts(domus_stack *stack, void *nothing)
 {
     ck_assert_int_eq(domus_grain_open(stack, &domt_cart_kind, &domt_carts), 0);
     ck_assert_ptr_null(domus_grain_key(stack));
     return 0;
 }
 
-/* The kind that most tests use; a test may change it before domt_grains_begin(). */
-__attribute__((constructor)) static void set_kind(void)
+/* The kind of grains that most tests use; a test may change it before domt_grains_begin(). */
+__attribute__((constructor)) static void set_kind_of_carts(void)
 {
     domt_cart_kind = (domus_grain_kind){
         .name = "cart",
         .behaviour = &domt_cart,
-        .make = make_cart,
-        .unmake = unmake_cart,
+        .make = make_state_of_cart,
+        .unmake = unmake_state_of_cart,
         .context = &domt_books,
         .options = {.placement = DOMUS_ON_THREAD,
                     .thread = 1,
@@ -195,7 +195,7 @@ void domt_grains_begin(void)
         domt_grain_agents[i] = domt_spawn(domt_outside(&domt_grain_world),
                                           domt_grain_world.managers[i], &domt_agent, NULL);
     domt_settle(&domt_grain_world);
-    domt_do(&domt_grain_world, domt_grain_agents[0], open_kind, NULL);
+    domt_do(&domt_grain_world, domt_grain_agents[0], open_kind_of_carts, NULL);
     domt_releases = 0;
 }
 
@@ -223,13 +223,13 @@ static struct {
     int result;
 } order;
 
-static int send_it(domus_stack *stack, void *nothing)
+static int send_notice_to_grain_as_ordered(domus_stack *stack, void *nothing)
 {
     order.result = domus_grain_notice(stack, domt_carts, order.key, order.type, &order.number);
     return 0;
 }
 
-static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answer_of_grain(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_books.errors[domt_books.answers] = answer->error;
     domt_books.answered_by[domt_books.answers++] =
@@ -237,13 +237,15 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-static int ask_it(domus_stack *stack, void *nothing)
+static int ask_grain_as_ordered(domus_stack *stack, void *nothing)
 {
-    return domus_grain_ask(stack, domt_carts, order.key, order.type, &order.number, on_answer);
+    return domus_grain_ask(stack, domt_carts, order.key, order.type, &order.number,
+                           record_answer_of_grain);
 }
 
-/* Let the agent of `home` run `function` now, and nothing else: the agent is alone in its queue. */
-static void run_agent(uint32_t home, int (*function)(domus_stack *, void *))
+/* Let the agent of `home` run `function` now, without other work: the agent is alone in its
+ * queue. */
+static void run_in_agent_alone(uint32_t home, int (*function)(domus_stack *, void *))
 {
     domi_manager *manager = domt_grain_world.managers[home];
 
@@ -263,7 +265,7 @@ int domt_grain_try(uint32_t home, const char *key, const domus_type *type, uint3
     order.key = key;
     order.type = type;
     order.number = number;
-    run_agent(home, send_it);
+    run_in_agent_alone(home, send_notice_to_grain_as_ordered);
     return order.result;
 }
 
@@ -276,7 +278,7 @@ void domt_grain_ask(uint32_t home, const char *key, const domus_type *type)
 {
     order.key = key;
     order.type = type;
-    run_agent(home, ask_it);
+    run_in_agent_alone(home, ask_grain_as_ordered);
 }
 
 domus_address domt_grain_life(const char *key)

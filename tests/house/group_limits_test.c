@@ -10,49 +10,51 @@
 
 DOMT_TEST(a_full_member_is_counted_and_the_others_get_it)
 {
-    open_world(MEMBERS_MAX);
+    open_world_of_groups(MEMBERS_MAX);
     world.config.scheduler.mailbox_max = 16;
-    start_world();
+    start_world_and_open_group();
     for (uint32_t i = 0; i < 4; i++)
         members[i] = domt_spawn(domt_outside(&world), world.managers[0], &member, NULL);
     domt_settle(&world);
-    publish_by(0, 1);
+    let_agent_publish(0, 1);
     (void)domt_events(world.managers[0]);
-    (void)domt_run_state(world.managers[0]); /* runs the agent; the shard runs next */
+    /* runs the agent, which publishes; the shard runs next */
+    (void)domt_run_state(world.managers[0]);
     for (uint32_t i = 0; i < 16; i++)
         ck_assert_int_eq(domt_notice(world.managers[0], members[0], &fail_type, NULL), 0);
     domt_settle(&world);
     ck_assert_uint_eq(handled, 3);
     ck_assert_uint_eq(releases, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 1);
-    close_world();
+    close_world_of_groups();
 }
 
 DOMT_TEST(a_full_thread_refuses_and_the_others_get_it)
 {
-    open_world(MEMBERS_MAX);
+    open_world_of_groups(MEMBERS_MAX);
     world.config.scheduler.mailbox_max = 16;
-    start_world();
+    start_world_and_open_group();
     for (uint32_t i = 0; i < 2; i++)
         members[i] = domt_spawn(domt_outside(&world), world.managers[i], &member, NULL);
     domt_settle(&world);
     for (uint32_t i = 0; i < 16; i++) {
-        publish_by(0, 1);
-        (void)domt_iterate(world.managers[0]); /* home 1 has no time for the publication */
+        let_agent_publish(0, 1);
+        /* only home 0 works, so publications wait for home 1 */
+        (void)domt_iterate(world.managers[0]);
         ck_assert_int_eq(published, 0);
     }
-    publish_by(0, 1);
+    let_agent_publish(0, 1);
     (void)domt_iterate(world.managers[0]);
     ck_assert_int_eq(published, -ENOBUFS);
     domt_settle(&world);
     ck_assert_uint_eq(handled, 16 + 17);
     ck_assert_uint_eq(releases, 17);
-    close_world();
+    close_world_of_groups();
 }
 
 static int results[16];
 
-static int open_many(domus_stack *stack, void *context)
+static int open_groups_up_to_limit(domus_stack *stack, void *context)
 {
     static const char *const wrong[] = {
         "", "a b", "a\n", "1234567890123456789012345678901234567890123456789012345678901234"};
@@ -74,17 +76,17 @@ static int open_many(domus_stack *stack, void *context)
 
 DOMT_TEST(groups_max_refuses_new_names_only)
 {
-    open_with_members(0);
-    domt_do(&world, agents[1], open_many, NULL);
+    open_group_with_members(0);
+    domt_do(&world, agents[1], open_groups_up_to_limit, NULL);
     for (uint32_t i = 0; i < 9; i++)
         ck_assert_int_eq(results[i], i < GROUPS_MAX - 1 ? 0 : -ENOSPC);
-    close_world();
+    close_world_of_groups();
 }
 
 DOMT_TEST(members_max_refuses_and_recovers)
 {
-    open_world(3);
-    start_world();
+    open_world_of_groups(3);
+    start_world_and_open_group();
     for (uint32_t i = 0; i < 3; i++)
         members[i] = domt_spawn(domt_outside(&world), world.managers[i % 2], &member, NULL);
     domt_settle(&world);
@@ -96,12 +98,13 @@ DOMT_TEST(members_max_refuses_and_recovers)
     domt_do(&world, agents[0], try_to_join, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(domus_group_members(group), 3);
-    close_world();
+    close_world_of_groups();
 }
 
-static int misuse_groups(domus_stack *stack, void *context)
+static int try_wrong_calls_of_groups(domus_stack *stack, void *context)
 {
-    static const domus_type huge = {.name = "huge", .size = 65536, .release = count_release};
+    static const domus_type huge = {
+        .name = "huge", .size = 65536, .release = count_payload_release};
     const domus_group none = {NULL};
 
     ck_assert_int_eq(domus_group_join(stack, none), -EINVAL);
@@ -115,9 +118,9 @@ static int misuse_groups(domus_stack *stack, void *context)
 
 DOMT_TEST(a_publication_that_fails_is_dropped_too)
 {
-    open_with_members(1);
-    domt_do(&world, agents[0], misuse_groups, NULL);
-    close_world();
+    open_group_with_members(1);
+    domt_do(&world, agents[0], try_wrong_calls_of_groups, NULL);
+    close_world_of_groups();
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -125,9 +128,9 @@ DOMT_TEST(a_publication_that_fails_is_dropped_too)
 DOMT_TEST(publication_under_way_at_the_end_is_dropped_once)
 {
     for (uint32_t turns = 0; turns < 6; turns++) {
-        open_with_members(1000);
-        publish_by(0, 2);
-        publish_by(1, 1);
+        open_group_with_members(1000);
+        let_agent_publish(0, 2);
+        let_agent_publish(1, 1);
         for (uint32_t i = 0; i < turns; i++) {
             (void)domt_events(world.managers[i % 2]);
             (void)domt_run_state(world.managers[i % 2]);
@@ -140,14 +143,14 @@ DOMT_TEST(publication_under_way_at_the_end_is_dropped_once)
 
 DOMT_TEST(a_shard_that_ends_before_its_mount_lets_its_members_go)
 {
-    open_with_members(0);
+    open_group_with_members(0);
     domt_send(world.managers[0], agents[0], join_and_publish, NULL);
     (void)domt_run_state(world.managers[0]);
-    close_world();
+    close_world_of_groups();
     ck_assert_uint_eq(releases, 1);
 }
 
-static int all_of_it(domus_stack *stack, void *context)
+static int use_group_with_failing_allocation(domus_stack *stack, void *context)
 {
     domus_group other;
 
@@ -163,12 +166,12 @@ static int all_of_it(domus_stack *stack, void *context)
 DOMT_TEST(without_memory_nothing_leaks_and_all_is_dropped_once)
 {
     for (intptr_t n = 0; n < 12; n++) {
-        open_with_members(200);
-        domt_do(&world, agents[0], all_of_it, (void *)n);
+        open_group_with_members(200);
+        domt_do(&world, agents[0], use_group_with_failing_allocation, (void *)n);
         domi_memory_fail_after(-1, 0);
         ck_assert_uint_eq(releases, 1);
         domt_settle(&world);
-        close_world();
+        close_world_of_groups();
     }
 }
 

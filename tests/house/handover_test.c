@@ -18,44 +18,46 @@
 
 #define BIRTHS DOMT_SCALE(150000u, 20000u)
 
-/* On a busy machine each birth waits for a CPU, so after ENOUGH_NS so many births are enough. */
+/* On a busy machine each birth waits for a CPU, so a test of births ends after ENOUGH_NS. */
 #define BIRTHS_MIN 1000u
 #define ENOUGH_NS  UINT64_C(15000000000)
 
 enum { HOME, SPAWNER, STOPPER, MANAGERS };
 
 static domt_world world;
-static _Atomic(domus_address *) newborn; /* address that the spawner hands to the stopper */
+/* address of the newest actor, which the spawner hands to the stopper */
+static _Atomic(domus_address *) newborn;
 static atomic_uint ended;
-static unsigned births; /* actors that the spawner has spawned */
+static unsigned births; /* actors that the spawner thread has spawned */
 static unsigned mounts;
 static unsigned stops;
 
-static int on_mount(domus_stack *stack, void *self)
+static int on_mount_count_it(domus_stack *stack, void *self)
 {
     mounts++;
     return 0;
 }
 
-static void on_stop(domus_stack *stack, void *self)
+static void on_stop_count_it(domus_stack *stack, void *self)
 {
     stops++;
 }
 
-static const domus_behaviour mayfly = {.name = "mayfly", .on_mount = on_mount, .on_stop = on_stop};
+static const domus_behaviour mayfly = {
+    .name = "mayfly", .on_mount = on_mount_count_it, .on_stop = on_stop_count_it};
 
-static bool has_enough(uint64_t until_ns)
+static bool has_enough_births(uint64_t until_ns)
 {
     return births == BIRTHS || (births >= BIRTHS_MIN && domt_monotonic_ns() >= until_ns);
 }
 
-static void *spawn_many(void *unused)
+static void *spawn_mayflies_until_enough(void *unused)
 {
     static domus_address addresses[2];
     uint64_t until_ns = domt_monotonic_ns() + ENOUGH_NS;
 
     domi_manager_own(world.managers[SPAWNER]);
-    for (; !has_enough(until_ns); births++) {
+    for (; !has_enough_births(until_ns); births++) {
         domus_address *next = &addresses[births % 2];
         if (domi_house_spawn(world.managers[SPAWNER], world.managers[HOME], &mayfly, NULL, next) !=
             0)
@@ -68,12 +70,12 @@ static void *spawn_many(void *unused)
     return NULL;
 }
 
-/* Stop actors until the spawner has ended and its last newborn is stopped. */
-static void *stop_many(void *unused)
+/* Stop actors until the spawner thread has ended and its last newborn is stopped. */
+static void *stop_each_newborn_actor(void *unused)
 {
     domi_manager_own(world.managers[STOPPER]);
     for (;;) {
-        /* read first, so that all that the spawner left is seen then */
+        /* `ended` is read before `newborn`, so that the last newborn is seen */
         bool is_last = atomic_load(&ended) != 0;
         domus_address *next = atomic_load_explicit(&newborn, memory_order_acquire);
         if (next == NULL && is_last)
@@ -96,11 +98,12 @@ DOMT_TEST(m9_stop_right_after_a_foreign_spawn_is_not_lost)
 
     domt_world_open(&world, MANAGERS);
     domi_manager *home = world.managers[HOME];
-    ck_assert_int_eq(pthread_create(&threads[0], NULL, spawn_many, NULL), 0);
-    ck_assert_int_eq(pthread_create(&threads[1], NULL, stop_many, NULL), 0);
+    ck_assert_int_eq(pthread_create(&threads[0], NULL, spawn_mayflies_until_enough, NULL), 0);
+    ck_assert_int_eq(pthread_create(&threads[1], NULL, stop_each_newborn_actor, NULL), 0);
     while (atomic_load(&ended) < 2) {
         (void)domt_iterate(home);
-        (void)sched_yield(); /* on few CPUs the other two threads need this CPU for each birth */
+        /* with few CPUs the spawner and the stopper need this CPU for each birth */
+        (void)sched_yield();
     }
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
@@ -115,7 +118,8 @@ DOMT_TEST(m9_stop_right_after_a_foreign_spawn_is_not_lost)
 
 /* --- as ThreadSanitizer sees it --------------------------------------------------------------- */
 
-#define LATE        20000u /* nodes that home turns over before it looks at the life */
+/* late nodes that home turns over before it reads the house's life word */
+#define LATE        20000u
 #define ROUNDS      (DOMT_SANITIZED ? 300u : 40u)
 #define HITS        20u
 #define DURATION_NS UINT64_C(10000000000)
@@ -127,9 +131,9 @@ static _Atomic bool is_born;
 
 static const domus_type late = {.name = "late"};
 
-/* Put messages for an old life of the slot, as late senders do: after its home has sorted for the
- * last time. */
-static void leave_late_mail(void)
+/* Put messages for an old life of the slot, as senders do that have read the lease before its end,
+ * after home has sorted the inbox for the last time. */
+static void put_mail_for_old_life(void)
 {
     domi_manager *outside = domt_outside(&world);
     domi_node *newest = NULL;
@@ -140,7 +144,7 @@ static void leave_late_mail(void)
         envelope->type = &late;
         envelope->sender = NULL;
         envelope->node.kind = DOMI_NOTICE;
-        envelope->node.lease = UINT32_MAX; /* a lease that no life here has */
+        envelope->node.lease = UINT32_MAX; /* a lease that no life of this test's slot has */
         envelope->node.next = newest;
         newest = &envelope->node;
     }
@@ -148,9 +152,9 @@ static void leave_late_mail(void)
     domi_links_add(outside, slot);
 }
 
-/* Spawn once home has taken the inbox, while it turns over the messages in it. The slot is born
- * again, and its mount comes by the inbox, which home will take the next time. */
-static void *spawn(void *unused)
+/* Spawn an actor in the slot while home turns over the messages of the slot's inbox: they are for
+ * the old life, and the mount of the new life comes to the inbox that home takes next time. */
+static void *spawn_while_home_takes_inbox(void *unused)
 {
     const domus_spawn_options pinned = {.pinned = true};
 
@@ -164,8 +168,9 @@ static void *spawn(void *unused)
     return NULL;
 }
 
-/* Home reads the life that another thread published, without a message, and then the marks that
- * were written before. This tests the release of the publish and the acquire of the sort. */
+/* Home reads the life word that another thread has published, without getting a message by it, and
+ * then the marks that were written before. This tests the release of the publish and the acquire of
+ * the sort. */
 DOMT_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
 {
     uint64_t until_ns = domt_monotonic_ns() + DURATION_NS;
@@ -174,7 +179,8 @@ DOMT_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
 
     domt_world_open(&world, 1);
     domi_manager *home = world.managers[0];
-    (void)domt_spawn(domt_outside(&world), home, &domt_agent, NULL); /* fills the cache of slots */
+    /* this spawn fills the spawner's cache of slots */
+    (void)domt_spawn(domt_outside(&world), home, &domt_agent, NULL);
     domt_settle(&world);
     for (uint32_t round = 0; round < ROUNDS && hits < HITS && domt_monotonic_ns() < until_ns;
          round++) {
@@ -184,8 +190,8 @@ DOMT_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
         if (slot == NULL)
             break;
         atomic_store(&is_born, false);
-        leave_late_mail();
-        ck_assert_int_eq(pthread_create(&spawner, NULL, spawn, NULL), 0);
+        put_mail_for_old_life();
+        ck_assert_int_eq(pthread_create(&spawner, NULL, spawn_while_home_takes_inbox, NULL), 0);
         (void)domi_manager_take_arrivals(home);
         hits += atomic_load_explicit(&is_born, memory_order_relaxed);
         ck_assert_int_eq(pthread_join(spawner, NULL), 0);

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether the drawing of the six states (M5) has this arrow; it is written out a second time so
- * that the table cannot change unseen. */
-static bool may_move(domi_state from, domi_state to)
+/* Returns whether the drawing of a house's six states (M5) has this arrow; the arrows are written
+ * out here a second time, so that the table of moves cannot change unseen. */
+static bool is_arrow_of_drawing(domi_state from, domi_state to)
 {
     switch (from) {
     case DOMI_CREATED:
@@ -38,7 +38,7 @@ struct move {
     domi_state from, to;
 };
 
-static void make_move(void *move_)
+static void move_house_by_table(void *move_)
 {
     const struct move *move = move_;
     domi_house house = {.state = (uint8_t)move->from};
@@ -52,7 +52,7 @@ DOMT_TEST(m5_allowed_moves_pass)
 
     for (unsigned from = 0; from < DOMI_STATES; from++) {
         for (unsigned to = 0; to < DOMI_STATES; to++) {
-            if (!may_move((domi_state)from, (domi_state)to))
+            if (!is_arrow_of_drawing((domi_state)from, (domi_state)to))
                 continue;
             domi_house house = {.state = (uint8_t)from};
             domi_house_move(&house, (domi_state)to);
@@ -71,11 +71,11 @@ DOMT_TEST(m5_every_forbidden_move_aborts_and_names_both_states)
     for (unsigned from = 0; from < DOMI_STATES; from++) {
         for (unsigned to = 0; to < DOMI_STATES; to++) {
             struct move move = {(domi_state)from, (domi_state)to};
-            if (may_move(move.from, move.to))
+            if (is_arrow_of_drawing(move.from, move.to))
                 continue;
             snprintf(expected, sizeof expected, "from %s to %s", domi_state_name(move.from),
                      domi_state_name(move.to));
-            domt_dies(make_move, &move, expected);
+            domt_dies(move_house_by_table, &move, expected);
             forbidden++;
         }
     }
@@ -99,7 +99,8 @@ DOMT_TEST(house_is_three_lines_with_16_bytes_of_state)
     ck_assert_uint_eq(alignof(domi_house), 64);
     ck_assert_uint_eq(sizeof(domi_house) - offsetof(domi_house, room),
                       sizeof(void *) == 8 ? 16 : 32);
-    /* a state of any alignment can begin here */
+    /* the room behind a house is aligned to 16 bytes, so a state of any alignment can begin
+     * there */
     ck_assert_uint_eq(offsetof(domi_house, room) % 16, 0);
 }
 
@@ -159,8 +160,8 @@ DOMT_TEST(mail_that_may_not_run_does_not_make_a_house_ready)
         (void)domi_list_take(&house.tails[kind]);
         ck_assert(!domi_house_is_runnable(&house));
     }
-    /* Channels begin conversations as well: they wait at conversations_max, but not in a
-     * barrier. */
+    /* A house with work for its channels runs in a barrier, but not at conversations_max, because
+     * channels begin conversations, too. */
     house.marks |= DOMI_MARK_CHANNELS;
     ck_assert(!domi_house_is_runnable(&house));
     house.marks = DOMI_MARK_CHANNELS | DOMI_MARK_BARRIER;
@@ -173,19 +174,19 @@ DOMT_TEST(mail_that_may_not_run_does_not_make_a_house_ready)
 
 static domi_house houses[HOUSES];
 
-static domi_house *make_high(unsigned index)
+static domi_house *house_of_high_priority(unsigned index)
 {
     houses[index].asks = 0;
     return &houses[index];
 }
 
-static domi_house *make_normal(unsigned index)
+static domi_house *house_of_normal_priority(unsigned index)
 {
     houses[index].asks = 1;
     return &houses[index];
 }
 
-static bool is_high(uint32_t asks, uint32_t replies, uint32_t events)
+static bool is_high_with_counts(uint32_t asks, uint32_t replies, uint32_t events)
 {
     domi_house house = {.asks = asks, .replies = replies, .events = events * DOMI_EVENT_STEP};
 
@@ -210,25 +211,25 @@ DOMT_TEST(fifo_is_first_in_first_out)
 
 DOMT_TEST(priority_is_high_by_replies_events_or_no_ask)
 {
-    ck_assert(is_high(0, 0, 0));
-    ck_assert(!is_high(1, 0, 0));
-    ck_assert(!is_high(1, 2, 4));
-    ck_assert(is_high(1, 3, 0));
-    ck_assert(is_high(1, 0, 5));
-    ck_assert(is_high(1000, 3, 0));
-    ck_assert(is_high(1000, 0, 5));
-    ck_assert(!is_high(1000, 2, 4));
+    ck_assert(is_high_with_counts(0, 0, 0));
+    ck_assert(!is_high_with_counts(1, 0, 0));
+    ck_assert(!is_high_with_counts(1, 2, 4));
+    ck_assert(is_high_with_counts(1, 3, 0));
+    ck_assert(is_high_with_counts(1, 0, 5));
+    ck_assert(is_high_with_counts(1000, 3, 0));
+    ck_assert(is_high_with_counts(1000, 0, 5));
+    ck_assert(!is_high_with_counts(1000, 2, 4));
 }
 
-DOMT_TEST(queue_takes_a_normal_one_every_4th_time_while_both_wait)
+DOMT_TEST(queue_takes_a_normal_house_every_4th_time)
 {
     domi_queue queue = {.normal_every = 4};
     char order[HOUSES + 1] = {0};
 
     for (unsigned i = 0; i < 24; i++)
-        domi_queue_put(&queue, make_high(i));
+        domi_queue_put(&queue, house_of_high_priority(i));
     for (unsigned i = 24; i < 30; i++)
-        domi_queue_put(&queue, make_normal(i));
+        domi_queue_put(&queue, house_of_normal_priority(i));
     ck_assert_uint_eq(queue.count, 30);
     for (unsigned i = 0; i < 30; i++)
         order[i] = domi_queue_take(&queue)->asks == 0 ? 'h' : 'n';
@@ -237,7 +238,7 @@ DOMT_TEST(queue_takes_a_normal_one_every_4th_time_while_both_wait)
     ck_assert_ptr_null(domi_queue_take(&queue));
 }
 
-DOMT_TEST(queue_takes_a_normal_one_as_often_as_it_is_told)
+DOMT_TEST(queue_takes_normal_houses_as_often_as_told)
 {
     static const char *const orders[] = {"hnhnhn", "hhnhnn", "hhhnnn"};
     static const uint32_t every[] = {2, 3, 65536};
@@ -247,8 +248,8 @@ DOMT_TEST(queue_takes_a_normal_one_as_often_as_it_is_told)
         char order[7] = "";
 
         for (unsigned house = 0; house < 3; house++) {
-            domi_queue_put(&queue, make_high(house));
-            domi_queue_put(&queue, make_normal(3 + house));
+            domi_queue_put(&queue, house_of_high_priority(house));
+            domi_queue_put(&queue, house_of_normal_priority(3 + house));
         }
         for (unsigned take = 0; take < 6; take++)
             order[take] = domi_queue_take(&queue)->asks == 0 ? 'h' : 'n';
@@ -262,25 +263,27 @@ DOMT_TEST(queue_of_one_level_is_first_in_first_out)
 
     for (unsigned level = 0; level < 2; level++) {
         for (unsigned i = 0; i < HOUSES; i++)
-            domi_queue_put(&queue, level == 0 ? make_high(i) : make_normal(i));
+            domi_queue_put(&queue,
+                           level == 0 ? house_of_high_priority(i) : house_of_normal_priority(i));
         for (unsigned i = 0; i < HOUSES; i++)
             ck_assert_ptr_eq(domi_queue_take(&queue), &houses[i]);
         ck_assert_ptr_null(domi_queue_take(&queue));
     }
-    ck_assert_uint_eq(queue.high_takes, 0); /* a take from one level alone is not counted */
+    /* takes are not counted while only one level has houses */
+    ck_assert_uint_eq(queue.high_takes, 0);
 }
 
-/* A middleman, always with a promise pending, waits among any number of others for at most 4
- * runs. */
-DOMT_TEST(queue_starves_nobody)
+/* A middleman, an actor that always waits for an answer, waits for at most 4 runs, however many
+ * other houses are ready. */
+DOMT_TEST(queue_starves_no_house)
 {
     domi_queue queue = {.normal_every = 4};
     unsigned distance = 0;
     unsigned worst = 0;
 
     for (unsigned i = 0; i < 32; i++)
-        domi_queue_put(&queue, make_high(i));
-    domi_queue_put(&queue, make_normal(32));
+        domi_queue_put(&queue, house_of_high_priority(i));
+    domi_queue_put(&queue, house_of_normal_priority(32));
     for (int i = 0; i < 10000; i++) {
         domi_house *house = domi_queue_take(&queue);
         distance = house == &houses[32] ? 0 : distance + 1;
@@ -294,16 +297,18 @@ DOMT_TEST(priority_is_sampled_when_queued_and_not_changed_while_queued)
 {
     domi_queue queue = {.normal_every = 4};
 
-    domi_queue_put(&queue, make_normal(0));
-    domi_queue_put(&queue, make_high(1));
-    domi_queue_put(&queue, make_high(2));
-    houses[0].asks = 0; /* this house is high by now, but it stands where it was put */
+    domi_queue_put(&queue, house_of_normal_priority(0));
+    domi_queue_put(&queue, house_of_high_priority(1));
+    domi_queue_put(&queue, house_of_high_priority(2));
+    /* this house would be of high priority now, but it stays at the level where it was put */
+    houses[0].asks = 0;
     houses[1].asks = 1;
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[1]);
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[2]);
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[0]);
 
-    domi_queue_put(&queue, &houses[1]); /* the level is computed anew: the house is normal now */
+    /* the level is computed anew at each put: this house is normal now */
+    domi_queue_put(&queue, &houses[1]);
     domi_queue_put(&queue, &houses[0]);
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[0]);
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[1]);
@@ -313,8 +318,9 @@ DOMT_TEST(priority_is_sampled_when_queued_and_not_changed_while_queued)
 
 typedef void entry(void);
 
-/* Each slot of a row is a pointer to a function, so a row is read as an array of pointers. */
-static bool is_filled(const void *row, size_t slot)
+/* A row of the tables of kinds and doors has only pointers to functions, so it is read as an array
+ * of pointers. */
+static bool is_slot_of_row_filled(const void *row, size_t slot)
 {
     entry *at = NULL;
 
@@ -324,30 +330,30 @@ static bool is_filled(const void *row, size_t slot)
 
 #define SLOTS(type) (sizeof(type) / sizeof(entry *))
 
-DOMT_TEST(each_kind_has_each_slot)
+DOMT_TEST(each_kind_of_object_has_each_function)
 {
     for (uint32_t slab = 0; slab < DOMI_SLAB_KINDS; slab++) {
         for (size_t slot = 0; slot < SLOTS(domi_kind); slot++) {
-            ck_assert_msg(is_filled(&domi_kinds[slab], slot),
+            ck_assert_msg(is_slot_of_row_filled(&domi_kinds[slab], slot),
                           "house/dispatch/kinds.c: slot %zu of kind %u is empty", slot, slab);
         }
     }
 }
 
-DOMT_TEST(each_door_leads_somewhere)
+DOMT_TEST(each_row_of_doors_has_its_functions)
 {
     for (size_t slot = 0; slot < SLOTS(struct domi_doors); slot++) {
-        ck_assert_msg(is_filled(&domi_doors, slot), "house/dispatch/kinds.c: door %zu is empty",
-                      slot);
+        ck_assert_msg(is_slot_of_row_filled(&domi_doors, slot),
+                      "house/dispatch/kinds.c: door %zu is empty", slot);
     }
 }
 
-DOMT_TEST(the_test_sees_an_empty_slot)
+DOMT_TEST(check_of_tables_sees_an_empty_slot)
 {
     domi_kind row = domi_kinds[DOMI_SLAB_WATCH];
 
     row.cancel = NULL;
-    ck_assert(!is_filled(&row, SLOTS(domi_kind) - 1));
+    ck_assert(!is_slot_of_row_filled(&row, SLOTS(domi_kind) - 1));
 }
 
 DOMT_SUITE(60)

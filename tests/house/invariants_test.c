@@ -1,5 +1,5 @@
 /* Each invariant of a house and of a promise is broken once, and the check for it ends the process;
- * so does each move that the table of the five states of a promise does not allow. Also: only the
+ * a move that the table of a promise's five states does not allow ends the process, too. Only the
  * owner of a manager may call the manager's functions. */
 #include "house/conversation/stack.h"
 #include "house/dispatch/invariants.h"
@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-static domi_house *house; /* a house that waits for nothing */
+static domi_house *house; /* a house without messages, whose state is WAITING */
 
 static void open_world(void)
 {
@@ -51,18 +51,18 @@ static void break_with_asks_that_are_not_there(void)
     house->asks = 1;
 }
 
-static int compare_nothing(const domus_type *one_type, const void *one,
-                           const domus_type *other_type, const void *other)
+static int compare_all_as_equal(const domus_type *one_type, const void *one,
+                                const domus_type *other_type, const void *other)
 {
     return 0;
 }
 
-static domi_order *order_of_house(void)
+static domi_order *make_order_of_house(void)
 {
     static domus_behaviour behaviour;
 
     behaviour = *house->behaviour;
-    behaviour.order = compare_nothing;
+    behaviour.order = compare_all_as_equal;
     ck_assert_int_eq(domi_order_make(house), 0);
     domi_order_change_behaviour(house, &behaviour);
     return house->family->order;
@@ -70,14 +70,14 @@ static domi_order *order_of_house(void)
 
 static void break_with_no_room_for_its_order(void)
 {
-    (void)order_of_house();
+    (void)make_order_of_house();
     house->family->order = NULL;
 }
 
 static void break_with_sorted_mail_that_is_not_there(void)
 {
     static domi_node nodes[2];
-    domi_order *order = order_of_house();
+    domi_order *order = make_order_of_house();
 
     nodes[0] = (domi_node){.next = &nodes[0], .kind = DOMI_NOTICE};
     order->waiting.at[0] = (domi_strand){&nodes[0], 2};
@@ -90,7 +90,7 @@ static void break_with_sorted_mail_that_is_not_there(void)
 static void break_with_sorted_mail_of_a_wrong_kind(void)
 {
     static domi_node node;
-    domi_order *order = order_of_house();
+    domi_order *order = make_order_of_house();
 
     node = (domi_node){.next = &node, .kind = DOMI_EVENT};
     order->seen.at[0] = (domi_strand){&node, 1};
@@ -104,7 +104,7 @@ static void break_with_closed_and_waiting(void)
     house->life |= DOMI_LIFE_CLOSED;
 }
 
-static void break_with_no_state(void)
+static void break_with_null_self(void)
 {
     house->self = NULL;
 }
@@ -125,14 +125,15 @@ static void break_with_free_and_marked(void)
     house->marks = DOMI_MARK_PINNED;
 }
 
-/* A way to break a house: by a function, or by marks that contradict the rest. */
+/* How a test breaks a house: by a function, or by marks that contradict the house's other
+ * fields. */
 typedef struct breach {
     void (*breaks)(void);
     const char *text;
     uint16_t marks;
 } breach;
 
-static void break_house(void *context)
+static void break_house_and_check(void *context)
 {
     const breach *now = context;
 
@@ -165,7 +166,7 @@ DOMT_TEST(each_invariant_of_a_house_is_checked)
         {.breaks = break_with_sorted_mail_that_is_not_there, .text = "nodes == strand->count"},
         {.breaks = break_with_sorted_mail_of_a_wrong_kind, .text = "domi_node_is_user_mail(node)"},
         {.breaks = break_with_closed_and_waiting, .text = "DOMI_LIFE_CLOSED"},
-        {.breaks = break_with_no_state, .text = "house->self"},
+        {.breaks = break_with_null_self, .text = "house->self"},
         {.breaks = break_with_run_between_runs, .text = "between runs"},
         {.breaks = break_with_another_home, .text = "house->home == home"},
         {.marks = DOMI_MARK_CHANNELS, .text = "domi_house_is_runnable(house)"},
@@ -174,7 +175,7 @@ DOMT_TEST(each_invariant_of_a_house_is_checked)
 
     open_world();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_dies(break_house, (void *)(uintptr_t)&rows[i], rows[i].text);
+        domt_dies(break_house_and_check, (void *)(uintptr_t)&rows[i], rows[i].text);
     domt_world_end(&domt_talk.world);
 }
 
@@ -189,7 +190,7 @@ DOMT_TEST(each_invariant_of_a_promise_is_checked)
 {
     static const struct {
         domi_promise promise;
-        const char *text; /* text of the check; NULL: the house is sound */
+        const char *text; /* what the failed check prints; NULL: the promise is sound */
     } rows[] = {
         {{.state = DOMI_PROMISE_FREE, .node.slab = DOMI_SLAB_STACK_PROMISE}, NULL},
         {{.state = DOMI_PROMISE_FREE, .node.slab = DOMI_SLAB_PROMISE}, "DOMI_SLAB_STACK_PROMISE"},
@@ -225,32 +226,32 @@ DOMT_TEST(each_invariant_of_a_promise_is_checked)
 
 /* --- the owner -------------------------------------------------------------------------------- */
 
-static void *turn_of_another(void *manager)
+static void *take_arrivals_as_stranger(void *manager)
 {
     (void)domi_manager_take_arrivals(manager);
     return NULL;
 }
 
-static void turn_on_another_thread(void *manager)
+static void take_turn_on_another_thread(void *manager)
 {
     pthread_t thread;
 
-    if (pthread_create(&thread, NULL, turn_of_another, manager) == 0)
+    if (pthread_create(&thread, NULL, take_arrivals_as_stranger, manager) == 0)
         (void)pthread_join(thread, NULL);
 }
 
 DOMT_TEST(only_the_owner_takes_a_turn)
 {
     open_world();
-    domt_dies(turn_on_another_thread, domt_talk.world.managers[0], "domi_manager_is_mine");
+    domt_dies(take_turn_on_another_thread, domt_talk.world.managers[0], "domi_manager_is_mine");
     domt_world_end(&domt_talk.world);
 }
 
 /* --- the states of a promise ------------------------------------------------------------------ */
 
-/* Whether the drawing of the states has this arrow; it is written out a second time so that the
- * table cannot change unseen. */
-static bool may_move(domi_promise_state from, domi_promise_state to)
+/* Returns whether the drawing of a promise's states has this arrow; the arrows are written out here
+ * a second time, so that the table of moves cannot change unseen. */
+static bool is_arrow_of_promise_drawing(domi_promise_state from, domi_promise_state to)
 {
     switch (from) {
     case DOMI_PROMISE_FREE:
@@ -289,7 +290,7 @@ DOMT_TEST(allowed_moves_of_a_promise_pass)
 
     for (unsigned from = 0; from < DOMI_PROMISE_STATES; from++) {
         for (unsigned to = 0; to < DOMI_PROMISE_STATES; to++) {
-            if (!may_move((domi_promise_state)from, (domi_promise_state)to))
+            if (!is_arrow_of_promise_drawing((domi_promise_state)from, (domi_promise_state)to))
                 continue;
             domi_promise promise = {.state = (uint8_t)from};
             domi_promise_move(&promise, (domi_promise_state)to);
@@ -309,7 +310,7 @@ DOMT_TEST(forbidden_moves_of_a_promise_end_the_process)
     for (unsigned from = 0; from < DOMI_PROMISE_STATES; from++) {
         for (unsigned to = 0; to < DOMI_PROMISE_STATES; to++) {
             a_move now = {(domi_promise_state)from, (domi_promise_state)to};
-            if (may_move(now.from, now.to))
+            if (is_arrow_of_promise_drawing(now.from, now.to))
                 continue;
             snprintf(text, sizeof text, "a promise moves from %s to %s", names[from], names[to]);
             domt_dies(move_promise, &now, text);
@@ -324,7 +325,7 @@ static void finish_promise(domi_promise *promise)
     domi_promise_finish(NULL, promise, NULL);
 }
 
-static void close_at_once(domi_promise *promise)
+static void close_promise(domi_promise *promise)
 {
     domi_promise_close(NULL, promise);
 }
@@ -334,7 +335,7 @@ static void abandon_promise(domi_promise *promise)
     domi_promise_abandon(NULL, promise);
 }
 
-static void release(domi_promise *promise)
+static void release_promise(domi_promise *promise)
 {
     domi_promise_release(NULL, promise);
 }
@@ -345,7 +346,7 @@ typedef struct an_end {
     const char *text;
 } an_end;
 
-static void end_promise(void *context)
+static void end_promise_in_state(void *context)
 {
     const an_end *end = context;
     domi_promise promise = {.state = end->state, .node.slab = DOMI_SLAB_STACK_PROMISE};
@@ -359,18 +360,18 @@ DOMT_TEST(each_end_of_a_promise_checks_its_state)
         {finish_promise, DOMI_PROMISE_FREE, "from FREE to DONE"},
         {finish_promise, DOMI_PROMISE_DONE, "from DONE to DONE"},
         {finish_promise, DOMI_PROMISE_DEAD, "from DEAD to DONE"},
-        {close_at_once, DOMI_PROMISE_FREE, "DOMI_PROMISE_WAITING"},
-        {close_at_once, DOMI_PROMISE_FAILED, "DOMI_PROMISE_WAITING"},
-        {close_at_once, DOMI_PROMISE_DONE, "DOMI_PROMISE_WAITING"},
-        {close_at_once, DOMI_PROMISE_DEAD, "DOMI_PROMISE_WAITING"},
+        {close_promise, DOMI_PROMISE_FREE, "DOMI_PROMISE_WAITING"},
+        {close_promise, DOMI_PROMISE_FAILED, "DOMI_PROMISE_WAITING"},
+        {close_promise, DOMI_PROMISE_DONE, "DOMI_PROMISE_WAITING"},
+        {close_promise, DOMI_PROMISE_DEAD, "DOMI_PROMISE_WAITING"},
         {abandon_promise, DOMI_PROMISE_FREE, "domi_promise_is_open"},
         {abandon_promise, DOMI_PROMISE_DONE, "domi_promise_is_open"},
         {abandon_promise, DOMI_PROMISE_DEAD, "domi_promise_is_open"},
-        {release, DOMI_PROMISE_FREE, "from FREE to FREE"},
+        {release_promise, DOMI_PROMISE_FREE, "from FREE to FREE"},
     };
 
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        domt_dies(end_promise, &ends[i], ends[i].text);
+        domt_dies(end_promise_in_state, &ends[i], ends[i].text);
 }
 
 DOMT_SUITE(60)

@@ -1,4 +1,4 @@
-/* Actors that have children and fail when told to; see the header. */
+/* Actors that have children and fail when told to; tests/house/kin.h tells more. */
 #include "tests/house/kin.h"
 #include "tests/house/steps.h"
 
@@ -22,16 +22,16 @@ unsigned domt_kin_releases;
 static char trail[DOMT_TRAIL_MAX];
 static size_t trail_bytes;
 
-static void release(void *payload)
+static void count_release_of_note(void *payload)
 {
     domt_kin_releases++;
 }
 
-const domus_type domt_kin_note = {.name = "note", .size = 8, .release = release};
+const domus_type domt_kin_note = {.name = "note", .size = 8, .release = count_release_of_note};
 const domus_type domt_kin_fail = {.name = "fail", .size = sizeof(int)};
 const domus_type domt_kin_tick = {.name = "tick"};
 
-static domt_kin_record *write_trail(char what, const domt_kin *self)
+static domt_kin_record *write_letter_and_number_to_trail(char what, const domt_kin *self)
 {
     if (trail_bytes + 8 < sizeof trail)
         trail_bytes += (size_t)snprintf(trail + trail_bytes, sizeof trail - trail_bytes, "%c%u ",
@@ -41,10 +41,10 @@ static domt_kin_record *write_trail(char what, const domt_kin *self)
 
 /* --- handlers -------------------------------------------------------------------------------- */
 
-static int on_note(domus_stack *stack, void *self_, const void *payload)
+static int on_note_write_trail(domus_stack *stack, void *self_, const void *payload)
 {
     const domt_kin *self = self_;
-    domt_kin_record *mine = write_trail('n', self);
+    domt_kin_record *mine = write_letter_and_number_to_trail('n', self);
 
     (void)domus_take(stack);
     mine->notes++;
@@ -52,29 +52,29 @@ static int on_note(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static int on_fail(domus_stack *stack, void *self, const void *error)
+static int on_fail_return_error(domus_stack *stack, void *self, const void *error)
 {
     return *(const int *)error;
 }
 
-static int on_tick(domus_stack *stack, void *self, const void *payload)
+static int on_tick_write_trail(domus_stack *stack, void *self, const void *payload)
 {
-    write_trail('e', self)->ticks++;
+    write_letter_and_number_to_trail('e', self)->ticks++;
     return 0;
 }
 
-static int on_down(domus_stack *stack, void *self, const void *down)
+static int on_down_record_end(domus_stack *stack, void *self, const void *down)
 {
-    domt_kin_record *mine = write_trail('d', self);
+    domt_kin_record *mine = write_letter_and_number_to_trail('d', self);
 
     mine->downs++;
     mine->down = *(const domus_down *)down;
     return 0;
 }
 
-static int on_room(domus_stack *stack, void *self, const void *room)
+static int on_room_record_room(domus_stack *stack, void *self, const void *room)
 {
-    domt_kin_record *mine = write_trail('o', self);
+    domt_kin_record *mine = write_letter_and_number_to_trail('o', self);
 
     mine->rooms++;
     mine->down = *(const domus_down *)room;
@@ -86,12 +86,12 @@ static int record_answer(domus_stack *stack, void *self, const domus_answer *ans
     domt_kin_record *mine = &domt_kin_of[((domt_kin *)self)->number];
 
     if (answer->error != 0)
-        (void)write_trail('x', self);
+        (void)write_letter_and_number_to_trail('x', self);
     mine->answer = answer->error;
     return mine->resuming != NULL ? mine->resuming(stack, self) : 0;
 }
 
-static int record_mount(domus_stack *stack, void *self, char what)
+static int record_mount_or_restart(domus_stack *stack, void *self, char what)
 {
     domt_kin_record *mine = &domt_kin_of[((domt_kin *)self)->number];
     int result = mine->mounting != NULL ? mine->mounting(stack, self) : 0;
@@ -101,57 +101,57 @@ static int record_mount(domus_stack *stack, void *self, char what)
         mine->bad_mounts += what == 'm';
         return mine->error;
     }
-    (void)write_trail(what, self);
+    (void)write_letter_and_number_to_trail(what, self);
     mine->mounts += what == 'm';
     mine->restarts += what == 'r';
     return result;
 }
 
-static int on_mount(domus_stack *stack, void *self)
+static int on_mount_of_kin(domus_stack *stack, void *self)
 {
     domt_kin_of[((domt_kin *)self)->number].address = domus_self(stack);
-    return record_mount(stack, self, 'm');
+    return record_mount_or_restart(stack, self, 'm');
 }
 
-static void on_stop(domus_stack *stack, void *self)
+static void on_stop_of_kin(domus_stack *stack, void *self)
 {
-    domt_kin_record *mine = write_trail('s', self);
+    domt_kin_record *mine = write_letter_and_number_to_trail('s', self);
 
     mine->stops++;
     if (mine->stopping != NULL)
         (void)mine->stopping(stack, self);
 }
 
-static int on_restart(domus_stack *stack, void *self, int error)
+static int on_restart_of_kin(domus_stack *stack, void *self, int error)
 {
     domt_kin_of[((domt_kin *)self)->number].cause = error;
     ((domt_kin *)self)->worth = DOMT_WORTH;
-    return record_mount(stack, self, 'r');
+    return record_mount_or_restart(stack, self, 'r');
 }
 
 static const domus_on hearing_rows[] = {{&domt_call_type, domt_on_call, 0},
-                                        {&domt_kin_note, on_note, 0},
-                                        {&domt_kin_fail, on_fail, 0},
-                                        {&domt_kin_tick, on_tick, 0},
-                                        {&domus_room_type, on_room, 0},
-                                        {&domus_down_type, on_down, 0},
+                                        {&domt_kin_note, on_note_write_trail, 0},
+                                        {&domt_kin_fail, on_fail_return_error, 0},
+                                        {&domt_kin_tick, on_tick_write_trail, 0},
+                                        {&domus_room_type, on_room_record_room, 0},
+                                        {&domus_down_type, on_down_record_end, 0},
                                         {0}};
 static const domus_on deaf_rows[] = {
-    {&domt_call_type, domt_on_call, 0}, {&domt_kin_note, on_note, 0},
-    {&domt_kin_fail, on_fail, 0},       {&domt_kin_tick, on_tick, 0},
-    {&domus_room_type, on_room, 0},     {0}};
+    {&domt_call_type, domt_on_call, 0},         {&domt_kin_note, on_note_write_trail, 0},
+    {&domt_kin_fail, on_fail_return_error, 0},  {&domt_kin_tick, on_tick_write_trail, 0},
+    {&domus_room_type, on_room_record_room, 0}, {0}};
 
 const domus_behaviour domt_kin_hearing = {.name = "hearing",
                                           .state_size = sizeof(domt_kin),
                                           .on = hearing_rows,
-                                          .on_mount = on_mount,
-                                          .on_stop = on_stop};
+                                          .on_mount = on_mount_of_kin,
+                                          .on_stop = on_stop_of_kin};
 
 const domus_behaviour domt_kin_deaf = {.name = "deaf",
                                        .state_size = sizeof(domt_kin),
                                        .on = deaf_rows,
-                                       .on_mount = on_mount,
-                                       .on_stop = on_stop};
+                                       .on_mount = on_mount_of_kin,
+                                       .on_stop = on_stop_of_kin};
 
 domus_behaviour domt_kin_boss(const domus_supervision *supervision)
 {
@@ -167,7 +167,7 @@ domus_behaviour domt_kin_restarting(const domus_supervision *supervision)
     domus_behaviour boss = domt_kin_boss(supervision);
 
     boss.name = "restarting";
-    boss.on_restart = on_restart;
+    boss.on_restart = on_restart_of_kin;
     return boss;
 }
 
@@ -244,7 +244,7 @@ typedef struct birth {
     int result;
 } birth;
 
-static int spawn_as_ordered(domus_stack *stack, void *birth_)
+static int spawn_kin_as_ordered(domus_stack *stack, void *birth_)
 {
     birth *now = birth_;
 
@@ -257,7 +257,7 @@ int domt_kin_spawn_by(uint32_t parent, uint32_t number, const domus_behaviour *b
 {
     birth now = {number, behaviour, options, 1};
 
-    domt_kin_do(parent, spawn_as_ordered, &now);
+    domt_kin_do(parent, spawn_kin_as_ordered, &now);
     return now.result;
 }
 

@@ -41,7 +41,8 @@ DOMT_TEST(spawn_mounts_before_the_first_mail_which_may_be_sent_at_once)
         ck_assert_uint_eq(log0.mounts, 0);
         (void)domi_manager_take_arrivals(world.managers[0]);
         ck_assert_uint_eq(one.house->state, DOMI_MOUNTING);
-        domt_note_to(world.managers[0], one, 4); /* messages for a house in MOUNTING are kept */
+        /* messages for a house in MOUNTING wait until it is mounted */
+        domt_note_to(world.managers[0], one, 4);
         ck_assert_uint_eq(log0.count, 0);
         (void)domi_manager_mount_actors(world.managers[0]);
         ck_assert_uint_eq(log0.mounts, 1);
@@ -76,7 +77,8 @@ DOMT_TEST(state_begins_as_a_copy_or_zeroed_at_every_size)
 
     domt_world_open(&world, 1);
     memset(state, 0xa5, sizeof state);
-    for (int round = 0; round < 2; round++) { /* the second round gets used slots */
+    /* in the second round, actors live in slots that were used */
+    for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             behaviours[i] = (domus_behaviour){.name = "sized", .state_size = sizes[i]};
             domus_address copied =
@@ -129,13 +131,13 @@ static unsigned stopped;
 static domus_address friend;
 static int heard_error;
 
-static int failing_mount(domus_stack *stack, void *self)
+static int send_note_and_fail_mount(domus_stack *stack, void *self)
 {
     ck_assert_int_eq(domus_notice(stack, friend, &domt_note, &(int64_t){9}), 0);
     return mount_result;
 }
 
-static void count_stop(domus_stack *stack, void *self)
+static void on_stop_count_it(domus_stack *stack, void *self)
 {
     stopped++;
 }
@@ -143,10 +145,10 @@ static void count_stop(domus_stack *stack, void *self)
 static const domus_behaviour failing = {
     .name = "failing",
     .on = (const domus_on[]){{&domt_counted, abort_when_handled, 0}, {0}},
-    .on_mount = failing_mount,
-    .on_stop = count_stop};
+    .on_mount = send_note_and_fail_mount,
+    .on_stop = on_stop_count_it};
 
-static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     heard_error = answer->error;
     return 0;
@@ -154,7 +156,7 @@ static int record_error(domus_stack *stack, void *self, const domus_answer *answ
 
 static int ask_owned(domus_stack *stack, void *to)
 {
-    return domus_ask(stack, *(domus_address *)to, &domt_counted, "payload", record_error);
+    return domus_ask(stack, *(domus_address *)to, &domt_counted, "payload", record_error_of_answer);
 }
 
 DOMT_TEST(mount_that_fails_ends_the_actor_without_on_stop)
@@ -166,7 +168,7 @@ DOMT_TEST(mount_that_fails_ends_the_actor_without_on_stop)
     domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
     ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), 0);
     domt_send(world.managers[1], agent, ask_owned, &one);
-    domt_iterate(world.managers[1]); /* asked before its mount */
+    domt_iterate(world.managers[1]); /* the ask is sent before its actor's mount */
     domt_settle(&world);
     ck_assert_uint_eq(stopped, 0);
     ck_assert_uint_eq(domt_releases, 2);
@@ -175,13 +177,13 @@ DOMT_TEST(mount_that_fails_ends_the_actor_without_on_stop)
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 2);
     ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_note, &(int64_t){1}), -ESTALE);
     ck_assert_int_eq(domi_house_stop(world.managers[1], one), -ESTALE);
-    /* the message that the actor had sent has come */
+    /* the note that the actor had sent in on_mount has come */
     ck_assert_uint_eq(domt_log_count(&log0, 'n'), 1);
     domt_end_clean(&world);
     ck_assert_uint_eq(stopped, 0);
 }
 
-static int busy_mount(domus_stack *stack, void *self)
+static int spawn_arm_and_ask_in_mount(domus_stack *stack, void *self)
 {
     domus_address child;
     int64_t number = 4;
@@ -189,7 +191,7 @@ static int busy_mount(domus_stack *stack, void *self)
     ck_assert_int_eq(domus_spawn(stack, &domt_agent, NULL, &child), 0);
     ck_assert_int_eq(domus_after(stack, 1000000, &domt_tick, &number, NULL), 0);
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_ask(stack, friend, &domt_question, &number, record_error);
+    return domus_ask(stack, friend, &domt_question, &number, record_error_of_answer);
 }
 
 static int handle_tick(domus_stack *stack, void *self, const void *number)
@@ -200,7 +202,7 @@ static int handle_tick(domus_stack *stack, void *self, const void *number)
 
 static const domus_behaviour busy = {.name = "busy",
                                      .on = (const domus_on[]){{&domt_tick, handle_tick, 0}, {0}},
-                                     .on_mount = busy_mount};
+                                     .on_mount = spawn_arm_and_ask_in_mount};
 
 DOMT_TEST(mount_may_ask_and_park_spawn_and_arm_timers)
 {
@@ -219,8 +221,8 @@ DOMT_TEST(mount_may_ask_and_park_spawn_and_arm_timers)
 
 /* --- leases ---------------------------------------------------------------------------------- */
 
-/* End an actor, and spawn another one in its slot. */
-static domus_address next_life(domus_address address)
+/* End an actor, and spawn another one in the same slot. Returns its address. */
+static domus_address end_and_spawn_next_life(domus_address address)
 {
     domt_stop(&world, address.house->home, address);
     domus_address next = spawn_recorder(world.managers[0], 0);
@@ -237,7 +239,7 @@ DOMT_TEST(m9_stale_address_reaches_nobody)
     domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
     domus_address old = spawn_recorder(world.managers[0], 0);
     domt_settle(&world);
-    domus_address next = next_life(old);
+    domus_address next = end_and_spawn_next_life(old);
     ck_assert_uint_eq(next.lease, old.lease + 1);
     for (uint32_t from = 0; from < 3; from++) {
         ck_assert_int_eq(domt_notice(world.managers[from], old, &domt_note, &number), -ESTALE);
@@ -252,9 +254,8 @@ DOMT_TEST(m9_stale_address_reaches_nobody)
     domt_world_end(&world);
 }
 
-/* The test makes a race by hand: a sender looks at the lease just before the actor ends and puts
- * just after that, into a free slot. actor_end_test.c tests the same for a put into the next
- * life. */
+/* A race that the test steps by hand: a sender reads the lease just before the actor ends, and puts
+ * just after that into the free slot. actor_end_test.c tests a put into the slot's next life. */
 DOMT_TEST(late_mail_for_a_free_slot_is_a_dead_letter)
 {
     domt_world_open(&world, 2);
@@ -280,11 +281,12 @@ DOMT_TEST(m10_leases_grow_and_are_never_reused)
     domus_address now = first;
     domt_settle(&world);
     for (uint32_t i = 1; i < LIVES; i++) {
-        domus_address next = next_life(now);
+        domus_address next = end_and_spawn_next_life(now);
         ck_assert_uint_eq(next.lease, now.lease + 1);
         now = next;
     }
-    ck_assert_uint_eq(first.lease, 1); /* lease 0 is that of an address of nobody */
+    /* leases begin at 1, because lease 0 is that of nobody's address */
+    ck_assert_uint_eq(first.lease, 1);
     ck_assert_int_eq(domt_notice(world.managers[0], first, &domt_note, &number), -ESTALE);
     domt_world_end(&world);
     ck_assert_uint_eq(log0.mounts, LIVES);
@@ -301,14 +303,14 @@ DOMT_TEST(m10_slot_whose_leases_are_used_up_is_retired)
     domt_settle(&world);
     atomic_store(&old.house->life, (uint64_t)(UINT32_MAX - 1) << 32);
     old.lease = UINT32_MAX - 1;
-    domus_address last = next_life(old);
+    domus_address last = end_and_spawn_next_life(old);
     ck_assert_uint_eq(last.lease, UINT32_MAX);
     domt_note_to(home, last, 1);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, 1);
 
     domt_stop(&world, home, last);
-    for (int i = 0; i < 200; i++) /* more slots than the caches hold */
+    for (int i = 0; i < 200; i++) /* more spawns than the caches of slots hold */
         ck_assert_ptr_ne(spawn_recorder(home, 0).house, last.house);
     for (uint32_t lease = 0; lease < 3; lease++) {
         domus_address stale = {last.house, lease};
@@ -343,10 +345,10 @@ DOMT_TEST(addresses_are_equal_by_house_and_lease)
 #define LEASES  16u
 #define BUCKETS (HOUSES * LEASES)
 
-/* Check that addresses spread over buckets. Houses lie at equal distances, and leases count up.
- * With as many buckets as addresses, chance puts some eight into the fullest, and leaves a third
- * empty. */
-static void check_spread(unsigned shift)
+/* Check that addresses spread evenly over the buckets of a hash table, although houses lie at equal
+ * distances and leases count up. With as many buckets as addresses, chance puts some eight into the
+ * fullest, and leaves a third empty. */
+static void check_spread_of_hashes(unsigned shift)
 {
     static unsigned char counts[BUCKETS];
     uint32_t empty = 0;
@@ -366,9 +368,9 @@ static void check_spread(unsigned shift)
 
 DOMT_TEST(hashes_spread_by_their_low_and_by_their_high_bits)
 {
-    check_spread(0);
-    check_spread(25);
-    check_spread(50);
+    check_spread_of_hashes(0);
+    check_spread_of_hashes(25);
+    check_spread_of_hashes(50);
 }
 
 DOMT_SUITE(60)

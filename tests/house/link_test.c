@@ -9,26 +9,26 @@ static domus_watch last;
 static int result;
 static unsigned taken_back;
 
-static int link_to(domus_stack *stack, void *address)
+static int try_to_link_to(domus_stack *stack, void *address)
 {
     result = domus_link_actor(stack, *(domus_address *)address, &last);
     return 0;
 }
 
-static int unlink_from(domus_stack *stack, void *watch)
+static int try_to_unlink(domus_stack *stack, void *watch)
 {
     result = domus_unwatch(stack, *(domus_watch *)watch);
     taken_back += result == 0;
     return 0;
 }
 
-/* Open a world in which actor 1 on home 0 has made the link to actor 2 on `home`. */
+/* Open a world in which actor 1 on home 0 has linked itself to actor 2 on `home`. */
 static void open_linked(uint32_t home, const domus_behaviour *one, const domus_behaviour *two)
 {
     domt_kin_open(2);
     (void)domt_kin_root(1, 0, one);
     (void)domt_kin_root(2, home, two);
-    domt_kin_do(1, link_to, &domt_kin_of[2].address);
+    domt_kin_do(1, try_to_link_to, &domt_kin_of[2].address);
     ck_assert_int_eq(result, 0);
 }
 
@@ -65,8 +65,8 @@ DOMT_TEST(linked_actor_with_a_row_gets_the_event_and_lives)
     }
 }
 
-/* In the chain 1 - 2 - 3 - 4 each actor is linked by the one before it; actor 5 watches the
- * last. */
+/* In the chain 1 - 2 - 3 - 4 each actor has linked itself to the next; actor 5 watches the last
+ * one. */
 DOMT_TEST(reason_runs_along_a_chain_of_links)
 {
     for (uint32_t first = 1; first < 5; first++) {
@@ -75,8 +75,8 @@ DOMT_TEST(reason_runs_along_a_chain_of_links)
             (void)domt_kin_root(i, i % 2, &domt_kin_deaf);
         (void)domt_kin_root(5, 0, &domt_kin_hearing);
         for (uint32_t i = 1; i < 4; i++)
-            domt_kin_do(i, link_to, &domt_kin_of[i + 1].address);
-        domt_kin_do(5, link_to, &domt_kin_of[first == 1 ? 4 : 1].address);
+            domt_kin_do(i, try_to_link_to, &domt_kin_of[i + 1].address);
+        domt_kin_do(5, try_to_link_to, &domt_kin_of[first == 1 ? 4 : 1].address);
         domt_kin_do(first, domt_kin_do_escalate, NULL);
         ck_assert_uint_eq(domt_kin_houses(), 1);
         ck_assert_int_eq(domt_kin_of[5].down.reason, -EPERM);
@@ -92,7 +92,7 @@ DOMT_TEST(link_to_an_actor_that_has_ended_acts_as_if_it_ended_now)
         (void)domt_kin_root(1, 0, round / 2 == 0 ? &domt_kin_hearing : &domt_kin_deaf);
         (void)domt_kin_root(2, round % 2, &domt_kin_hearing);
         domt_kin_stop(2);
-        domt_kin_do(1, link_to, &domt_kin_of[2].address);
+        domt_kin_do(1, try_to_link_to, &domt_kin_of[2].address);
         ck_assert_int_eq(result, 0);
         ck_assert(domt_kin_lives(1) == (round / 2 == 0));
         ck_assert_uint_eq(domt_kin_of[1].downs, round / 2 == 0);
@@ -109,9 +109,9 @@ DOMT_TEST(link_to_oneself_or_nobody_is_refused)
 
     domt_kin_open(1);
     (void)domt_kin_root(1, 0, &domt_kin_deaf);
-    domt_kin_do(1, link_to, &domt_kin_of[1].address);
+    domt_kin_do(1, try_to_link_to, &domt_kin_of[1].address);
     ck_assert_int_eq(result, -EINVAL);
-    domt_kin_do(1, link_to, &nobody);
+    domt_kin_do(1, try_to_link_to, &nobody);
     ck_assert_int_eq(result, -EINVAL);
     domt_kin_stop(1);
     domt_kin_close_clean();
@@ -122,11 +122,12 @@ DOMT_TEST(unlinked_live_on_both)
     for (uint32_t round = 0; round < 4; round++) {
         uint32_t first = 1 + round % 2;
         open_linked(round / 2, &domt_kin_deaf, &domt_kin_deaf);
-        domt_kin_do(2, unlink_from, &last); /* the other side may not untie the link */
+        /* actor 2 may not remove the link that actor 1 has made */
+        domt_kin_do(2, try_to_unlink, &last);
         ck_assert_int_eq(result, -ENOENT);
-        domt_kin_do(1, unlink_from, &last);
+        domt_kin_do(1, try_to_unlink, &last);
         ck_assert_int_eq(result, 0);
-        domt_kin_do(1, unlink_from, &last);
+        domt_kin_do(1, try_to_unlink, &last);
         ck_assert_int_eq(result, -ENOENT);
         ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
         domt_kin_stop(first);
@@ -141,7 +142,7 @@ DOMT_TEST(both_may_make_the_link_and_both_may_end_at_once)
     for (uint32_t round = 0; round < 2 * 2 * 3 * 3; round++) {
         const domus_behaviour *one = round % 2 == 0 ? &domt_kin_deaf : &domt_kin_hearing;
         open_linked(round / 2 % 2, one, &domt_kin_deaf);
-        domt_kin_do(2, link_to, &domt_kin_of[1].address);
+        domt_kin_do(2, try_to_link_to, &domt_kin_of[1].address);
         for (uint32_t i = 1; i < 3; i++)
             ck_assert_int_eq(
                 domi_house_stop(domt_kin_world.managers[round / 4 % 3], domt_kin_of[i].address), 0);
@@ -157,7 +158,7 @@ DOMT_TEST(both_links_of_two_are_heard)
 {
     for (uint32_t first = 1; first < 3; first++) {
         open_linked(1, &domt_kin_hearing, &domt_kin_hearing);
-        domt_kin_do(2, link_to, &domt_kin_of[1].address);
+        domt_kin_do(2, try_to_link_to, &domt_kin_of[1].address);
         domt_kin_stop(first);
         ck_assert_uint_eq(domt_kin_of[3 - first].downs, 2);
         domt_kin_stop(3 - first);
@@ -175,11 +176,11 @@ DOMT_TEST(reason_of_a_link_outlives_a_failure_that_is_forgiven)
     (void)domt_kin_root(3, 0, &boss);
     (void)domt_kin_root(1, 1, &domt_kin_deaf);
     (void)domt_kin_child(3, 2, 1, &domt_kin_deaf);
-    domt_kin_do(1, link_to, &domt_kin_of[2].address);
+    domt_kin_do(1, try_to_link_to, &domt_kin_of[2].address);
     (void)domt_kin_root(4, 0, &domt_kin_hearing);
-    domt_kin_do(4, link_to, &domt_kin_of[2].address);
+    domt_kin_do(4, try_to_link_to, &domt_kin_of[2].address);
     domt_kin_tell(2, &domt_kin_fail, -EIO);
-    domt_kin_turn(1); /* the actor waits for its parent's decision when the link comes */
+    domt_kin_turn(1); /* actor 2 waits for its parent's decision when the link reaches it */
     domt_kin_send(domt_outside(&domt_kin_world), 1, domt_kin_do_escalate, NULL);
     domt_kin_turn(1);
     domt_kin_turn(1);
@@ -202,7 +203,7 @@ DOMT_TEST(restart_of_the_linking_actor_removes_the_link_for_both)
         (void)domt_kin_root(3, 0, &boss);
         (void)domt_kin_child(3, 1, 1, &domt_kin_deaf);
         (void)domt_kin_root(2, 0, &domt_kin_deaf);
-        domt_kin_do(1, link_to, &domt_kin_of[2].address);
+        domt_kin_do(1, try_to_link_to, &domt_kin_of[2].address);
         domt_kin_err(1, -EIO);
         ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
         ck_assert_uint_eq(domt_kin_houses(), 3);
@@ -215,8 +216,9 @@ DOMT_TEST(restart_of_the_linking_actor_removes_the_link_for_both)
     }
 }
 
-/* Run the link, its removal and the ends in every order, with turns between them. */
-static void run_race(uint32_t home, uint32_t order, uint32_t turns)
+/* Let the link, its removal and the ends of both actors happen in every order, with a number of
+ * turns between them. */
+static void run_race_of_link_and_ends(uint32_t home, uint32_t order, uint32_t turns)
 {
     domt_kin_open(2);
     (void)domt_kin_root(1, 0, &domt_kin_deaf);
@@ -224,13 +226,13 @@ static void run_race(uint32_t home, uint32_t order, uint32_t turns)
     domi_manager *outside = domt_outside(&domt_kin_world);
     taken_back = 0;
     last = (domus_watch){NULL, 0};
-    domt_kin_send(outside, 1, link_to, &domt_kin_of[2].address);
+    domt_kin_send(outside, 1, try_to_link_to, &domt_kin_of[2].address);
     for (uint32_t step = 0; step < 3; step++, turns /= 4, order /= 3) {
         for (uint32_t i = turns % 4; i > 0; i--)
             domt_kin_turn(i % 2);
         if (order % 3 == 0 && domt_kin_lives(1))
             (void)domt_notice(outside, domt_kin_of[1].address, &domt_call_type,
-                              &(domt_call){unlink_from, &last});
+                              &(domt_call){try_to_unlink, &last});
         else if (order % 3 == 1)
             (void)domi_house_stop(domt_kin_world.managers[1], domt_kin_of[2].address);
         else if (order % 3 == 2)
@@ -252,7 +254,7 @@ DOMT_TEST(every_order_of_link_unlink_and_ends_leaves_nothing)
     for (uint32_t home = 0; home < 2; home++) {
         for (uint32_t order = 0; order < 27; order++) {
             for (uint32_t turns = 0; turns < 64; turns++)
-                run_race(home, order, turns);
+                run_race_of_link_and_ends(home, order, turns);
         }
     }
 }

@@ -26,17 +26,18 @@
 
 #define ROUNDS      (DOMT_SANITIZED ? 30000u : 300000u)
 #define DURATION_NS UINT64_C(800000000)
-#define LONG        15u /* factor of the rounds in the long form */
+#define LONG        15u /* factor by which the long form multiplies the rounds */
 
 /* --- duels ------------------------------------------------------------------------------------ */
 
 typedef enum side { LEFT, RIGHT } side;
 
-/* The actions of both sides in a round. When both are done, `both_missed` judges the round and
- * resets everything. */
+/* The actions of both sides in a round of a duel. When both are done, `both_missed` judges the
+ * round and resets everything. */
 typedef struct contest {
     void (*act[2])(void *context);
-    uint32_t (*both_missed)(void *context); /* returns how many times both sides missed */
+    /* returns how many times in this round both sides missed */
+    uint32_t (*both_missed)(void *context);
     void *context;
 } contest;
 
@@ -49,7 +50,7 @@ struct arena {
     alignas(DOMI_LINES) _Atomic uint32_t at[2 * DOMI_LINES / sizeof(uint32_t)];
 };
 
-/* Returns the word of a side; the two words are two cache lines apart. */
+/* Returns the word of a side of the duel; the two words are two cache lines apart. */
 static _Atomic uint32_t *word_of_side(struct arena *arena, side who)
 {
     return &arena->at[who * (DOMI_LINES / sizeof(uint32_t))];
@@ -57,7 +58,7 @@ static _Atomic uint32_t *word_of_side(struct arena *arena, side who)
 
 static void meet_at_barrier(struct arena *arena, side who)
 {
-    /* release, acquire: each side sees what the other did before it came. */
+    /* Release and acquire: a side that has come sees all that the other side did before it came. */
     uint32_t here = atomic_load_explicit(word_of_side(arena, who), memory_order_relaxed) + 1;
     atomic_store_explicit(word_of_side(arena, who), here, memory_order_release);
     for (uint32_t spins = 1;; spins++) {
@@ -69,7 +70,7 @@ static void meet_at_barrier(struct arena *arena, side who)
     }
 }
 
-/* Pause so that neither side is always the first. */
+/* Pause by a time that changes with the round, so that neither side is always the first. */
 static void pause_by_round(uint64_t round, side who)
 {
     for (uint64_t i = (round >> (4 * who)) % 16; i > 0; i--)
@@ -87,7 +88,7 @@ static void pin_to_cpu(int cpu)
     (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
-static void run_duel(struct arena *arena, side who)
+static void run_duel_of_side(struct arena *arena, side who)
 {
     const contest *play = arena->play;
     uint64_t scale = getenv("DOMT_LONG") != NULL ? LONG : 1;
@@ -109,13 +110,13 @@ static void run_duel(struct arena *arena, side who)
     }
 }
 
-static void *fight_right(void *arena)
+static void *run_right_side_of_duel(void *arena)
 {
-    run_duel(arena, RIGHT);
+    run_duel_of_side(arena, RIGHT);
     return NULL;
 }
 
-/* Choose the first two CPUs that this process may use. */
+/* Choose the first two CPUs that this process may use, one for each side. */
 static void choose_cpus(int cpus[2])
 {
     cpu_set_t set;
@@ -131,7 +132,7 @@ static void choose_cpus(int cpus[2])
 }
 
 /* Play the rounds of a duel. Returns how many times both sides missed. */
-static uint64_t hold_duel(const char *name, const contest *play)
+static uint64_t count_misses_of_duel(const char *name, const contest *play)
 {
     static struct arena arena;
     pthread_t right;
@@ -139,8 +140,8 @@ static uint64_t hold_duel(const char *name, const contest *play)
     memset(&arena, 0, sizeof arena);
     arena.play = play;
     choose_cpus(arena.cpus);
-    ck_assert_int_eq(pthread_create(&right, NULL, fight_right, &arena), 0);
-    run_duel(&arena, LEFT);
+    ck_assert_int_eq(pthread_create(&right, NULL, run_right_side_of_duel, &arena), 0);
+    run_duel_of_side(&arena, LEFT);
     ck_assert_int_eq(pthread_join(right, NULL), 0);
     ck_assert_uint_gt(arena.rounds, 0);
     printf("%s: both missed %llu times in %llu rounds\n", name, (unsigned long long)arena.missed,
@@ -157,7 +158,7 @@ struct words {
     alignas(DOMI_LINES) bool right_saw;
 };
 
-/* A round plays many cells, one after another, because the threads drift apart in it. */
+/* A round plays many cells, one after another, because the two threads drift apart in it. */
 #define CELLS 32u
 
 struct shape {
@@ -165,7 +166,7 @@ struct shape {
     struct words cells[CELLS];
 };
 
-static void act_left(void *context)
+static void act_left_in_all_cells(void *context)
 {
     struct shape *shape = context;
 
@@ -173,7 +174,7 @@ static void act_left(void *context)
         shape->halves[LEFT](&shape->cells[i]);
 }
 
-static void act_right(void *context)
+static void act_right_in_all_cells(void *context)
 {
     struct shape *shape = context;
 
@@ -181,7 +182,7 @@ static void act_right(void *context)
         shape->halves[RIGHT](&shape->cells[i]);
 }
 
-static uint32_t shape_both_missed(void *context)
+static uint32_t count_cells_where_both_missed(void *context)
 {
     struct shape *shape = context;
     uint32_t missed = 0;
@@ -195,32 +196,33 @@ static uint32_t shape_both_missed(void *context)
     return missed;
 }
 
-static uint64_t check_shape(const char *name, void (*left)(struct words *words),
-                            void (*right)(struct words *words))
+static uint64_t count_misses_of_shape(const char *name, void (*left)(struct words *words),
+                                      void (*right)(struct words *words))
 {
     static struct shape shape;
-    const contest duel = {{act_left, act_right}, shape_both_missed, &shape};
+    const contest duel = {
+        {act_left_in_all_cells, act_right_in_all_cells}, count_cells_where_both_missed, &shape};
 
     shape.halves[LEFT] = left;
     shape.halves[RIGHT] = right;
-    return hold_duel(name, &duel);
+    return count_misses_of_duel(name, &duel);
 }
 
-static void park_by_exchange(struct words *words)
+static void park_by_seq_cst_exchange(struct words *words)
 {
     atomic_exchange_explicit(&words->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
     words->left_saw = atomic_load_explicit(&words->list, memory_order_seq_cst) != 0;
 }
 
-static void park_by_store(struct words *words)
+static void park_by_release_store(struct words *words)
 {
     atomic_store_explicit(&words->park, DOMI_PARK_SLEEPING, memory_order_release);
     words->left_saw = atomic_load_explicit(&words->list, memory_order_acquire) != 0;
 }
 
-/* Used for a link into the arrivals, a return of a loan, and the number of the thread that is woken
- * to steal. */
-static void put_by_exchange(struct words *words)
+/* The code uses this shape for a link into the arrivals, the return of a loan, and the number of
+ * the thread that is woken to steal. */
+static void put_by_seq_cst_exchange(struct words *words)
 {
     uint32_t none = 0;
 
@@ -229,14 +231,14 @@ static void put_by_exchange(struct words *words)
     words->right_saw = atomic_load_explicit(&words->park, memory_order_seq_cst) != 0;
 }
 
-/* Used where a system publishes its orders to its threads. */
+/* The code uses this shape where a system publishes its orders to its threads. */
 static void put_by_seq_cst_store(struct words *words)
 {
     atomic_store_explicit(&words->list, 1, memory_order_seq_cst);
     words->right_saw = atomic_load_explicit(&words->park, memory_order_seq_cst) != 0;
 }
 
-static void put_by_store(struct words *words)
+static void put_by_release_store(struct words *words)
 {
     atomic_store_explicit(&words->list, 1, memory_order_release);
     words->right_saw = atomic_load_explicit(&words->park, memory_order_acquire) != 0;
@@ -244,21 +246,23 @@ static void put_by_store(struct words *words)
 
 DOMT_TEST(exchange_to_sleep_and_put_never_both_miss)
 {
-    ck_assert_uint_eq(check_shape("exchange, compare-exchange", park_by_exchange, put_by_exchange),
+    ck_assert_uint_eq(count_misses_of_shape("exchange, compare-exchange", park_by_seq_cst_exchange,
+                                            put_by_seq_cst_exchange),
                       0);
 }
 
 DOMT_TEST(exchange_to_sleep_and_seq_cst_store_never_both_miss)
 {
-    ck_assert_uint_eq(
-        check_shape("exchange, seq_cst store", park_by_exchange, put_by_seq_cst_store), 0);
+    ck_assert_uint_eq(count_misses_of_shape("exchange, seq_cst store", park_by_seq_cst_exchange,
+                                            put_by_seq_cst_store),
+                      0);
 }
 
-/* That both sides miss is allowed, and is seen on x86 when two CPUs are free; on other machines and
- * in a crowd perhaps not. */
+/* With release and acquire alone both sides may miss. x86 shows it when two CPUs are free; other
+ * machines, or a busy one, perhaps not. */
 DOMT_TEST(release_and_acquire_may_both_miss)
 {
-    (void)check_shape("release, acquire", park_by_store, put_by_store);
+    (void)count_misses_of_shape("release, acquire", park_by_release_store, put_by_release_store);
 }
 
 /* --- the code --------------------------------------------------------------------------------- */
@@ -266,14 +270,14 @@ DOMT_TEST(release_and_acquire_may_both_miss)
 static struct {
     domt_world world;
     domi_manager *home;
-    domi_manager *sender; /* both sides put by this manager, but not at the same time */
-    domus_address actor;  /* an actor of `home` */
+    domi_manager *sender; /* the manager that both sides put by, but not at the same time */
+    domus_address actor;  /* an actor of `home`, to which the sides send */
     uint64_t put;
     uint64_t received;
     uint64_t disordered;
-    uint64_t delays; /* used by the receiver of belts */
-    bool saw;        /* the receiver has not gone to sleep */
-    uint32_t wakes;  /* number of wakes before the round */
+    uint64_t delays; /* rounds counted by the receiver of belts, for its delay */
+    bool saw;        /* true: the receiver has seen a message and has not gone to sleep */
+    uint32_t wakes;  /* number of home's wakes before the round */
 } stage;
 
 static const domus_type number_type = {.name = "number", .size = sizeof(uint64_t)};
@@ -287,9 +291,8 @@ static int handle_number(domus_stack *stack, void *self, const void *number)
 static const domus_behaviour counter = {
     .name = "counter", .on = (const domus_on[]){{&number_type, handle_number, 0}, {0}}};
 
-/* Open a world in which the sender is the last manager: the outside, or another home, which has
- * belts. */
-static void play_open(uint32_t homes, uint32_t sender)
+/* Open a world whose last manager sends: the outside, or another home, which has belts. */
+static void open_world_of_duel(uint32_t homes, uint32_t sender)
 {
     memset(&stage, 0, sizeof stage);
     domt_world_open(&stage.world, homes);
@@ -299,7 +302,7 @@ static void play_open(uint32_t homes, uint32_t sender)
     domt_settle(&stage.world);
 }
 
-static void play_end(void)
+static void end_world_and_check_order(void)
 {
     domt_settle(&stage.world);
     ck_assert_uint_gt(stage.put, 0);
@@ -308,21 +311,21 @@ static void play_end(void)
     domt_world_end(&stage.world);
 }
 
-static void play_put(void *unused)
+static void put_number_by_sender(void *unused)
 {
     domi_manager_own(stage.sender);
     uint64_t number = stage.put + 1;
     stage.put += domt_notice(stage.sender, stage.actor, &number_type, &number) == 0;
 }
 
-/* Park this side as fall_asleep() does. */
-static void play_park(void *unused)
+/* Park this side's thread as fall_asleep() does. */
+static void park_home_without_belts(void *unused)
 {
     atomic_exchange_explicit(&stage.home->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
     stage.saw = domi_manager_has_work(stage.home);
 }
 
-static uint32_t play_both_missed(void *unused)
+static uint32_t both_missed_of_put_and_park(void *unused)
 {
     bool missed = !stage.saw && stage.world.wakes[0] == stage.wakes;
 
@@ -334,40 +337,43 @@ static uint32_t play_both_missed(void *unused)
 
 DOMT_TEST(thread_that_parks_and_sender_never_both_miss)
 {
-    const contest duel = {{play_park, play_put}, play_both_missed, NULL};
+    const contest duel = {
+        {park_home_without_belts, put_number_by_sender}, both_missed_of_put_and_park, NULL};
 
-    play_open(1, 1);
-    ck_assert_uint_eq(hold_duel("park, put", &duel), 0);
-    play_end();
+    open_world_of_duel(1, 1);
+    ck_assert_uint_eq(count_misses_of_duel("park, put", &duel), 0);
+    end_world_and_check_order();
 }
 
-static void play_sort(void *unused)
+static void take_arrivals_of_home(void *unused)
 {
     (void)domi_manager_take_arrivals(stage.home);
 }
 
-/* Returns whether the round has lost a message, and puts one for the next round. */
-static uint32_t play_lost_one(void *unused)
+/* Returns whether this round has lost a message, and puts one so that the next round begins
+ * equal. */
+static uint32_t count_lost_message_of_round(void *unused)
 {
     domt_settle(&stage.world);
     bool lost = stage.received != stage.put;
-    play_put(NULL);
+    put_number_by_sender(NULL);
     return lost;
 }
 
 DOMT_TEST(put_while_the_inbox_is_taken_is_not_lost)
 {
-    const contest duel = {{play_sort, play_put}, play_lost_one, NULL};
+    const contest duel = {
+        {take_arrivals_of_home, put_number_by_sender}, count_lost_message_of_round, NULL};
 
-    play_open(1, 1);
-    play_put(NULL);
-    ck_assert_uint_eq(hold_duel("put, sort", &duel), 0);
-    play_end();
+    open_world_of_duel(1, 1);
+    put_number_by_sender(NULL);
+    ck_assert_uint_eq(count_misses_of_duel("put, sort", &duel), 0);
+    end_world_and_check_order();
 }
 
 /* --- belts ------------------------------------------------------------------------------------ */
 
-/* Put the next number as domus_notice() does; if it is not copied, it comes by the inbox. */
+/* Put the next number as domus_notice() does: by the belt, or by the inbox if it is not copied. */
 static void put_number(bool copied)
 {
     domi_envelope *envelope = domi_message_new(stage.sender, sizeof *envelope);
@@ -383,8 +389,8 @@ static void put_number(bool copied)
     ck_assert_int_eq(error, 0);
 }
 
-/* Begin a round with a belt that is in use and empty. */
-static void begin_round(void)
+/* Begin a round of the duel with a belt that is in use and empty. */
+static void put_number_before_round(void)
 {
     domi_manager_own(stage.sender);
     put_number(true);
@@ -392,8 +398,8 @@ static void begin_round(void)
     stage.wakes = stage.world.wakes[0];
 }
 
-/* A put takes longer than the receiver's part, so the receiver begins later, in each round by
- * another time. */
+/* A put takes longer than the receiver's part, so the receiver begins later, by a time that changes
+ * with the round. */
 static void delay_by_round(void)
 {
     for (uint64_t i = stage.delays++ % 64; i > 0; i--)
@@ -412,52 +418,53 @@ static void park_receiver(void *unused)
     stage.saw = domi_manager_has_work(stage.home);
 }
 
-static void put_copied(void *unused)
+static void put_number_on_belt(void *unused)
 {
     domi_manager_own(stage.sender);
     put_number(true);
 }
 
-static uint32_t both_missed(void *unused)
+static uint32_t both_missed_of_belt_and_park(void *unused)
 {
     uint64_t taken = domi_belts_take(stage.home);
-    /* A message that the last look has found is in the mailbox by now. */
+    /* The receiver's last look has put the message that it found into the mailbox. */
     bool missed = !stage.saw && stage.world.wakes[0] == stage.wakes && taken == 0 &&
                   stage.received != stage.put;
 
     atomic_exchange_explicit(&stage.home->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
     domi_manager_own(stage.sender);
     domt_settle(&stage.world);
-    begin_round();
+    put_number_before_round();
     return missed;
 }
 
 DOMT_TEST(receiver_that_parks_and_sender_that_looks_never_both_miss)
 {
-    const contest duel = {{park_receiver, put_copied}, both_missed, NULL};
+    const contest duel = {{park_receiver, put_number_on_belt}, both_missed_of_belt_and_park, NULL};
 
-    play_open(2, 1);
-    begin_round();
-    ck_assert_uint_eq(hold_duel("park, put by a belt", &duel), 0);
-    play_end();
+    open_world_of_duel(2, 1);
+    put_number_before_round();
+    ck_assert_uint_eq(count_misses_of_duel("park, put by a belt", &duel), 0);
+    end_world_and_check_order();
 }
 
 /* --- the mark of an inbox --------------------------------------------------------------------- */
 
-static void sort_inbox(void *unused)
+static void take_arrivals_after_delay(void *unused)
 {
     delay_by_round();
     (void)domi_manager_take_arrivals(stage.home);
 }
 
-static void put_two(void *unused)
+static void put_two_numbers_on_belt(void *unused)
 {
     domi_manager_own(stage.sender);
     put_number(true);
     put_number(true);
 }
 
-/* Every second round also begins with a message on the belt, which comes before the inbox. */
+/* Each second round begins with a message on the belt already, which must come before the one of
+ * the inbox. */
 static uint32_t count_overtaken(void *unused)
 {
     uint64_t before = stage.disordered;
@@ -472,12 +479,13 @@ static uint32_t count_overtaken(void *unused)
 
 DOMT_TEST(message_by_a_belt_overtakes_none_of_the_inbox_that_is_sorted)
 {
-    const contest duel = {{sort_inbox, put_two}, count_overtaken, NULL};
+    const contest duel = {
+        {take_arrivals_after_delay, put_two_numbers_on_belt}, count_overtaken, NULL};
 
-    play_open(2, 1);
+    open_world_of_duel(2, 1);
     put_number(false);
-    ck_assert_uint_eq(hold_duel("sort, put by a belt", &duel), 0);
-    play_end();
+    ck_assert_uint_eq(count_misses_of_duel("sort, put by a belt", &duel), 0);
+    end_world_and_check_order();
 }
 
 DOMT_SUITE(120)

@@ -1,6 +1,6 @@
 /* house/dispatch/loan.c: houses are exposed, taken and given back, and their actors work meanwhile
- * as usual. When a house is home again it has its marks, its place among the ready ones and its
- * time-outs, and nothing is left at the thief. Home is manager 0, the thief manager 1. */
+ * as usual. A house that is home again has its marks, its place among the ready ones and its
+ * time-outs, and nothing is left at the thief. Manager 0 is home, manager 1 the thief. */
 #include "house/dispatch/loan.h"
 
 #include "base/memory.h"
@@ -20,7 +20,7 @@ static domt_world world;
 static domt_log logs[8];
 static domus_address actors[8];
 static domt_log far_log;
-static domus_address far; /* an actor on home 2, which works only when a test lets it */
+static domus_address far; /* a recorder on home 2, which works only when a test steps that home */
 
 static domi_manager *home(void)
 {
@@ -61,14 +61,14 @@ static void expose_houses(uint32_t count)
     ck_assert_uint_eq(domi_loans_expose(home(), home_queue(), count), count);
 }
 
-static void record_all(uint32_t count, int64_t number)
+static void send_note_to_first_actors(uint32_t count, int64_t number)
 {
     for (uint32_t i = 0; i < count; i++)
         domt_note_to(home(), actors[i], number);
 }
 
-/* Let the thief run one house, and home take it back. */
-static void lend_house(uint32_t index)
+/* Let the thief take and run one exposed house, and let home take it back. */
+static void run_loan_of_actor(uint32_t index)
 {
     domi_loan *loan = domi_loan_take(thief_manager(), home());
 
@@ -77,7 +77,7 @@ static void lend_house(uint32_t index)
     domi_loan_run(thief_manager(), loan);
 }
 
-/* Returns the numbers of the notes as text. */
+/* Returns the numbers in the log of actor `i` as text. */
 static const char *notes_as_text(uint32_t index)
 {
     static char text[DOMT_LOG_MAX];
@@ -92,13 +92,13 @@ static const char *notes_as_text(uint32_t index)
 DOMT_TEST(shown_houses_are_taken_in_their_order_and_run_by_the_thief)
 {
     open_world(4);
-    record_all(4, 1);
+    send_note_to_first_actors(4, 1);
     uint64_t ran = domi_counter_read(&thief_manager()->counters.runs);
     expose_houses(3);
     ck_assert_uint_eq(home_queue()->count, 1);
     ck_assert_uint_eq(domi_loans_count_shown(home()), 3);
     for (uint32_t i = 0; i < 3; i++)
-        lend_house(i);
+        run_loan_of_actor(i);
     ck_assert_ptr_null(domi_loan_take(thief_manager(), home()));
     ck_assert_uint_eq(domi_counter_read(&thief_manager()->counters.runs), ran + 3);
     ck_assert_uint_eq(domi_counter_read(&home()->counters.exposed), 3);
@@ -117,15 +117,15 @@ DOMT_TEST(pinned_houses_are_not_shown_and_keep_their_places)
     open_world(4);
     actors[0].house->marks |= DOMI_MARK_PINNED;
     actors[2].house->marks |= DOMI_MARK_PINNED;
-    record_all(4, 1);
+    send_note_to_first_actors(4, 1);
     ck_assert_uint_eq(domi_loans_expose(home(), home_queue(), 4), 2);
     ck_assert_ptr_eq(domi_queue_take(home_queue()), actors[0].house);
     ck_assert_ptr_eq(domi_queue_take(home_queue()), actors[2].house);
     ck_assert_ptr_null(domi_queue_take(home_queue()));
     domi_queue_put(home_queue(), actors[0].house);
     domi_queue_put(home_queue(), actors[2].house);
-    lend_house(1);
-    lend_house(3);
+    run_loan_of_actor(1);
+    run_loan_of_actor(3);
     close_world();
 }
 
@@ -135,7 +135,7 @@ DOMT_TEST(queue_of_pinned_houses_is_not_walked_to_its_end)
     for (uint32_t i = 0; i < 8; i++)
         actors[i].house->marks |= DOMI_MARK_PINNED;
     actors[7].house->marks = 0;
-    record_all(8, 1);
+    send_note_to_first_actors(8, 1);
     ck_assert_uint_eq(domi_loans_expose(home(), home_queue(), 1), 0);
     ck_assert_uint_eq(home_queue()->count, 8);
     close_world();
@@ -145,12 +145,12 @@ DOMT_TEST(queue_of_pinned_houses_is_not_walked_to_its_end)
 DOMT_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
 {
     open_world(2);
-    record_all(2, 1);
+    send_note_to_first_actors(2, 1);
     expose_houses(2);
     domt_note_to(home(), actors[0], 2);
     domt_note_to(thief_manager(), actors[0], 3);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
-    /* the inbox is not sorted while the house is exposed */
+    /* not sorted while the house is exposed */
     ck_assert_uint_eq(actors[0].house->mail, 1);
     ck_assert_uint_eq(domi_loans_take_back(home(), home_queue()), 2);
     ck_assert_uint_eq(actors[0].house->mail, 3);
@@ -161,8 +161,8 @@ DOMT_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
     ck_assert_str_eq(notes_as_text(1), "1");
 }
 
-/* Home sends before the house is exposed, while it is exposed, while it runs elsewhere, and when it
- * is back. */
+/* Home sends before the house is exposed, while it is exposed or with the thief, and when it is
+ * back. */
 DOMT_TEST(order_of_a_sender_holds_through_a_loan)
 {
     open_world(1);
@@ -182,16 +182,18 @@ DOMT_TEST(order_of_a_sender_holds_through_a_loan)
     ck_assert_str_eq(notes_as_text(0), "123456");
 }
 
-/* The house is back before its arrival is taken: then the arrival sorts it, as always. */
+/* The loan returns before home takes the house off its arrivals: the inbox is then sorted as the
+ * arrivals are taken, as always. */
 DOMT_TEST(house_that_returns_before_its_arrival_is_taken_is_sorted_by_that)
 {
     open_world(1);
     domt_note_to(home(), actors[0], 1);
     expose_houses(1);
     domt_note_to(thief_manager(), actors[0], 2);
-    lend_house(0);
+    run_loan_of_actor(0);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
-    domt_note_to(home(), actors[0], 3); /* comes behind note 2, because the inbox is not empty */
+    /* note 3 comes behind note 2, because the inbox is not empty */
+    domt_note_to(home(), actors[0], 3);
     ck_assert_int_eq(actors[0].house->state, DOMI_WAITING);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
     close_world();
@@ -201,13 +203,13 @@ DOMT_TEST(house_that_returns_before_its_arrival_is_taken_is_sorted_by_that)
 DOMT_TEST(stop_of_a_lent_house_waits_until_it_is_back)
 {
     open_world(1);
-    record_all(1, 1);
-    record_all(1, 2);
+    send_note_to_first_actors(1, 1);
+    send_note_to_first_actors(1, 2);
     expose_houses(1);
     domi_loan *loan = domi_loan_take(thief_manager(), home());
     ck_assert_int_eq(domi_house_stop(home(), actors[0]), 0);
     ck_assert_uint_eq(logs[0].stops, 0);
-    domi_loan_run(thief_manager(), loan); /* the runner looks before each message */
+    domi_loan_run(thief_manager(), loan); /* the thief looks for stops first */
     ck_assert_str_eq(notes_as_text(0), "");
     ck_assert_uint_eq(logs[0].stops, 0);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
@@ -215,11 +217,11 @@ DOMT_TEST(stop_of_a_lent_house_waits_until_it_is_back)
     close_world();
 }
 
-static int ask_and_note(domus_stack *stack, void *context)
+static int send_note_to_neighbour_and_itself(domus_stack *stack, void *context)
 {
     int64_t number = 7;
 
-    /* actor 1 lives on the same home */
+    /* actors 0 and 1 have the same home */
     ck_assert_int_eq(domus_notice(stack, actors[1], &domt_note, &number), 0);
     return domus_notice(stack, domus_self(stack), &domt_note, &number);
 }
@@ -227,12 +229,12 @@ static int ask_and_note(domus_stack *stack, void *context)
 DOMT_TEST(lent_actor_sends_to_itself_and_to_its_neighbours_by_their_inboxes)
 {
     open_world(2);
-    domt_send(home(), actors[0], ask_and_note, NULL);
+    domt_send(home(), actors[0], send_note_to_neighbour_and_itself, NULL);
     expose_houses(1);
-    lend_house(0);
+    run_loan_of_actor(0);
     ck_assert_str_eq(notes_as_text(0), "");
     ck_assert_str_eq(notes_as_text(1), "");
-    /* two mounts, and the return of the loan */
+    /* the two mounts and the return of the loan */
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 3);
     close_world();
     ck_assert_str_eq(notes_as_text(0), "7");
@@ -244,13 +246,13 @@ DOMT_TEST(question_to_a_lent_actor_and_its_own_are_answered)
     open_world(2);
     domt_inquire_by(home(), actors[0], actors[1], 5);
     expose_houses(1);
-    lend_house(0); /* the actor asks */
+    run_loan_of_actor(0); /* the thief runs the actor that asks */
     (void)domi_manager_take_arrivals(home());
     expose_houses(1);
-    lend_house(1); /* the actor answers */
+    run_loan_of_actor(1); /* the thief runs the actor that answers */
     (void)domi_manager_take_arrivals(home());
     expose_houses(1);
-    lend_house(0); /* the actor resumes */
+    run_loan_of_actor(0); /* the thief runs the asker, which is resumed */
     close_world();
     ck_assert_uint_eq(domt_log_count(&logs[0], 'r'), 1);
     ck_assert_int_eq(domt_log_sum(&logs[0], 'r'), 5);
@@ -270,16 +272,16 @@ DOMT_TEST(child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it)
     open_world(1);
     domt_send(home(), actors[0], spawn_one, &logs[1]);
     expose_houses(1);
-    lend_house(0);
+    run_loan_of_actor(0);
     ck_assert_ptr_eq(child.house->home, home());
     domt_settle(&world);
     ck_assert_uint_eq(logs[1].mounts, 1);
-    record_all(1, 1);
-    expose_houses(1); /* the child ends meanwhile */
+    send_note_to_first_actors(1, 1);
+    expose_houses(1); /* the child is stopped and ends while its parent is exposed */
     ck_assert_int_eq(domi_house_stop(home(), child), 0);
     (void)domt_run_state(home());
     ck_assert_uint_eq(logs[1].stops, 1);
-    lend_house(0);
+    run_loan_of_actor(0);
     domt_settle(&world);
     ck_assert_int_eq(domi_house_stop(home(), actors[0]), 0);
     close_world();
@@ -289,13 +291,13 @@ DOMT_TEST(child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it)
 DOMT_TEST(without_memory_for_the_record_nothing_is_taken)
 {
     open_world(1);
-    record_all(1, 1);
+    send_note_to_first_actors(1, 1);
     expose_houses(1);
     while (thief_manager()->pool.slabs[DOMI_SLAB_64].free != NULL ||
            thief_manager()->pool.slabs[DOMI_SLAB_64].carve_end -
                    thief_manager()->pool.slabs[DOMI_SLAB_64].carve >=
                64)
-        /* lost, but the world ends soon */
+        /* not given back, as the world ends soon */
         (void)domi_slab_take(&thief_manager()->pool.slabs[DOMI_SLAB_64]);
     domi_memory_fail_after(0, 1);
     ck_assert_ptr_null(domi_loan_take(thief_manager(), home()));
@@ -310,9 +312,9 @@ DOMT_TEST(without_memory_for_the_record_nothing_is_taken)
 DOMT_TEST(end_of_the_system_has_back_what_is_shown_and_what_was_returned)
 {
     open_world(3);
-    record_all(3, 1);
+    send_note_to_first_actors(3, 1);
     expose_houses(2);
-    lend_house(0);
+    run_loan_of_actor(0);
     domt_note_to(home(), actors[1], 2);
     domt_world_end(&world);
     for (int i = 0; i < 3; i++)
@@ -322,11 +324,11 @@ DOMT_TEST(end_of_the_system_has_back_what_is_shown_and_what_was_returned)
 DOMT_TEST(thread_with_something_shown_or_returned_has_work)
 {
     open_world(1);
-    record_all(1, 1);
+    send_note_to_first_actors(1, 1);
     expose_houses(1);
     ck_assert(domi_manager_has_work(home()));
     domi_loan *loan = domi_loan_take(thief_manager(), home());
-    ck_assert(!domi_manager_has_work(home())); /* home may sleep, because the return wakes it */
+    ck_assert(!domi_manager_has_work(home())); /* home may sleep: the loan's return will wake it */
     uint32_t wakes = world.wakes[0];
     atomic_store(&home()->park, DOMI_PARK_SLEEPING);
     domi_loan_run(thief_manager(), loan);
@@ -338,18 +340,16 @@ DOMT_TEST(thread_with_something_shown_or_returned_has_work)
 
 /* --- back home ------------------------------------------------------------------------------- */
 
-/* Let the actor wait for an answer of `far`, so that it is not of high priority when messages
- * come. */
-static void let_wait(uint32_t index)
+/* Let the actor wait for an answer of `far`, so that messages do not make its priority high. */
+static void let_actor_wait_for_far(uint32_t index)
 {
     domt_inquire_by(home(), actors[index], far, 1);
     (void)domt_run_state(home());
     ck_assert_uint_eq(actors[index].house->asks, 1);
 }
 
-/* The inbox may be sorted only by the thread that has just taken the house off the arrivals. A
- * house that kept the mark of an earlier loan would be sorted when it comes back, and be linked
- * twice. */
+/* Only the thread that has just taken a house off the arrivals may sort its inbox. A house that
+ * kept the mark of an earlier loan would be sorted when it comes back, and then be linked twice. */
 DOMT_TEST(house_that_is_back_has_no_mark_of_mail_that_waited)
 {
     open_world(1);
@@ -361,7 +361,7 @@ DOMT_TEST(house_that_is_back_has_no_mark_of_mail_that_waited)
     ck_assert_uint_eq(actors[0].house->mail, 2);
 
     expose_houses(1);
-    /* the house is linked again, and is not taken from the arrivals */
+    /* the house is linked into the arrivals again, and home does not take them */
     domt_note_to(thief_manager(), actors[0], 3);
     ck_assert_uint_eq(domi_loans_take_back(home(), home_queue()), 1);
     ck_assert_uint_eq(actors[0].house->mail, 2);
@@ -374,7 +374,7 @@ DOMT_TEST(house_that_is_back_has_no_mark_of_mail_that_waited)
 DOMT_TEST(houses_taken_back_are_ready_with_the_priority_they_had)
 {
     open_world(2);
-    let_wait(0);
+    let_actor_wait_for_far(0);
     domt_note_to(home(), actors[0], 1);
     domt_note_to(home(), actors[1], 1);
     expose_houses(2);
@@ -387,8 +387,8 @@ DOMT_TEST(houses_taken_back_are_ready_with_the_priority_they_had)
 DOMT_TEST(houses_of_both_priorities_together_are_no_more_than_were_to_be_shown)
 {
     open_world(4);
-    let_wait(0);
-    let_wait(1);
+    let_actor_wait_for_far(0);
+    let_actor_wait_for_far(1);
     for (uint32_t i = 0; i < 4; i++)
         domt_note_to(home(), actors[i], 1);
     expose_houses(3);
@@ -404,11 +404,12 @@ DOMT_TEST(thief_that_gets_nothing_has_its_record_back)
     domt_note_to(home(), actors[0], 1);
     expose_houses(1);
     uint64_t used = domt_in_use(&world, DOMI_SLAB_64);
-    domi_spinlock_lock(&home()->loans.shared_lock); /* the lock is held, as if by another thief */
+    /* this test holds the lock, as another thief would */
+    domi_spinlock_lock(&home()->loans.shared_lock);
     ck_assert_ptr_null(domi_loan_take(thief_manager(), home()));
     domi_spinlock_unlock(&home()->loans.shared_lock);
     ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_64), used);
-    lend_house(0);
+    run_loan_of_actor(0);
     close_world();
 }
 
@@ -423,7 +424,7 @@ static int count_answers(domus_stack *stack, void *self, const domus_answer *ans
     return 0;
 }
 
-static int ask_two(domus_stack *stack, void *near)
+static int ask_far_and_near(domus_stack *stack, void *near)
 {
     int64_t number = 1;
 
@@ -433,19 +434,20 @@ static int ask_two(domus_stack *stack, void *near)
     return domus_wait_all(stack, count_answers);
 }
 
-/* The thief cannot take the time-out of an answered ask off home's wheel. If home does so when the
- * conversation ends there, the conversation must not stay counted as one that the wheel knows. */
+/* The thief cannot take the time-out of an answered ask off home's timer wheel, and notes that.
+ * When home takes it off as the conversation ends there, the count of such conversations must go
+ * down again. */
 DOMT_TEST(conversation_answered_on_a_loan_and_at_home_is_given_back)
 {
     open_world(1);
     domus_address near = domt_recorder_new(&world, 1, &logs[1]);
     answers = 0;
-    domt_send(home(), actors[0], ask_two, &near);
+    domt_send(home(), actors[0], ask_far_and_near, &near);
     (void)domt_run_state(home());
-    (void)domt_iterate(world.managers[2]); /* the first answer, which the thief takes */
+    (void)domt_iterate(world.managers[2]); /* home 2 answers first */
     (void)domi_manager_take_arrivals(home());
     expose_houses(1);
-    lend_house(0);
+    run_loan_of_actor(0);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
     ck_assert_uint_eq(home()->timing.deadlines.count, 2);
     (void)domt_iterate(world.managers[1]);
@@ -468,7 +470,7 @@ static int ask_within_a_tick(domus_stack *stack, void *context)
                             record_outcome);
 }
 
-/* Home cannot run the house meanwhile, so it looks again at the next tick. */
+/* Home cannot run the house that is lent, so it looks again at the next tick. */
 DOMT_TEST(ask_whose_time_is_over_during_a_loan_fails_when_the_house_is_back)
 {
     open_world(1);

@@ -1,6 +1,6 @@
-/* A mailbox may have a bound of its own, from 1 on, which holds on both lanes, and only for its
- * actor. Watches of room: a sender that was refused gets one event, as soon as the mailbox is less
- * full. */
+/* A mailbox may have a bound of its own, from 1 on, which holds on both lanes, and for its actor
+ * alone. Watches of room: a sender that was refused gets one event, as soon as the mailbox is less
+ * than half full. */
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "tests/house/kin.h"
@@ -8,8 +8,8 @@
 
 #include <errno.h>
 
-/* Open a world in which the mailbox of actor 1 on home 0 takes `most` messages. */
-static void open_bounded(uint32_t most)
+/* Open a world in which the mailbox of actor 1 on home 0 takes at most `most` messages. */
+static void open_world_with_mailbox_bound(uint32_t most)
 {
     const domus_spawn_options options = {.mailbox_max = most};
 
@@ -18,7 +18,7 @@ static void open_bounded(uint32_t most)
     domt_settle(&domt_kin_world);
 }
 
-/* Put `count` notes. Returns how many are taken. */
+/* Put `count` notes for actor 1. Returns how many are taken. */
 static uint32_t put_notes(domi_manager *from, uint32_t count)
 {
     uint32_t taken = 0;
@@ -37,7 +37,7 @@ DOMT_TEST(own_bound_holds_on_each_lane)
 
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
         for (uint32_t from = 0; from < 3; from++) {
-            open_bounded(bounds[i]);
+            open_world_with_mailbox_bound(bounds[i]);
             ck_assert_uint_eq(put_notes(domt_kin_world.managers[from], bounds[i] + 10), bounds[i]);
             ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, refusals), 10);
             domt_settle(&domt_kin_world);
@@ -49,12 +49,13 @@ DOMT_TEST(own_bound_holds_on_each_lane)
 
 DOMT_TEST(own_bound_may_be_above_the_default)
 {
-    open_bounded(0);
+    open_world_with_mailbox_bound(0);
     uint32_t most = domt_kin_world.config.scheduler.mailbox_max;
     ck_assert_uint_lt(most, 65535);
-    ck_assert_uint_eq(put_notes(domt_kin_world.managers[0], 65535), most); /* 0 means the default */
+    /* a bound of 0 stands for the default of the configuration */
+    ck_assert_uint_eq(put_notes(domt_kin_world.managers[0], 65535), most);
     domt_kin_close();
-    open_bounded(65535);
+    open_world_with_mailbox_bound(65535);
     ck_assert_uint_eq(put_notes(domt_kin_world.managers[0], 65536), 65535);
     domt_kin_close();
 }
@@ -63,7 +64,7 @@ DOMT_TEST(full_mailbox_with_any_bound_takes_messages_again)
 {
     for (uint32_t most = 1; most < 70; most++) {
         for (uint32_t from = 0; from < 3; from++) {
-            open_bounded(most);
+            open_world_with_mailbox_bound(most);
             for (unsigned round = 1; round < 4; round++) {
                 ck_assert_uint_eq(put_notes(domt_kin_world.managers[from], most + 1), most);
                 domt_settle(&domt_kin_world);
@@ -76,10 +77,11 @@ DOMT_TEST(full_mailbox_with_any_bound_takes_messages_again)
 
 DOMT_TEST(full_mailbox_takes_mail_again_below_half)
 {
-    open_bounded(400);
+    open_world_with_mailbox_bound(400);
     domi_manager *home = domt_kin_world.managers[0];
     ck_assert_uint_eq(put_notes(home, 401), 400);
-    for (int run = 1; run < 4; run++) { /* 64 messages in a run: 336, 272, 208 are left */
+    /* a run handles 64 messages: 336, then 272, then 208 are left */
+    for (int run = 1; run < 4; run++) {
         ck_assert_uint_eq(domt_run_state(home), 1);
         ck_assert_uint_eq(put_notes(home, 1), 0);
     }
@@ -92,7 +94,7 @@ DOMT_TEST(full_mailbox_takes_mail_again_below_half)
 DOMT_TEST(full_mailbox_can_be_stopped)
 {
     for (uint32_t from = 0; from < 3; from++) {
-        open_bounded(1);
+        open_world_with_mailbox_bound(1);
         ck_assert_uint_eq(put_notes(domt_kin_world.managers[from], 5), 1);
         domt_kin_stop_by(domt_kin_world.managers[from], 1);
         ck_assert(!domt_kin_lives(1));
@@ -102,7 +104,7 @@ DOMT_TEST(full_mailbox_can_be_stopped)
 
 DOMT_TEST(next_life_in_a_slot_has_no_bound_of_its_own)
 {
-    open_bounded(2);
+    open_world_with_mailbox_bound(2);
     domi_house *house = domt_kin_of[1].address.house;
     ck_assert_uint_eq(put_notes(domt_kin_world.managers[1], 3), 2);
     domt_kin_stop(1);
@@ -136,21 +138,21 @@ DOMT_TEST(bound_outlives_a_restart)
 static domus_watch last;
 static int result;
 
-static int await_room(domus_stack *stack, void *address)
+static int try_to_watch_room(domus_stack *stack, void *address)
 {
     result = domus_watch_room(stack, *(domus_address *)address, &last);
     return 0;
 }
 
-static int unwatch(domus_stack *stack, void *unused)
+static int try_to_unwatch(domus_stack *stack, void *unused)
 {
     result = domus_unwatch(stack, last);
     return 0;
 }
 
-/* Open a world in which actor 1 on `home` takes `most` messages, and waits in a barrier of its own
- * until it is woken; actor 2 on home 0 wants room there. */
-static void open_full(uint32_t home, uint32_t most)
+/* Open a world in which the mailbox of actor 1 on `home` takes `most` messages. Actor 1 waits
+ * behind its own barrier until it is woken; actor 2 on home 0 watches for room there. */
+static void open_world_with_bound_and_barrier(uint32_t home, uint32_t most)
 {
     const domus_spawn_options options = {.mailbox_max = most};
 
@@ -162,15 +164,15 @@ static void open_full(uint32_t home, uint32_t most)
         ;
 }
 
-/* Let actor 2 ask for room before actor 1 has run: home 0 takes its turn by hand. */
-static void ask_for_room(uint32_t home)
+/* Let actor 2 ask for room before actor 1 has run: the test steps home 0 by hand. */
+static void let_actor_2_watch_room(uint32_t home)
 {
     domi_manager *here = domt_kin_world.managers[0];
 
     result = 1;
     (void)domi_manager_take_arrivals(domt_kin_world.managers[home]);
     ck_assert_int_eq(domt_notice(here, domt_kin_of[2].address, &domt_call_type,
-                                 &(domt_call){await_room, &domt_kin_of[1].address}),
+                                 &(domt_call){try_to_watch_room, &domt_kin_of[1].address}),
                      0);
     for (uint32_t i = here->schedule.ready[DOMUS_STATE].count; i > 0 && result == 1; i--) {
         domi_house *house = domi_queue_take(&here->schedule.ready[DOMUS_STATE]);
@@ -185,10 +187,11 @@ static void ask_for_room(uint32_t home)
 DOMT_TEST(room_is_told_once_below_half)
 {
     for (uint32_t home = 0; home < 2; home++) {
-        open_full(home, 200);
-        ask_for_room(home);
+        open_world_with_bound_and_barrier(home, 200);
+        let_actor_2_watch_room(home);
         domi_manager *there = domt_kin_world.managers[home];
-        for (uint32_t left = 200; left >= 100;) { /* 64 messages in a run */
+        /* a run handles 64 messages of the full mailbox */
+        for (uint32_t left = 200; left >= 100;) {
             ck_assert_uint_eq(domt_kin_of[2].rooms, 0);
             ck_assert_uint_le(domi_house_count_events(domt_kin_of[1].address.house), 0);
             (void)domi_manager_take_arrivals(there);
@@ -209,8 +212,8 @@ DOMT_TEST(room_is_reported_with_any_bound)
 {
     for (uint32_t home = 0; home < 2; home++) {
         for (uint32_t most = 1; most < 10; most++) {
-            open_full(home, most);
-            ask_for_room(home);
+            open_world_with_bound_and_barrier(home, most);
+            let_actor_2_watch_room(home);
             domt_settle(&domt_kin_world);
             ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
             ck_assert_int_eq(domt_kin_of[2].down.reason, 0);
@@ -219,8 +222,8 @@ DOMT_TEST(room_is_reported_with_any_bound)
     }
 }
 
-/* The mailbox is half full, but no sender was refused: runs of the actor do not look for room
- * yet. */
+/* The mailbox is half full, but no sender was refused, so runs of the actor do not look for watches
+ * of room yet. */
 DOMT_TEST(room_is_told_also_where_nobody_was_refused)
 {
     const domus_spawn_options options = {.mailbox_max = 8};
@@ -231,7 +234,7 @@ DOMT_TEST(room_is_told_also_where_nobody_was_refused)
         domt_kin_root_with(1, home, &options);
         for (int i = 0; i < 6; i++)
             domt_kin_tell(1, &domt_kin_note, i);
-        ask_for_room(home);
+        let_actor_2_watch_room(home);
         domt_settle(&domt_kin_world);
         ck_assert_uint_eq(domt_kin_of[1].notes, 6);
         ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
@@ -244,9 +247,9 @@ DOMT_TEST(room_that_is_there_is_told_at_once)
 {
     for (uint32_t home = 0; home < 2; home++) {
         for (uint32_t most = 1; most < 10; most++) {
-            open_full(home, most);
+            open_world_with_bound_and_barrier(home, most);
             domt_settle(&domt_kin_world);
-            domt_kin_do(2, await_room, &domt_kin_of[1].address);
+            domt_kin_do(2, try_to_watch_room, &domt_kin_of[1].address);
             ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
             ck_assert_int_eq(domt_kin_of[2].down.reason, 0);
             domt_kin_close();
@@ -257,30 +260,32 @@ DOMT_TEST(room_that_is_there_is_told_at_once)
 DOMT_TEST(actor_that_ends_has_no_room)
 {
     for (uint32_t home = 0; home < 2; home++) {
-        open_full(home, 20);
-        ask_for_room(home);
+        open_world_with_bound_and_barrier(home, 20);
+        let_actor_2_watch_room(home);
         domt_kin_stop(1);
         ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
         ck_assert_int_eq(domt_kin_of[2].down.reason, -ESTALE);
-        domt_kin_do(2, await_room, &domt_kin_of[1].address); /* the actor has already ended */
+        /* actor 2 asks for room at an actor that has already ended */
+        domt_kin_do(2, try_to_watch_room, &domt_kin_of[1].address);
         ck_assert_uint_eq(domt_kin_of[2].rooms, 2);
         ck_assert_int_eq(domt_kin_of[2].down.reason, -ESTALE);
         domus_address nobody = {NULL, 0};
-        domt_kin_do(2, await_room, &nobody);
+        domt_kin_do(2, try_to_watch_room, &nobody);
         ck_assert_int_eq(result, -EINVAL);
         domt_kin_close_clean();
     }
 }
 
-/* The actor waits for its child to end: its mailbox is empty, but takes nothing any more. */
+/* The actor that ends waits for its child's end: its mailbox is empty, but takes nothing any
+ * more. */
 DOMT_TEST(actor_that_is_about_to_end_has_no_room)
 {
-    open_full(0, 20);
+    open_world_with_bound_and_barrier(0, 20);
     domt_settle(&domt_kin_world);
     (void)domt_kin_child(1, 3, 1, &domt_kin_hearing);
     ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[0], domt_kin_of[1].address), 0);
     domt_kin_turn(0);
-    domt_kin_send(domt_kin_world.managers[0], 2, await_room, &domt_kin_of[1].address);
+    domt_kin_send(domt_kin_world.managers[0], 2, try_to_watch_room, &domt_kin_of[1].address);
     domt_kin_turn(0);
     domt_kin_turn(0);
     ck_assert_uint_eq(domt_kin_of[2].rooms, 0);
@@ -293,9 +298,9 @@ DOMT_TEST(actor_that_is_about_to_end_has_no_room)
 DOMT_TEST(room_taken_back_is_not_told)
 {
     for (uint32_t home = 0; home < 2; home++) {
-        open_full(home, 20);
-        ask_for_room(home);
-        domt_kin_send(domt_kin_world.managers[0], 2, unwatch, NULL);
+        open_world_with_bound_and_barrier(home, 20);
+        let_actor_2_watch_room(home);
+        domt_kin_send(domt_kin_world.managers[0], 2, try_to_unwatch, NULL);
         domt_settle(&domt_kin_world);
         ck_assert_int_eq(result, 0);
         ck_assert_uint_eq(domt_kin_of[2].rooms, 0);
@@ -305,8 +310,8 @@ DOMT_TEST(room_taken_back_is_not_told)
 
 DOMT_TEST(watch_of_the_end_is_not_touched_by_room)
 {
-    open_full(1, 20);
-    ask_for_room(1);
+    open_world_with_bound_and_barrier(1, 20);
+    let_actor_2_watch_room(1);
     domt_settle(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
     ck_assert_uint_eq(domt_kin_of[2].downs, 0);

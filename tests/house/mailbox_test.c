@@ -17,7 +17,8 @@
 static domt_world world;
 static domt_log logs[2];
 
-/* The words that a put by the inbox lane would change. */
+/* The words that a put by the inbox lane would change: those of the house, the arrivals and returns
+ * of its home, and the park word. */
 typedef struct touched {
     uint64_t inbox;
     uint64_t life;
@@ -38,20 +39,21 @@ static touched read_shared_words(const domi_house *house)
                      world.wakes[home->index]};
 }
 
-static uint64_t count_inbox(const domi_house *house)
+static uint64_t depth_of_inbox(const domi_house *house)
 {
     return atomic_load(&house->inbox) >> 48;
 }
 
-/* An agent's part: it sends notes and questions to `to`, and checks that only lists change. */
+/* What an agent is told to do: send notes and questions to `to`, and check that only private lists
+ * change. */
 typedef struct burst {
     domus_address to;
     int64_t first;
     unsigned count;
-    unsigned moved; /* number of times that something shared had changed */
+    unsigned moved; /* number of sends after which a shared word had changed */
 } burst;
 
-static int send_notes(domus_stack *stack, void *burst_)
+static int send_notes_by_lists_alone(domus_stack *stack, void *burst_)
 {
     burst *now = burst_;
     touched before = read_shared_words(now->to.house);
@@ -65,7 +67,7 @@ static int send_notes(domus_stack *stack, void *burst_)
     return 0;
 }
 
-static int send_question(domus_stack *stack, void *burst_)
+static int send_question_by_lists_alone(domus_stack *stack, void *burst_)
 {
     burst *now = burst_;
     touched before = read_shared_words(now->to.house);
@@ -85,9 +87,9 @@ DOMT_TEST(m8_home_lane_touches_nothing_that_others_touch)
 
     burst notes = {to, 0, 100, 0};
     burst question = {to, 7, 1, 0};
-    domt_do(&world, agent, send_notes, &notes);
+    domt_do(&world, agent, send_notes_by_lists_alone, &notes);
     for (int i = 0; i < 100; i++)
-        domt_do(&world, agent, send_question, &question);
+        domt_do(&world, agent, send_question_by_lists_alone, &question);
     ck_assert_uint_eq(notes.moved + question.moved, 0);
     ck_assert_uint_eq(domt_log_count(&logs[0], 'n'), 100);
     ck_assert_uint_eq(domt_log_count(&logs[0], 'a'), 100);
@@ -95,9 +97,9 @@ DOMT_TEST(m8_home_lane_touches_nothing_that_others_touch)
 }
 
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
-/* Returns the number of locked instructions in a function of this program; -1 when they cannot be
- * counted. */
-static int locked_instructions(const char *function)
+/* Returns the number of locked instructions in a function of this program, which objdump lists; -1
+ * when they cannot be counted. */
+static int count_locked_instructions(const char *function)
 {
     char command[512];
     char line[512];
@@ -126,17 +128,18 @@ DOMT_TEST(m8_home_lane_has_no_atomic_read_modify_write)
     static const char *const functions[] = {"domus_notice", "domus_ask", "domus_ask_add",
                                             "domi_ask_answer", "domi_house_run"};
 
-    if (locked_instructions("domi_manager_take_arrivals") == -1)
-        return; /* objdump is missing */
-    /* a locked instruction would be seen */
-    ck_assert_int_gt(locked_instructions("domi_manager_take_arrivals"), 0);
+    if (count_locked_instructions("domi_manager_take_arrivals") == -1)
+        return; /* objdump is missing, so nothing can be counted */
+    /* proof that the count sees locked instructions where there are some */
+    ck_assert_int_gt(count_locked_instructions("domi_manager_take_arrivals"), 0);
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
-        ck_assert_msg(locked_instructions(functions[i]) == 0, "%s", functions[i]);
+        ck_assert_msg(count_locked_instructions(functions[i]) == 0, "%s", functions[i]);
 }
 #else
 DOMT_TEST(m8_home_lane_has_no_atomic_read_modify_write)
 {
-    ck_assert(true); /* counted on one architecture only, and without the calls of a sanitizer */
+    /* instructions are counted on one architecture only, and not in builds with sanitizers */
+    ck_assert(true);
 }
 #endif
 
@@ -147,7 +150,7 @@ DOMT_TEST(inbox_word_tells_empty_depth_and_newest)
     ck_assert_uint_eq(atomic_load(&to.house->inbox), 0);
     for (unsigned i = 1; i <= 300; i++) {
         domt_note_to(domt_outside(&world), to, i);
-        ck_assert_uint_eq(count_inbox(to.house), i);
+        ck_assert_uint_eq(depth_of_inbox(to.house), i);
     }
     ck_assert_uint_eq(domi_manager_take_arrivals(world.managers[0]), 1);
     ck_assert_uint_eq(atomic_load(&to.house->inbox), 0);
@@ -178,10 +181,11 @@ DOMT_TEST(only_a_sender_that_finds_the_inbox_empty_links_the_house)
     ck_assert_uint_eq(domi_manager_take_arrivals(home), 2);
     ck_assert_ptr_null(atomic_load(&home->mail.arrivals));
     ck_assert_ptr_eq(domi_queue_take(&home->schedule.ready[0]),
-                     a.house); /* the message that came first is the first */
+                     a.house); /* the queue has the house first whose message came first */
     ck_assert_uint_eq(domi_manager_take_arrivals(home), 0);
     domi_house_run(home, a.house);
-    domt_note_to(foreign, a, 6); /* the house was taken off, so it is linked anew */
+    /* home took the house off the arrivals, so this put links it anew */
+    domt_note_to(foreign, a, 6);
     ck_assert_ptr_eq(atomic_load(&home->mail.arrivals), a.house);
     domt_settle(&world);
     ck_assert_int_eq(domt_log_sum(&logs[0], 'n'), 1 + 2 + 3 + 5 + 6);
@@ -195,16 +199,16 @@ DOMT_TEST(m6_home_uses_the_inbox_while_it_is_not_empty)
     domi_manager *home = world.managers[0];
     domus_address to = domt_recorder_new(&world, 0, &logs[0]);
 
-    domt_note_to(home, to, 1); /* goes by the home lane */
-    ck_assert_uint_eq(count_inbox(to.house), 0);
+    domt_note_to(home, to, 1); /* the inbox is empty, so this note goes by the home lane */
+    ck_assert_uint_eq(depth_of_inbox(to.house), 0);
     domt_note_to(world.managers[1], to, 2);
     domt_note_to(home, to, 3);
     domt_note_to(home, to, 4);
-    ck_assert_uint_eq(count_inbox(to.house), 3);
+    ck_assert_uint_eq(depth_of_inbox(to.house), 3);
     ck_assert_uint_eq(to.house->mail, 1);
     (void)domi_manager_take_arrivals(home);
-    domt_note_to(home, to, 5); /* goes by the home lane again */
-    ck_assert_uint_eq(count_inbox(to.house), 0);
+    domt_note_to(home, to, 5); /* the inbox is empty again, so this note goes by the home lane */
+    ck_assert_uint_eq(depth_of_inbox(to.house), 0);
     ck_assert_uint_eq(to.house->mail, 5);
     domt_settle(&world);
     for (int i = 0; i < 5; i++)
@@ -235,7 +239,8 @@ DOMT_TEST(m6_order_is_kept_per_sender_and_mailbox_through_all_lanes)
         case 2:
             domt_note_to(world.managers[sender], to, (int64_t)sender * SCALE + sent[0][sender]++);
             break;
-        /* sent by a notice to an asker; one home each, so the order of notices is that home's */
+        /* the question is sent by an asker, which a notice tells to ask; each asker has a home of
+         * its own */
         case 3:
             if (sender < 2)
                 domt_inquire_by(world.managers[sender], askers[sender], to,
@@ -271,7 +276,7 @@ DOMT_TEST(foreign_put_wakes_a_sleeping_home_once)
     domus_address b = domt_recorder_new(&world, 0, &logs[1]);
 
     world.wakes[0] = 0;
-    domt_note_to(world.managers[1], a, 1); /* home runs, so no wake is sent */
+    domt_note_to(world.managers[1], a, 1); /* home runs and does not sleep, so no wake is sent */
     ck_assert_uint_eq(world.wakes[0], 0);
     domt_settle(&world);
     atomic_store(&home->park, DOMI_PARK_SLEEPING);
@@ -299,7 +304,7 @@ DOMT_TEST(put_to_nobody_is_stale_and_the_payload_stays_the_callers)
 
 static domt_log records;
 static domus_address sender;
-static domus_address near_by[MANY], far[MANY]; /* actors on homes 1 and 2 */
+static domus_address near_by[MANY], far[MANY]; /* actors on home 1, and actors on home 2 */
 
 static void set_up_batches(void)
 {
@@ -312,7 +317,7 @@ static void set_up_batches(void)
     }
 }
 
-static uint32_t count_arrived(uint32_t home)
+static uint32_t count_houses_in_arrivals(uint32_t home)
 {
     uint32_t count = 0;
 
@@ -322,16 +327,16 @@ static uint32_t count_arrived(uint32_t home)
     return count;
 }
 
-/* An order to a sender: it sends to the first `count` actors nearby and to the first `count` far
- * away. */
+/* An order to the sender: in one batch it sends to the first `count` actors on home 1 and on home
+ * 2. */
 typedef struct deed {
     uint32_t count;
-    uint32_t arrived; /* messages that had arrived at home 1 when the handler went on */
+    uint32_t arrived; /* messages that had arrived at home 1 when the sender's handler went on */
     uint32_t sent;
     int result;
 } deed;
 
-static int send_to_all(domus_stack *stack, void *deed_)
+static int send_batch_to_near_and_far(domus_stack *stack, void *deed_)
 {
     deed *now = deed_;
     domus_address to[2 * MANY];
@@ -342,16 +347,16 @@ static int send_to_all(domus_stack *stack, void *deed_)
         to[2 * i + 1] = far[i];
     }
     now->result = domus_notice_all(stack, to, 2 * now->count, &domt_note, &number, &now->sent);
-    now->arrived = count_arrived(1);
+    now->arrived = count_houses_in_arrivals(1);
     return 0;
 }
 
-static deed run_sender(uint32_t count)
+static deed run_sender_of_batch(uint32_t count)
 {
     static deed now;
 
     now = (deed){.count = count};
-    domt_send(world.managers[0], sender, send_to_all, &now);
+    domt_send(world.managers[0], sender, send_batch_to_near_and_far, &now);
     (void)domt_events(world.managers[0]);
     ck_assert_uint_eq(domt_run_state(world.managers[0]), 1);
     return now;
@@ -361,11 +366,11 @@ DOMT_TEST(a_batch_reaches_each_once_and_is_over_when_it_returns)
 {
     set_up_batches();
     for (uint32_t count = 0; count <= MANY; count++) {
-        deed now = run_sender(count);
+        deed now = run_sender_of_batch(count);
         ck_assert_int_eq(now.result, 0);
         ck_assert_uint_eq(now.sent, 2 * count);
         ck_assert_uint_eq(now.arrived, count);
-        ck_assert_uint_eq(count_arrived(2), count);
+        ck_assert_uint_eq(count_houses_in_arrivals(2), count);
         domt_settle(&world);
     }
     ck_assert_uint_eq(domt_log_count(&records, 'n'), MANY * (MANY + 1));
@@ -373,26 +378,28 @@ DOMT_TEST(a_batch_reaches_each_once_and_is_over_when_it_returns)
     domt_end_clean(&world);
 }
 
-/* There is one push for each home, but no more links than the bound wait. */
+/* A batch pushes its links to each home together; when as many links as the bound wait, they are
+ * pushed at once. */
 DOMT_TEST(links_of_a_batch_are_pushed_together)
 {
     set_up_batches();
     domi_links_begin(world.managers[0]);
     for (uint32_t i = 0; i < DOMI_LINKS_MAX - 1; i++) {
         domt_note_to(world.managers[0], near_by[i], 1);
-        /* the put into the inbox is not put off */
+        /* only the link waits: the put into the inbox was done at once */
         ck_assert_uint_ne(atomic_load(&near_by[i].house->inbox), 0);
     }
-    ck_assert_uint_eq(count_arrived(1), 0);
+    ck_assert_uint_eq(count_houses_in_arrivals(1), 0);
     domt_note_to(world.managers[0], far[0], 1);
-    ck_assert_uint_eq(count_arrived(1), DOMI_LINKS_MAX - 1);
-    ck_assert_uint_eq(count_arrived(2), 1);
+    ck_assert_uint_eq(count_houses_in_arrivals(1), DOMI_LINKS_MAX - 1);
+    ck_assert_uint_eq(count_houses_in_arrivals(2), 1);
     domt_note_to(world.managers[0], far[1], 1);
-    ck_assert_uint_eq(count_arrived(2), 1);
+    ck_assert_uint_eq(count_houses_in_arrivals(2), 1);
     domi_links_end(world.managers[0]);
-    ck_assert_uint_eq(count_arrived(2), 2);
+    ck_assert_uint_eq(count_houses_in_arrivals(2), 2);
     domt_note_to(world.managers[0], far[2], 1);
-    ck_assert_uint_eq(count_arrived(2), 3); /* outside of a batch a message arrives at once */
+    /* without a batch a message arrives at once */
+    ck_assert_uint_eq(count_houses_in_arrivals(2), 3);
     domt_settle(&world);
     ck_assert_uint_eq(domt_log_count(&records, 'n'), DOMI_LINKS_MAX + 2);
     domt_world_end(&world);
@@ -402,7 +409,7 @@ DOMT_TEST(a_batch_wakes_a_sleeper_once)
 {
     set_up_batches();
     atomic_store(&world.managers[1]->park, DOMI_PARK_SLEEPING);
-    (void)run_sender(20);
+    (void)run_sender_of_batch(20);
     ck_assert_uint_eq(world.wakes[1], 1);
     ck_assert_uint_eq(world.wakes[2], 0);
     domt_settle(&world);
@@ -410,13 +417,14 @@ DOMT_TEST(a_batch_wakes_a_sleeper_once)
     domt_world_end(&world);
 }
 
-/* A second message finds the inbox filled, though its house is not linked yet. */
+/* A second message finds an inbox that is not empty, although its house is not linked into the
+ * arrivals yet. */
 DOMT_TEST(a_house_with_mail_of_a_batch_is_linked_once)
 {
     set_up_batches();
-    (void)run_sender(4);
-    (void)run_sender(4);
-    ck_assert_uint_eq(count_arrived(1), 4);
+    (void)run_sender_of_batch(4);
+    (void)run_sender_of_batch(4);
+    ck_assert_uint_eq(count_houses_in_arrivals(1), 4);
     domt_settle(&world);
     ck_assert_uint_eq(domt_log_count(&records, 'n'), 16);
     domt_world_end(&world);
@@ -426,7 +434,7 @@ DOMT_TEST(actor_that_is_gone_keeps_the_batch_from_nobody)
 {
     set_up_batches();
     domt_stop(&world, world.managers[0], near_by[1]);
-    deed now = run_sender(3);
+    deed now = run_sender_of_batch(3);
     ck_assert_int_eq(now.result, -ESTALE);
     ck_assert_uint_eq(now.sent, 5);
     domt_settle(&world);
@@ -438,7 +446,7 @@ static void release_nothing(void *payload)
 {
 }
 
-static int send_wrong(domus_stack *stack, void *context)
+static int try_wrong_batches(domus_stack *stack, void *context)
 {
     static const domus_type owned = {.name = "owned", .size = 8, .release = release_nothing};
     static const domus_type vast = {.name = "vast", .size = DOMUS_PAYLOAD_MAX + 1};
@@ -456,7 +464,7 @@ static int send_wrong(domus_stack *stack, void *context)
 DOMT_TEST(batch_with_a_payload_that_cannot_be_shared_is_not_sent)
 {
     set_up_batches();
-    domt_do(&world, sender, send_wrong, NULL);
+    domt_do(&world, sender, try_wrong_batches, NULL);
     ck_assert_uint_eq(domt_log_count(&records, 'n'), 1);
     domt_world_end(&world);
 }

@@ -1,7 +1,7 @@
 /* Very many asks at once: a fan-out to ten thousand targets on two homes, thousands with time-outs,
- * and more than there is memory for. Each has one end. An asker gives up thousands at once: some
- * are being answered, some are kept, some were stashed, and some have not begun; each cancel finds
- * its own ask, and no other one. */
+ * and more asks than there is memory for. Each ask ends once. Then an asker gives up thousands of
+ * asks at once: some are being answered, some are kept, some were stashed, and some have not begun;
+ * each cancel finds its own ask, and no other one. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "house/conversation/holder.h"
@@ -36,7 +36,7 @@ static const domus_type question = {
     .name = "question", .size = sizeof(request), .release = domt_count_release_of_ask};
 static const domus_type number_type = {.name = "number", .size = 8, .release = domt_release_reply};
 
-static int reply_later(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return domus_reply(stack, &number_type, domus_frame(stack));
 }
@@ -48,8 +48,8 @@ static int handle_question(domus_stack *stack, void *self, const void *request_)
     (void)domus_take(stack);
     handled++;
     *(uint64_t *)domus_frame(stack) = now->number + 1;
-    return now->nap_ns != 0 ? domus_sleep(stack, now->nap_ns, reply_later)
-                            : reply_later(stack, self, NULL);
+    return now->nap_ns != 0 ? domus_sleep(stack, now->nap_ns, reply_after_sleep)
+                            : reply_after_sleep(stack, self, NULL);
 }
 
 static const domus_behaviour answering = {
@@ -94,7 +94,7 @@ static int ask_all_targets(domus_stack *stack, void *first)
                          : domus_wait_all(stack, record_answers);
 }
 
-static void fan_out(void *first)
+static void check_fan_out_to_all_targets(void *first)
 {
     domt_asking_open(&world, &answering, &asker, other);
     for (uint32_t i = 0; i < TARGETS; i++)
@@ -110,14 +110,14 @@ static void fan_out(void *first)
 
 DOMT_TEST(fan_out_to_10000_targets_on_two_homes_waits_for_all)
 {
-    fan_out(NULL);
+    check_fan_out_to_all_targets(NULL);
     ck_assert_uint_eq(resumed, 1);
     domt_asking_close(&world, asker);
 }
 
 DOMT_TEST(fan_out_to_10000_targets_on_two_homes_shows_one_by_one)
 {
-    fan_out(&world);
+    check_fan_out_to_all_targets(&world);
     ck_assert_uint_eq(resumed, TARGETS);
     domt_asking_close(&world, asker);
 }
@@ -174,8 +174,8 @@ DOMT_TEST(each_of_thousands_is_answered_or_times_out_once)
 
 static uint64_t refused;
 
-/* Ask more times than a chunk holds promises, so that the sweep of failing allocations reaches a
- * promise, too. */
+/* Ask more often than a chunk of memory holds promises, so that one of the failing allocations is
+ * that of a promise. */
 static int ask_while_memory_lasts(domus_stack *stack, void *context)
 {
     for (uint64_t i = 0; i < 3000; i++) {
@@ -189,7 +189,7 @@ static int ask_while_memory_lasts(domus_stack *stack, void *context)
     return result;
 }
 
-static bool clean_without(int count, int stay)
+static bool check_asks_without_allocation(int count, int stay)
 {
     refused = resumed = answered = failed = 0;
     domi_memory_fail_after(-1, 0);
@@ -207,9 +207,9 @@ DOMT_TEST(asks_without_memory_fail_and_the_others_are_answered)
 {
     for (int stay = 0; stay < 2; stay++) {
         int count = 0;
-        while (!clean_without(count, stay))
+        while (!check_asks_without_allocation(count, stay))
             ck_assert_int_lt(++count, 1000);
-        ck_assert_int_gt(count, 3); /* the sweep has reached some allocations */
+        ck_assert_int_gt(count, 3); /* the sweep has let more than three allocations fail */
     }
 }
 
@@ -224,21 +224,21 @@ static domus_address answerer;
 static domus_conversation crowd;
 static uint64_t cancelled, wrong, shown;
 
-static int record_wake(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_wake_and_cancel(domus_stack *stack, void *self, const domus_answer *answer)
 {
     resumed++;
     cancelled += answer->error == -ECANCELED;
     return 0;
 }
 
-/* Sleep in the conversation, keep the ask or stash it, as its number says. */
-static int on_question(domus_stack *stack, void *self, const void *number)
+/* Handle an ask as its number says: sleep in the conversation, keep the ask, or stash it. */
+static int sleep_keep_or_stash_by_number(domus_stack *stack, void *self, const void *number)
 {
     domus_kept kept;
 
     switch (*(const uint32_t *)number % 3) {
     case 0:
-        return domus_sleep(stack, 3600000 * MS, record_wake);
+        return domus_sleep(stack, 3600000 * MS, count_wake_and_cancel);
     case 1:
         return domus_keep(stack, &kept);
     default:
@@ -247,9 +247,10 @@ static int on_question(domus_stack *stack, void *self, const void *number)
 }
 
 static const domus_behaviour answerer_behaviour = {
-    .name = "answerer", .on = (const domus_on[]){{&question_type, on_question, 0}, {0}}};
+    .name = "answerer",
+    .on = (const domus_on[]){{&question_type, sleep_keep_or_stash_by_number, 0}, {0}}};
 
-static int all_came(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_all_are_cancelled(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next) {
         shown++;
@@ -266,10 +267,10 @@ static int ask_crowd(domus_stack *stack, void *count)
             return error;
     }
     (void)domus_conversation_of(stack, &crowd);
-    return domus_wait_all(stack, all_came);
+    return domus_wait_all(stack, check_all_are_cancelled);
 }
 
-static int give_up(domus_stack *stack, void *context)
+static int cancel_crowd(domus_stack *stack, void *context)
 {
     return domus_cancel(stack, crowd);
 }
@@ -290,11 +291,11 @@ DOMT_TEST(each_cancel_of_a_crowd_finds_its_own)
     uint32_t many = CROWD;
 
     open_crowd();
-    domt_do(&world, bystander, ask_crowd, &few); /* these asks stay */
+    domt_do(&world, bystander, ask_crowd, &few); /* the asks of the bystander are not given up */
     domt_do(&world, asker, ask_crowd, &many);
     ck_assert_uint_eq(domi_house_count_parked(answerer.house), (CROWD + few) / 3 * 2);
     ck_assert_uint_eq(answerer.house->family->stashed, (CROWD + few) / 3);
-    domt_do(&world, asker, give_up, NULL);
+    domt_do(&world, asker, cancel_crowd, NULL);
     ck_assert_uint_eq(shown, CROWD);
     ck_assert_uint_eq(wrong, 0);
     ck_assert_uint_eq(cancelled, CROWD / 3);
@@ -310,28 +311,29 @@ DOMT_TEST(crowd_that_has_not_begun_is_dropped)
     open_crowd();
     domt_send(world.managers[0], asker, ask_crowd, &many);
     (void)domt_iterate(world.managers[0]);
-    (void)domt_events(world.managers[1]); /* the asks are sorted, and not run */
-    domt_send(world.managers[0], asker, give_up, NULL);
+    (void)domt_events(world.managers[1]); /* home 1 sorts the asks into mailboxes, and runs none */
+    domt_send(world.managers[0], asker, cancel_crowd, NULL);
     (void)domt_iterate(world.managers[0]);
-    (void)domt_iterate(world.managers[1]); /* asks come before events, so some begin */
+    /* a run takes asks before events (the cancels), so some asks begin */
+    (void)domt_iterate(world.managers[1]);
     domt_settle(&world);
     ck_assert_uint_eq(shown, CROWD);
     ck_assert_uint_eq(domi_house_count_parked(answerer.house), 0);
     ck_assert_uint_eq(answerer.house->mail, 0);
     ck_assert(answerer.house->family == NULL || answerer.house->family->stashed == 0);
-    ck_assert_uint_lt(resumed, CROWD / 3); /* not all asks have begun */
+    ck_assert_uint_lt(resumed, CROWD / 3); /* most asks were cancelled before they began */
     domt_world_end(&world);
 }
 
-/* A cancel that is only for kept asks does not hide another one that waits with it, before or
- * behind it, neither for a conversation that works nor for an ask that has not begun. */
+/* A cancel that searches kept asks alone does not hide another cancel that waits before or behind
+ * it, neither one for a conversation that works nor one for an ask that has not begun. */
 DOMT_TEST(cancel_of_kept_asks_hides_no_other_one)
 {
     uint32_t one = 1;
 
     for (uint32_t way = 0; way < 4; way++) {
         open_crowd();
-        /* the conversation of the ask sleeps */
+        /* the conversation that handles this ask sleeps */
         domt_send(world.managers[0], asker, ask_crowd, &one);
         (void)domt_iterate(world.managers[0]);
         (void)domt_events(world.managers[1]);

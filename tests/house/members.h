@@ -1,5 +1,5 @@
-/* The world of the tests of groups: a group, members that count, and agents on two homes that
- * publish. */
+/* The world of the tests of groups: a group, members that count what they get, and agents on two
+ * homes that publish. */
 #ifndef DOMT_MEMBERS_H
 #define DOMT_MEMBERS_H
 
@@ -23,12 +23,13 @@ static domus_address members[MEMBERS_MAX];
 
 static uint64_t handled, disorder, releases;
 
-static inline void count_release(void *payload)
+static inline void count_payload_release(void *payload)
 {
     releases++;
 }
 
-static const domus_type news = {.name = "news", .size = sizeof(uint64_t), .release = count_release};
+static const domus_type news = {
+    .name = "news", .size = sizeof(uint64_t), .release = count_payload_release};
 static const domus_type leave_type = {.name = "leave"};
 static const domus_type fail_type = {.name = "fail"};
 
@@ -37,12 +38,12 @@ struct member {
     domus_address from;
 };
 
-static inline int join(domus_stack *stack, void *self)
+static inline int join_group(domus_stack *stack, void *self)
 {
     return domus_group_join(stack, group);
 }
 
-static inline int on_news(domus_stack *stack, void *self_, const void *payload)
+static inline int on_news_record_number(domus_stack *stack, void *self_, const void *payload)
 {
     struct member *self = self_;
     uint64_t number = *(const uint64_t *)payload;
@@ -55,23 +56,24 @@ static inline int on_news(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static inline int on_leave(domus_stack *stack, void *self, const void *payload)
+static inline int on_leave_leave_group(domus_stack *stack, void *self, const void *payload)
 {
     return domus_group_leave(stack, group);
 }
 
-static inline int on_fail(domus_stack *stack, void *self, const void *payload)
+static inline int on_fail_return_error(domus_stack *stack, void *self, const void *payload)
 {
     return -EIO;
 }
 
-static const domus_behaviour member = {.name = "member",
-                                       .state_size = sizeof(struct member),
-                                       .on = (const domus_on[]){{&news, on_news, 0},
-                                                                {&leave_type, on_leave, 0},
-                                                                {&fail_type, on_fail, 0},
-                                                                {0}},
-                                       .on_mount = join};
+static const domus_behaviour member = {
+    .name = "member",
+    .state_size = sizeof(struct member),
+    .on = (const domus_on[]){{&news, on_news_record_number, 0},
+                             {&leave_type, on_leave_leave_group, 0},
+                             {&fail_type, on_fail_return_error, 0},
+                             {0}},
+    .on_mount = join_group};
 
 /* --- the world -------------------------------------------------------------------------------- */
 
@@ -81,7 +83,7 @@ static inline int open_group(domus_stack *stack, void *name)
     return 0;
 }
 
-static inline void open_world(uint32_t members_max)
+static inline void open_world_of_groups(uint32_t members_max)
 {
     static const uint64_t key[2] = {1, 2};
 
@@ -90,7 +92,7 @@ static inline void open_world(uint32_t members_max)
     ck_assert_int_eq(domi_groups_init(&groups, GROUPS_MAX, members_max, 2, 0, key), 0);
 }
 
-static inline void start_world(void)
+static inline void start_world_and_open_group(void)
 {
     ck_assert_int_eq(domt_world_start(&world), 0);
     for (uint32_t i = 0; i < 3; i++)
@@ -100,17 +102,17 @@ static inline void start_world(void)
     domt_do(&world, agents[0], open_group, (void *)(uintptr_t) "news");
 }
 
-static inline void close_world(void)
+static inline void close_world_of_groups(void)
 {
     domt_world_end(&world);
     ck_assert_uint_eq(disorder, 0);
     domi_groups_fini(&groups);
 }
 
-static inline void open_with_members(uint32_t count)
+static inline void open_group_with_members(uint32_t count)
 {
-    open_world(MEMBERS_MAX);
-    start_world();
+    open_world_of_groups(MEMBERS_MAX);
+    start_world_and_open_group();
     for (uint32_t i = 0; i < count; i++)
         members[i] = domt_spawn(domt_outside(&world), world.managers[i % 2], &member, NULL);
     domt_settle(&world);
@@ -120,7 +122,7 @@ static inline void open_with_members(uint32_t count)
 static uint64_t next_number;
 static int published;
 
-static inline int publish(domus_stack *stack, void *times)
+static inline int publish_next_numbers(domus_stack *stack, void *times)
 {
     for (uintptr_t i = (uintptr_t)times; i != 0; i--) {
         uint64_t number = ++next_number;
@@ -129,9 +131,9 @@ static inline int publish(domus_stack *stack, void *times)
     return 0;
 }
 
-static inline void publish_by(uint32_t home, uintptr_t times)
+static inline void let_agent_publish(uint32_t home, uintptr_t times)
 {
-    domt_send(domt_outside(&world), agents[home], publish, (void *)times);
+    domt_send(domt_outside(&world), agents[home], publish_next_numbers, (void *)times);
 }
 
 static inline void stop_members(uint32_t first, uint32_t count)
@@ -143,7 +145,7 @@ static inline void stop_members(uint32_t first, uint32_t count)
 static inline int join_and_publish(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_group_join(stack, group), 0);
-    return publish(stack, (void *)(uintptr_t)1);
+    return publish_next_numbers(stack, (void *)(uintptr_t)1);
 }
 
 static inline int try_to_join(domus_stack *stack, void *context)

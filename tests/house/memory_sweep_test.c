@@ -17,24 +17,24 @@
 static domt_world world;
 static domus_address server; /* an actor on home 1 */
 
-/* Counts of one scenario: what verbs took over, and how it ended. */
+/* Counts of one scenario: what verbs took over, and how it was handled, released or refused. */
 static struct {
     unsigned given;
     unsigned handled;
     unsigned released;
-    unsigned failed; /* verbs and answers that were errors */
+    unsigned failed; /* verbs that returned an error, and answers with an error */
     unsigned ended;  /* conversations and ticks that came to their end */
 } books;
 
-static void release(void *payload)
+static void count_payload_release(void *payload)
 {
     ck_assert_mem_eq(payload, "owned...", 8);
     books.released++;
 }
 
-static const domus_type small = {.name = "small", .size = 8, .release = release};
-static const domus_type middle = {.name = "middle", .size = 700, .release = release};
-static const domus_type large = {.name = "large", .size = 60000, .release = release};
+static const domus_type small = {.name = "small", .size = 8, .release = count_payload_release};
+static const domus_type middle = {.name = "middle", .size = 700, .release = count_payload_release};
+static const domus_type large = {.name = "large", .size = 60000, .release = count_payload_release};
 static const domus_type tick = {.name = "tick", .size = 8};
 static char bytes[60000] = "owned...";
 
@@ -45,8 +45,8 @@ static int count_result(int result)
     return result;
 }
 
-/* Serve asks of any size, each with a larger answer. */
-static int serve_ask(domus_stack *stack, void *self, const void *payload)
+/* Serve an ask of any size with an answer that is larger. */
+static int reply_with_larger_payload(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_mem_eq(payload, "owned...", 8);
     books.handled++;
@@ -55,15 +55,15 @@ static int serve_ask(domus_stack *stack, void *self, const void *payload)
     return count_result(domus_reply(stack, &large, bytes));
 }
 
-static const domus_behaviour serving = {.name = "serving",
-                                        .state_size = 5000,
-                                        .on =
-                                            (const domus_on[]){{&small, serve_ask, 0},
-                                                               {&middle, serve_ask, 32},
-                                                               {&large, serve_ask, DOMUS_FRAME_MAX},
-                                                               {0}}};
+static const domus_behaviour serving = {
+    .name = "serving",
+    .state_size = 5000,
+    .on = (const domus_on[]){{&small, reply_with_larger_payload, 0},
+                             {&middle, reply_with_larger_payload, 32},
+                             {&large, reply_with_larger_payload, DOMUS_FRAME_MAX},
+                             {0}}};
 
-static int count_end(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_end_of_conversation(domus_stack *stack, void *self, const domus_answer *answer)
 {
     books.failed += answer->error != 0;
     books.handled += answer->error == 0;
@@ -75,17 +75,18 @@ static int ask_second_time(domus_stack *stack, void *self, const domus_answer *a
 {
     books.failed += answer->error != 0;
     books.handled += answer->error == 0;
-    return count_result(domus_ask(stack, server, &large, bytes, count_end));
+    return count_result(domus_ask(stack, server, &large, bytes, count_end_of_conversation));
 }
 
-/* Converse as the client: two asks, notices of all sizes beside them, timers, and a child. */
-static int begin_conversation(domus_stack *stack, void *self, const void *payload)
+/* Handle the order to the client: begin two asks, send notices of all sizes, arm timers, and spawn
+ * a child. */
+static int begin_conversation_of_two_asks(domus_stack *stack, void *self, const void *payload)
 {
     books.handled++;
     return count_result(domus_ask(stack, server, &middle, bytes, ask_second_time));
 }
 
-static int on_tick(domus_stack *stack, void *self, const void *payload)
+static int spawn_child_on_tick(domus_stack *stack, void *self, const void *payload)
 {
     domus_address child;
 
@@ -94,20 +95,22 @@ static int on_tick(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int arm_timers(domus_stack *stack, void *self, const void *payload)
+static int arm_single_and_periodic_timers(domus_stack *stack, void *self, const void *payload)
 {
     books.handled++;
     books.failed += domus_after(stack, MS, &tick, "ticking", NULL) != 0;
     books.failed += domus_every(stack, MS, &tick, "ticking", NULL) != 0;
-    return count_result(domus_ask(stack, server, &small, bytes, count_end));
+    return count_result(domus_ask(stack, server, &small, bytes, count_end_of_conversation));
 }
 
 static const domus_behaviour client = {
     .name = "client",
-    .on = (const domus_on[]){
-        {&small, begin_conversation, 300}, {&middle, arm_timers, 0}, {&tick, on_tick, 100}, {0}}};
+    .on = (const domus_on[]){{&small, begin_conversation_of_two_asks, 300},
+                             {&middle, arm_single_and_periodic_timers, 0},
+                             {&tick, spawn_child_on_tick, 100},
+                             {0}}};
 
-static domus_address spawn_on(uint32_t home, const domus_behaviour *behaviour)
+static domus_address spawn_or_count_failure(uint32_t home, const domus_behaviour *behaviour)
 {
     domus_address address = {NULL, 0};
 
@@ -116,15 +119,15 @@ static domus_address spawn_on(uint32_t home, const domus_behaviour *behaviour)
     return address;
 }
 
-/* Run the scenario. Returns true when nothing failed in it. */
-static bool run_scenario(void)
+/* Run the scenario once. Returns true when no allocation failed in it. */
+static bool run_scenario_without_failure(void)
 {
     memset(&books, 0, sizeof books);
     domt_world_init(&world, 2);
     if (domt_world_start(&world) != 0)
         return false;
-    server = spawn_on(1, &serving);
-    domus_address one = spawn_on(0, &client);
+    server = spawn_or_count_failure(1, &serving);
+    domus_address one = spawn_or_count_failure(0, &client);
     (void)count_result(domt_notice(domt_outside(&world), server, &large, bytes));
     for (int i = 0; i < 3; i++) {
         (void)count_result(domt_notice(world.managers[i], one, &small, bytes));
@@ -137,7 +140,8 @@ static bool run_scenario(void)
     ck_assert_uint_eq(books.given, books.released);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
-    books.failed += DOMT_SUM(&world, dead_letters) != 0; /* the frame of a row got no memory */
+    /* a dead letter here: a row's frame got no memory */
+    books.failed += DOMT_SUM(&world, dead_letters) != 0;
     domt_world_end(&world);
     ck_assert_uint_eq(books.given, books.released);
     return books.failed == 0;
@@ -150,14 +154,15 @@ static void sweep_allocations(int stay)
 
     do {
         domi_memory_fail_after(count++, stay);
-        clean = run_scenario();
+        clean = run_scenario_without_failure();
         ck_assert_int_lt(count, SWEEPS_MAX);
     } while (!clean);
     domi_memory_fail_after(-1, 0);
-    ck_assert_int_gt(count, 20); /* the sweep has reached many allocations */
+    ck_assert_int_gt(count, 20); /* the sweep has let more than 20 allocations fail */
     ck_assert_uint_eq(books.released, books.handled);
-    ck_assert_uint_eq(books.ended, 3 + 3 + 3 + 3 * 3); /* the asks of both rows, and all ticks */
-    ck_assert(run_scenario());
+    /* the asks of both rows and all ticks have ended */
+    ck_assert_uint_eq(books.ended, 3 + 3 + 3 + 3 * 3);
+    ck_assert(run_scenario_without_failure());
 }
 
 DOMT_TEST(any_one_allocation_may_fail)

@@ -27,7 +27,7 @@ typedef struct hearer {
 static const domus_type watch_type = {.name = "watch"};
 static const domus_type unwatch_type = {.name = "unwatch"};
 
-static int watch(domus_stack *stack, void *self, const void *payload)
+static int watch_memory(domus_stack *stack, void *self, const void *payload)
 {
     hearer *to = *(hearer **)self;
 
@@ -38,13 +38,13 @@ static int watch(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int unwatch(domus_stack *stack, void *self, const void *payload)
+static int unwatch_memory(domus_stack *stack, void *self, const void *payload)
 {
     (*(hearer **)self)->unwatch_result = domus_unwatch_memory(stack);
     return 0;
 }
 
-static int record_change(domus_stack *stack, void *self, const void *payload)
+static int record_change_of_memory(domus_stack *stack, void *self, const void *payload)
 {
     hearer *to = *(hearer **)self;
 
@@ -58,12 +58,12 @@ static int record_change(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour hearing = {
     .name = "hearing",
     .state_size = sizeof(hearer *),
-    .on = (const domus_on[]){{&watch_type, watch, 0},
-                             {&unwatch_type, unwatch, 0},
-                             {&domus_memory_type, record_change, 0},
+    .on = (const domus_on[]){{&watch_type, watch_memory, 0},
+                             {&unwatch_type, unwatch_memory, 0},
+                             {&domus_memory_type, record_change_of_memory, 0},
                              {0}}};
 
-static uint32_t read_now(const domi_manager *manager, domus_memory_change *ret_change)
+static uint32_t read_simulated_memory(const domi_manager *manager, domus_memory_change *ret_change)
 {
     *ret_change = now;
     return number;
@@ -75,7 +75,7 @@ static void set_up_world(void)
     number = 0;
     domt_world_open(&world, 2);
     for (uint32_t i = 0; i <= world.homes; i++)
-        world.managers[i]->hooks.read_memory = read_now;
+        world.managers[i]->hooks.read_memory = read_simulated_memory;
 }
 
 static void tear_down_world(void)
@@ -105,22 +105,22 @@ static domus_address begin_watching(hearer *to)
     return actor;
 }
 
-static void change_level(domus_memory_level level, uint64_t own_bytes)
+static void set_simulated_level(domus_memory_level level, uint64_t own_bytes)
 {
     now.level = level;
     now.own_bytes = own_bytes;
     number++;
 }
 
-static void fire_watches(void)
+static void fire_memory_watches(void)
 {
     domi_memory_watches_fire(world.managers[0], world.managers[0]);
 }
 
 static void change_and_settle(domus_memory_level level, uint64_t own_bytes)
 {
-    change_level(level, own_bytes);
-    fire_watches();
+    set_simulated_level(level, own_bytes);
+    fire_memory_watches();
     domt_settle(&world);
 }
 
@@ -132,11 +132,11 @@ DOMT_TEST(each_change_is_heard_of_with_its_figures)
     domus_address actor = spawn_hearer(&to);
     change_and_settle(DOMUS_MEMORY_HIGH, 1);
     change_and_settle(DOMUS_MEMORY_NORMAL, 1);
-    ck_assert_uint_eq(to.heard, 0); /* the actor does not watch yet */
+    ck_assert_uint_eq(to.heard, 0); /* the actor hears nothing before it watches */
     send_notice(actor, &watch_type);
     ck_assert_int_eq(to.watch_result, 0);
     ck_assert_uint_eq(to.heard, 0);
-    fire_watches();
+    fire_memory_watches();
     domt_settle(&world);
     ck_assert_uint_eq(to.heard, 0);
     change_and_settle(DOMUS_MEMORY_HIGH, 17);
@@ -144,7 +144,7 @@ DOMT_TEST(each_change_is_heard_of_with_its_figures)
     ck_assert_int_eq(to.last.level, DOMUS_MEMORY_HIGH);
     ck_assert_uint_eq(to.last.own_bytes, 17);
     ck_assert_uint_eq(to.last.limit_bytes, 1000);
-    fire_watches(); /* the level has not changed */
+    fire_memory_watches(); /* the level is the same as before, so no event comes */
     domt_settle(&world);
     ck_assert_uint_eq(to.heard, 1);
     change_and_settle(DOMUS_MEMORY_NORMAL, 2);
@@ -158,26 +158,26 @@ DOMT_TEST(the_latest_is_told_by_one_event)
     hearer to;
 
     (void)begin_watching(&to);
-    change_level(DOMUS_MEMORY_HIGH, 1);
-    fire_watches();
-    change_level(DOMUS_MEMORY_CRITICAL, 2);
-    fire_watches();
-    change_level(DOMUS_MEMORY_NORMAL, 3);
+    set_simulated_level(DOMUS_MEMORY_HIGH, 1);
+    fire_memory_watches();
+    set_simulated_level(DOMUS_MEMORY_CRITICAL, 2);
+    fire_memory_watches();
+    set_simulated_level(DOMUS_MEMORY_NORMAL, 3);
     domt_settle(&world);
     ck_assert_uint_eq(to.heard, 1);
     ck_assert_int_eq(to.last.level, DOMUS_MEMORY_NORMAL);
     ck_assert_uint_eq(to.last.own_bytes, 3);
-    fire_watches();
+    fire_memory_watches();
     domt_settle(&world);
     ck_assert_uint_eq(to.heard, 1);
     tear_down_world();
 }
 
-static void change_once(void)
+static void change_level_during_event(void)
 {
     if (number == 1)
-        change_level(DOMUS_MEMORY_CRITICAL, 9);
-    fire_watches(); /* home looks while the event is being handled */
+        set_simulated_level(DOMUS_MEMORY_CRITICAL, 9);
+    fire_memory_watches(); /* home fires the watches while this event is being handled */
 }
 
 DOMT_TEST(a_change_while_it_is_handled_is_told_afterwards)
@@ -185,7 +185,7 @@ DOMT_TEST(a_change_while_it_is_handled_is_told_afterwards)
     hearer to;
 
     (void)begin_watching(&to);
-    to.handling = change_once;
+    to.handling = change_level_during_event;
     change_and_settle(DOMUS_MEMORY_HIGH, 1);
     ck_assert_uint_eq(to.heard, 2);
     ck_assert_int_eq(to.last.level, DOMUS_MEMORY_CRITICAL);
@@ -197,7 +197,7 @@ DOMT_TEST(an_actor_that_begins_to_watch_while_memory_is_short_hears_at_once)
     hearer to, other;
 
     set_up_world();
-    change_level(DOMUS_MEMORY_HIGH, 5);
+    set_simulated_level(DOMUS_MEMORY_HIGH, 5);
     domus_address actor = spawn_hearer(&to);
     send_notice(actor, &watch_type);
     ck_assert_uint_eq(to.heard, 1);
@@ -233,14 +233,15 @@ DOMT_TEST(an_actor_watches_once_and_until_it_takes_it_back)
     tear_down_world();
 }
 
-/* The event of the watch is in the mailbox, behind the notice by which the watch is removed. */
+/* The event of the watch is in the mailbox, behind the notice that lets the actor remove the watch:
+ * the event is not handled. */
 DOMT_TEST(an_event_under_way_is_not_handled_after_it_was_taken_back)
 {
     hearer to;
 
     domus_address actor = begin_watching(&to);
-    change_level(DOMUS_MEMORY_HIGH, 1);
-    fire_watches();
+    set_simulated_level(DOMUS_MEMORY_HIGH, 1);
+    fire_memory_watches();
     ck_assert_int_eq(domt_notice(world.managers[0], actor, &unwatch_type, NULL), 0);
     domt_settle(&world);
     ck_assert_int_eq(to.unwatch_result, 0);
@@ -258,8 +259,8 @@ DOMT_TEST(a_watch_ends_with_its_actor)
     domus_address left = spawn_hearer(&other);
     send_notice(actor, &watch_type);
     send_notice(left, &watch_type);
-    change_level(DOMUS_MEMORY_HIGH, 1);
-    fire_watches(); /* events are under way to both actors */
+    set_simulated_level(DOMUS_MEMORY_HIGH, 1);
+    fire_memory_watches(); /* the events to both actors are under way */
     domt_stop(&world, world.managers[0], actor);
     ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_MEMORY_WATCH), 1);
     ck_assert_uint_eq(other.heard, 1);
@@ -268,7 +269,7 @@ DOMT_TEST(a_watch_ends_with_its_actor)
     tear_down_world();
 }
 
-/* There are more watchers than a tick looks at. */
+/* More actors watch than one tick tells. */
 DOMT_TEST(all_of_many_watchers_are_told)
 {
     enum { MANY = 2500 };
@@ -278,9 +279,9 @@ DOMT_TEST(all_of_many_watchers_are_told)
     set_up_world();
     for (uint32_t i = 0; i < MANY; i++)
         send_notice(spawn_hearer(&to[i]), &watch_type);
-    change_level(DOMUS_MEMORY_HIGH, 1);
+    set_simulated_level(DOMUS_MEMORY_HIGH, 1);
     for (int tick = 0; tick < 3; tick++) {
-        fire_watches();
+        fire_memory_watches();
         domt_settle(&world);
         heard = 0;
         for (uint32_t i = 0; i < MANY; i++)

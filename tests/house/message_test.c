@@ -20,23 +20,24 @@ static domt_world world;
 static domus_address actors[HOMES];
 static unsigned releases;
 
-static void release(void *payload)
+static void count_payload_release(void *payload)
 {
     releases++;
 }
 
-static const domus_type small = {.name = "small", .size = 16, .release = release};
-static const domus_type middle = {.name = "middle", .size = 700, .release = release};
-static const domus_type large = {.name = "large", .size = 40000, .release = release};
+static const domus_type small = {.name = "small", .size = 16, .release = count_payload_release};
+static const domus_type middle = {.name = "middle", .size = 700, .release = count_payload_release};
+static const domus_type large = {.name = "large", .size = 40000, .release = count_payload_release};
 static const domus_type empty = {.name = "empty"};
-static const domus_type question = {.name = "question", .size = 8, .release = release};
+static const domus_type question = {
+    .name = "question", .size = 8, .release = count_payload_release};
 static const domus_type *const types[] = {&small, &middle, &large, &empty};
 static char bytes[40000];
 
-/* The function that the handler of a message calls; each test sets it. */
+/* The function that handles each message; each test sets it. */
 static int (*on_message)(domus_stack *stack, const void *payload);
 
-/* Addresses at which payloads were seen, and the actors that had sent them. */
+/* Addresses of the payloads that handlers have seen, and the senders of their messages. */
 static const void *seen[16];
 static domus_address senders[16];
 static unsigned count;
@@ -81,26 +82,26 @@ static void close_world(void)
     domt_end_clean(&world);
 }
 
-/* Send a message of this type, as a notice from actor 0. */
-static int send_type(domus_stack *stack, void *type)
+/* Send a message of this type as a notice from actor 0. */
+static int send_type_to_actor_1(domus_stack *stack, void *type)
 {
     return domus_notice(stack, actors[1], type, bytes);
 }
 
-static void send_to_1(const domus_type *type)
+static void let_actor_0_send_type(const domus_type *type)
 {
-    domt_do(&world, actors[0], send_type, (void *)(uintptr_t)type);
+    domt_do(&world, actors[0], send_type_to_actor_1, (void *)(uintptr_t)type);
 }
 
 /* --- passed on ------------------------------------------------------------------------------- */
 
-static domus_address next_of(domus_stack *stack)
+static domus_address next_actor_of_chain(domus_stack *stack)
 {
     return domus_self(stack).house == actors[1].house ? actors[2] : actors[0];
 }
 
-/* Take the message and send it on, until actor 0 has it. */
-static int take_and_send(domus_stack *stack, const void *payload)
+/* Take the received message as an object and send it to the next actor, until actor 0 has it. */
+static int take_message_and_send_to_next(domus_stack *stack, const void *payload)
 {
     domus_message *message;
 
@@ -108,63 +109,62 @@ static int take_and_send(domus_stack *stack, const void *payload)
     if (domus_self(stack).house == actors[0].house)
         return 0;
     ck_assert_int_eq(domus_message_take(stack, &message), 0);
-    /* a message can be taken only once */
+    /* the same message cannot be taken a second time */
     ck_assert_int_eq(domus_message_take(stack, &message), -EINVAL);
     ck_assert_ptr_eq(domus_message_payload(message), payload);
-    /* the sender is still known */
+    /* the sender is still known after its message was taken */
     ck_assert_ptr_eq(domus_sender(stack).house, senders[count - 1].house);
     ck_assert_int_eq(domus_forward(stack, actors[0]), -EINVAL);
     ck_assert_mem_eq(payload, bytes, domus_message_type(message)->size);
-    ck_assert_int_eq(domus_message_send(stack, next_of(stack), message), 0);
+    ck_assert_int_eq(domus_message_send(stack, next_actor_of_chain(stack), message), 0);
     return 0;
 }
 
-static int forward(domus_stack *stack, const void *payload)
+static int forward_to_next(domus_stack *stack, const void *payload)
 {
     record_payload(stack, payload);
     if (domus_self(stack).house == actors[0].house)
         return 0;
-    ck_assert_int_eq(domus_forward(stack, next_of(stack)), 0);
+    ck_assert_int_eq(domus_forward(stack, next_actor_of_chain(stack)), 0);
     ck_assert_ptr_eq(domus_sender(stack).house, senders[count - 1].house);
     ck_assert_int_eq(domus_forward(stack, actors[0]), -EINVAL);
     return 0;
 }
 
-static void pass_on_all(int (*how)(domus_stack *, const void *))
+static void check_each_type_passed_on(int (*how)(domus_stack *, const void *))
 {
     on_message = how;
     open_world(0);
     for (int i = 0; i < 4; i++) {
         count = 0;
-        send_to_1(types[i]);
+        let_actor_0_send_type(types[i]);
         ck_assert_uint_eq(count, 3);
         ck_assert(seen[0] == seen[1] && seen[1] == seen[2]);
         ck_assert_ptr_eq(senders[0].house, actors[0].house);
         for (uint32_t hop = 1; hop < 3; hop++)
             ck_assert_ptr_eq(senders[hop].house,
-                             how == forward ? actors[0].house : actors[hop].house);
-        ck_assert_int_eq((int)releases,
-                         i < 3 ? i + 1
-                               : 3); /* after the last handler; the last type owns nothing */
+                             how == forward_to_next ? actors[0].house : actors[hop].house);
+        /* the last handler has returned; payloads of the last type own nothing */
+        ck_assert_int_eq((int)releases, i < 3 ? i + 1 : 3);
     }
     close_world();
 }
 
 DOMT_TEST(taken_message_is_sent_on_without_a_copy)
 {
-    pass_on_all(take_and_send);
+    check_each_type_passed_on(take_message_and_send_to_next);
 }
 
 DOMT_TEST(forwarded_notice_keeps_its_sender_and_its_place)
 {
-    pass_on_all(forward);
+    check_each_type_passed_on(forward_to_next);
 }
 
 /* --- built in place -------------------------------------------------------------------------- */
 
 static const void *built[4];
 
-static int build_all(domus_stack *stack, void *context)
+static int build_and_send_messages(domus_stack *stack, void *context)
 {
     for (int i = 0; i < 4; i++) {
         domus_message *message;
@@ -190,7 +190,7 @@ DOMT_TEST(message_built_in_place_arrives_in_its_place)
 {
     on_message = check_payload;
     open_world(0);
-    domt_do(&world, actors[0], build_all, NULL);
+    domt_do(&world, actors[0], build_and_send_messages, NULL);
     ck_assert_uint_eq(count, 4);
     for (int i = 0; i < 4; i++) {
         ck_assert_ptr_eq(seen[i], built[i]);
@@ -199,7 +199,7 @@ DOMT_TEST(message_built_in_place_arrives_in_its_place)
     close_world();
 }
 
-static int build_wrongly(domus_stack *stack, void *context)
+static int try_wrong_messages(domus_stack *stack, void *context)
 {
     static const domus_type beyond = {.name = "beyond", .size = DOMUS_PAYLOAD_MAX + 1};
     domus_message *message = NULL;
@@ -213,7 +213,7 @@ static int build_wrongly(domus_stack *stack, void *context)
     return 0;
 }
 
-static int notice_the_largest(domus_stack *stack, void *context)
+static int send_largest_and_refuse_larger(domus_stack *stack, void *context)
 {
     static const domus_type largest = {.name = "largest", .size = DOMUS_PAYLOAD_MAX};
     static const domus_type beyond = {.name = "beyond", .size = DOMUS_PAYLOAD_MAX + 1};
@@ -227,14 +227,14 @@ static int notice_the_largest(domus_stack *stack, void *context)
 DOMT_TEST(notice_has_the_largest_payload_and_no_larger_one)
 {
     open_world(0);
-    domt_do(&world, actors[0], notice_the_largest, NULL);
+    domt_do(&world, actors[0], send_largest_and_refuse_larger, NULL);
     close_world();
 }
 
 DOMT_TEST(message_that_cannot_be_built_changes_nothing)
 {
     open_world(0);
-    domt_do(&world, actors[0], build_wrongly, NULL);
+    domt_do(&world, actors[0], try_wrong_messages, NULL);
     close_world();
 }
 
@@ -242,19 +242,19 @@ DOMT_TEST(message_that_cannot_be_built_changes_nothing)
 
 static domus_message *mine;
 
-static int take_and_keep(domus_stack *stack, const void *payload)
+static int take_message_and_keep(domus_stack *stack, const void *payload)
 {
     record_payload(stack, payload);
     return domus_message_take(stack, &mine);
 }
 
-static int send_mine(domus_stack *stack, void *result)
+static int try_to_send_kept(domus_stack *stack, void *result)
 {
     *(int *)result = domus_message_send(stack, actors[2], mine);
     return 0;
 }
 
-static int free_mine(domus_stack *stack, void *context)
+static int free_kept_message(domus_stack *stack, void *context)
 {
     domus_message_free(stack, mine);
     return 0;
@@ -262,15 +262,15 @@ static int free_mine(domus_stack *stack, void *context)
 
 DOMT_TEST(kept_message_outlives_its_handler_and_is_released_when_it_is_freed)
 {
-    on_message = take_and_keep;
+    on_message = take_message_and_keep;
     open_world(0);
     for (int i = 0; i < 4; i++) {
-        send_to_1(types[i]);
+        let_actor_0_send_type(types[i]);
         ck_assert_ptr_eq(domus_message_type(mine), types[i]);
         ck_assert_ptr_eq(domus_message_payload(mine), seen[i]);
         ck_assert_mem_eq(seen[i], bytes, types[i]->size);
         ck_assert_int_eq((int)releases, i);
-        domt_do(&world, actors[1], free_mine, NULL);
+        domt_do(&world, actors[1], free_kept_message, NULL);
     }
     ck_assert_uint_eq(releases, 3);
     close_world();
@@ -280,13 +280,13 @@ DOMT_TEST(refused_message_is_still_the_senders)
 {
     int result = 1;
 
-    on_message = take_and_keep;
+    on_message = take_message_and_keep;
     open_world(2);
-    send_to_1(&middle);
+    let_actor_0_send_type(&middle);
     /* Actor 2 does not work: two messages wait there, and no more. */
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(domt_notice(world.managers[1], actors[2], &question, bytes), 0);
-    domt_send(world.managers[1], actors[1], send_mine, &result);
+    domt_send(world.managers[1], actors[1], try_to_send_kept, &result);
     (void)domt_run_state(world.managers[1]);
     ck_assert_int_eq(result, -ENOBUFS);
     ck_assert_mem_eq(domus_message_payload(mine), bytes, middle.size);
@@ -296,16 +296,16 @@ DOMT_TEST(refused_message_is_still_the_senders)
     seen[1] = NULL;
     domt_stop(&world, world.managers[2], actors[2]);
     ck_assert_uint_eq(releases, 2);
-    domt_do(&world, actors[1], send_mine, &result);
+    domt_do(&world, actors[1], try_to_send_kept, &result);
     ck_assert_int_eq(result, -ESTALE);
     ck_assert_mem_eq(domus_message_payload(mine), bytes, middle.size);
     ck_assert_uint_eq(releases, 2);
-    domt_do(&world, actors[1], free_mine, NULL);
+    domt_do(&world, actors[1], free_kept_message, NULL);
     ck_assert_uint_eq(releases, 3);
     close_world();
 }
 
-static int forward_stale(domus_stack *stack, const void *payload)
+static int try_to_forward_to_stale(domus_stack *stack, const void *payload)
 {
     domus_address stale = actors[2];
 
@@ -313,7 +313,8 @@ static int forward_stale(domus_stack *stack, const void *payload)
     record_payload(stack, payload);
     ck_assert_int_eq(domus_forward(stack, stale), -ESTALE);
     ck_assert_int_eq(domus_forward(stack, (domus_address){NULL, 0}), -ESTALE);
-    ck_assert_mem_eq(payload, bytes, middle.size); /* the payload is still here */
+    /* the refused forwards have left the payload where it is */
+    ck_assert_mem_eq(payload, bytes, middle.size);
     ck_assert_int_eq(domus_forward(stack, actors[0]), 0);
     on_message = check_payload;
     count = 1;
@@ -322,9 +323,9 @@ static int forward_stale(domus_stack *stack, const void *payload)
 
 DOMT_TEST(notice_that_cannot_be_forwarded_is_still_the_forwarders)
 {
-    on_message = forward_stale;
+    on_message = try_to_forward_to_stale;
     open_world(0);
-    send_to_1(&middle);
+    let_actor_0_send_type(&middle);
     ck_assert_uint_eq(count, 2);
     ck_assert_ptr_eq(seen[0], seen[1]);
     close_world();
@@ -332,7 +333,7 @@ DOMT_TEST(notice_that_cannot_be_forwarded_is_still_the_forwarders)
 
 /* --- what is no notice ----------------------------------------------------------------------- */
 
-static int take_nothing(domus_stack *stack, const void *payload)
+static int try_to_take_ask_and_reply(domus_stack *stack, const void *payload)
 {
     domus_message *message = NULL;
 
@@ -341,7 +342,7 @@ static int take_nothing(domus_stack *stack, const void *payload)
     return domus_reply(stack, &question, payload);
 }
 
-static int take_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int try_to_take_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_message *message = NULL;
 
@@ -355,20 +356,20 @@ static int take_answer(domus_stack *stack, void *self, const domus_answer *answe
 
 static int ask_second_actor(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, actors[1], &question, bytes, take_answer);
+    return domus_ask(stack, actors[1], &question, bytes, try_to_take_answer);
 }
 
 DOMT_TEST(asks_and_replies_cannot_be_taken)
 {
-    on_message = take_nothing;
+    on_message = try_to_take_ask_and_reply;
     open_world(0);
     domt_do(&world, actors[0], ask_second_actor, NULL);
     ck_assert_uint_eq(count, 1);
-    ck_assert_uint_eq(releases, 2); /* releases of the ask and of its answer */
+    ck_assert_uint_eq(releases, 2); /* the ask and its answer are released once each */
     close_world();
 }
 
-static int take_received(domus_stack *stack, void *self, const domus_answer *answer)
+static int take_received_and_send_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_message *message;
 
@@ -380,18 +381,18 @@ static int take_received(domus_stack *stack, void *self, const domus_answer *ans
     return 0;
 }
 
-static int receive_any(domus_stack *stack, void *context)
+static int receive_any_message(domus_stack *stack, void *context)
 {
     static const domus_pattern any = {0};
 
-    return domus_receive(stack, &any, take_received);
+    return domus_receive(stack, &any, take_received_and_send_on);
 }
 
 DOMT_TEST(received_notice_may_be_taken_and_sent_on)
 {
     open_world(0);
-    domt_do(&world, actors[1], receive_any, NULL);
-    send_to_1(&middle);
+    domt_do(&world, actors[1], receive_any_message, NULL);
+    let_actor_0_send_type(&middle);
     ck_assert_uint_eq(count, 2);
     ck_assert_ptr_eq(seen[0], seen[1]);
     ck_assert_ptr_eq(senders[1].house, actors[1].house);
@@ -408,15 +409,16 @@ static int park_after_taking(domus_stack *stack, const void *payload)
     record_payload(stack, payload);
     ck_assert_int_eq(domus_message_take(stack, &message), 0);
     ck_assert_int_eq(domus_message_send(stack, actors[2], message), 0);
-    return domus_sleep(stack, 0, take_answer);
+    return domus_sleep(stack, 0, try_to_take_answer);
 }
 
 DOMT_TEST(handler_may_take_its_message_and_wait)
 {
     on_message = park_after_taking;
     open_world(0);
-    for (int i = 0; i < 2; i++) /* a stack of the run, and one with a frame */
-        send_to_1(types[i]);
+    /* one message for each kind of stack: that of the run, and one with a frame */
+    for (int i = 0; i < 2; i++)
+        let_actor_0_send_type(types[i]);
     domt_pass(&world, 1000000);
     ck_assert_uint_eq(count, 6);
     close_world();

@@ -25,15 +25,15 @@
 
 #define WRITERS    2u
 #define READERS    2u
-#define STEADY     4u  /* names that are there all the time */
-#define OWN        12u /* names of each writer, which no other puts */
-#define CONTESTED  4u  /* names that both writers put */
+#define STEADY     4u  /* number of names that are in the table all the time */
+#define OWN        12u /* number of each writer's own names, which no other thread puts */
+#define CONTESTED  4u  /* number of names that both writers put */
 #define NAMES      (STEADY + WRITERS * OWN + CONTESTED)
-#define CAPACITY   20u /* places of the table: so few that it refuses now and then */
+#define CAPACITY   20u /* places of the table: so few that it refuses a name now and then */
 #define NAME_BYTES (DOMI_NAME_MAX + 1)
 
-/* The lives of a name, written by its writer: the numbers of the lives, which count from 1. All
- * accesses are seq_cst, so that these numbers are beyond doubt. */
+/* For each name the numbers of its lives, which its writer counts from 1. All accesses are seq_cst,
+ * so that these numbers are beyond doubt. */
 static struct {
     _Atomic uint64_t begun;    /* number of the last life whose put was called */
     _Atomic uint64_t is_there; /* number of the last life whose put has returned */
@@ -45,7 +45,7 @@ static struct {
 static const uint64_t key[2] = {3, 4};
 static domi_names names;
 static char texts[NAMES][NAME_BYTES];
-static _Atomic uint32_t writing; /* threads that still write */
+static _Atomic uint32_t writing; /* number of writers that still write */
 static _Atomic uint64_t rounds_max;
 
 typedef struct worker {
@@ -56,42 +56,45 @@ typedef struct worker {
     uint64_t found;
     uint64_t missed;
     uint64_t done;
-    _Atomic uint64_t round; /* relaxed: it only shows that there is progress */
-    uint32_t visits[NAMES]; /* visits of each name in one walk */
+    _Atomic uint64_t round; /* rounds of this thread; relaxed, because it only shows progress */
+    uint32_t visits[NAMES]; /* visits of each name in one walk over the table */
     uint32_t slots[NAMES];
-    uint64_t lives[NAMES]; /* number of the life that is there; 0: none */
+    /* for each name the number of the life that this writer has put; 0: none */
+    uint64_t lives[NAMES];
 } worker;
 
 static worker writers[WRITERS];
 static worker readers[READERS];
 
-/* The number of a name begins at this bit of a house, and that of its life at the other one. */
+/* Bit positions in a house's address: from one on the number of a name, from the other on that of
+ * its life. */
 #define NAME_BIT (sizeof(void *) == 8 ? 48 : 26)
 #define LIFE_BIT (sizeof(void *) == 8 ? 6 : 0)
 
-static uint32_t lease_for(uint64_t house)
+static uint32_t lease_by_hash_of_house(uint64_t house)
 {
     return (uint32_t)((house * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
-static domus_address address_of(uint32_t n, uint64_t life)
+static domus_address address_of_life(uint32_t n, uint64_t life)
 {
     uint64_t house = (uint64_t)(n + 1) << NAME_BIT | life << LIFE_BIT;
 
-    return (domus_address){(struct domi_house *)(uintptr_t)house, lease_for(house)};
+    return (domus_address){(struct domi_house *)(uintptr_t)house, lease_by_hash_of_house(house)};
 }
 
-/* Returns the number of the life of `n` that has this address; 0 if none has it. */
-static uint64_t life_of(uint32_t n, domus_address address)
+/* Returns the number of the life of name `n` that has this address; 0 if none has it. */
+static uint64_t life_of_address(uint32_t n, domus_address address)
 {
     uint64_t house = (uint64_t)(uintptr_t)address.house;
 
-    if (house >> NAME_BIT != n + 1 || lease_for(house) != address.lease)
+    if (house >> NAME_BIT != n + 1 || lease_by_hash_of_house(house) != address.lease)
         return 0;
     return (house & ((UINT64_C(1) << NAME_BIT) - 1)) >> LIFE_BIT;
 }
 
-/* Open names of all lengths, each the beginning of others, so that they share words. */
+/* Open the table with names of all lengths, each the beginning of the next, so that their words are
+ * equal. */
 static void open_names(void)
 {
     ck_assert_int_eq(domi_names_init(&names, CAPACITY, key), 0);
@@ -101,19 +104,19 @@ static void open_names(void)
     }
     for (uint32_t n = 0; n < STEADY; n++) {
         uint32_t slot;
-        ck_assert_int_eq(domi_names_put(&names, texts[n], address_of(n, 1), &slot), 0);
+        ck_assert_int_eq(domi_names_put(&names, texts[n], address_of_life(n, 1), &slot), 0);
     }
 }
 
 /* --- writers --------------------------------------------------------------------------------- */
 
-static bool begin_life(worker *at, uint32_t n, uint64_t life, uint32_t *ret_slot)
+static bool put_name_of_life(worker *at, uint32_t n, uint64_t life, uint32_t *ret_slot)
 {
     bool own = n < STEADY + WRITERS * OWN;
 
     if (own)
         atomic_store(&books[n].begun, life);
-    int result = domi_names_put(&names, texts[n], address_of(n, life), ret_slot);
+    int result = domi_names_put(&names, texts[n], address_of_life(n, life), ret_slot);
     at->wrong += result != 0 && result != -ENOSPC && (own || result != -EEXIST);
     if (result != 0)
         return false;
@@ -124,44 +127,44 @@ static bool begin_life(worker *at, uint32_t n, uint64_t life, uint32_t *ret_slot
     return true;
 }
 
-static void end_life(worker *at, uint32_t n, uint64_t life, uint32_t slot)
+static void remove_name_of_life(worker *at, uint32_t n, uint64_t life, uint32_t slot)
 {
     bool own = n < STEADY + WRITERS * OWN;
 
     atomic_fetch_sub(&books[n].holders, 1);
     if (own)
         atomic_store(&books[n].going, life);
-    at->wrong += domi_names_remove(&names, slot, address_of(n, life)) != 0;
+    at->wrong += domi_names_remove(&names, slot, address_of_life(n, life)) != 0;
     if (own)
         atomic_store(&books[n].gone, life);
 }
 
-/* Add or remove one name, which is one of the writer's own or a contested one. */
-static void write_once(worker *at)
+/* Put or remove one name, which is one of the writer's own or a contested one. */
+static void put_or_remove_random_name(worker *at)
 {
     uint64_t round = atomic_load_explicit(&at->round, memory_order_relaxed) + 1;
     uint32_t i = (uint32_t)domi_random_below(&at->random, OWN + CONTESTED);
     uint32_t n = i < OWN ? STEADY + at->number * OWN + i : STEADY + (WRITERS - 1) * OWN + i;
-    uint64_t life = round * WRITERS + at->number; /* no other writer has this number */
+    uint64_t life = round * WRITERS + at->number; /* a number of a life that no other writer uses */
 
     if (at->lives[n] != 0) {
-        end_life(at, n, at->lives[n], at->slots[n]);
+        remove_name_of_life(at, n, at->lives[n], at->slots[n]);
         at->lives[n] = 0;
-    } else if (begin_life(at, n, life, &at->slots[n])) {
+    } else if (put_name_of_life(at, n, life, &at->slots[n])) {
         at->lives[n] = life;
     }
     atomic_store_explicit(&at->round, round, memory_order_relaxed);
 }
 
-static void *write_names(void *at_)
+static void *run_writer_thread(void *at_)
 {
     worker *at = at_;
 
     for (uint64_t i = 0; i < atomic_load(&rounds_max); i++)
-        write_once(at);
+        put_or_remove_random_name(at);
     for (uint32_t n = 0; n < NAMES; n++) {
         if (at->lives[n] != 0)
-            end_life(at, n, at->lives[n], at->slots[n]);
+            remove_name_of_life(at, n, at->lives[n], at->slots[n]);
     }
     atomic_fetch_sub(&writing, 1);
     return NULL;
@@ -169,7 +172,7 @@ static void *write_names(void *at_)
 
 /* --- readers --------------------------------------------------------------------------------- */
 
-static void find_one(worker *at, uint32_t n)
+static void find_name_and_judge(worker *at, uint32_t n)
 {
     uint64_t gone = atomic_load(&books[n].gone);
     uint64_t is_there = atomic_load(&books[n].is_there);
@@ -179,15 +182,15 @@ static void find_one(worker *at, uint32_t n)
     uint64_t going = atomic_load(&books[n].going);
     uint64_t begun = atomic_load(&books[n].begun);
     if (result == 0) {
-        uint64_t life = life_of(n, address);
+        uint64_t life = life_of_address(n, address);
         bool own = n >= STEADY && n < STEADY + WRITERS * OWN;
         at->wrong += life == 0 || (n < STEADY && life != 1);
-        /* the life was there while this looked */
+        /* the life that was found was registered at some time during the find */
         at->wrong += own && (life <= gone || life > begun);
         at->found++;
     } else {
         at->wrong += result != -ENOENT || n < STEADY;
-        at->wrong += is_there > going; /* the name was there all the time */
+        at->wrong += is_there > going; /* a name that was there all the time must be found */
         at->missed++;
     }
 }
@@ -199,13 +202,13 @@ static void count_visit(const char *text, domus_address address, void *at_)
 
     while (n < NAMES && strcmp(text, texts[n]) != 0)
         n++;
-    if (n == NAMES || life_of(n, address) == 0)
+    if (n == NAMES || life_of_address(n, address) == 0)
         at->wrong++;
     else
         at->visits[n]++;
 }
 
-static void walk_once(worker *at)
+static void walk_names_and_judge(worker *at)
 {
     memset(at->visits, 0, sizeof at->visits);
     domi_names_walk(&names, count_visit, at);
@@ -213,14 +216,14 @@ static void walk_once(worker *at)
         at->wrong += at->visits[n] != 1;
 }
 
-static void *read_names(void *at_)
+static void *run_reader_thread(void *at_)
 {
     worker *at = at_;
 
     while (atomic_load(&writing) != 0) {
         for (uint32_t i = 0; i < 64; i++)
-            find_one(at, (uint32_t)domi_random_below(&at->random, NAMES));
-        walk_once(at);
+            find_name_and_judge(at, (uint32_t)domi_random_below(&at->random, NAMES));
+        walk_names_and_judge(at);
         atomic_store_explicit(&at->round, ++at->done, memory_order_relaxed);
     }
     return NULL;
@@ -231,7 +234,7 @@ static void *read_names(void *at_)
 static void start_worker(worker *at, uint32_t number, void *(*run)(void *))
 {
     *at = (worker){.number = number};
-    domi_random_init(&at->random, number + (run == read_names ? 100 : 0));
+    domi_random_init(&at->random, number + (run == run_reader_thread ? 100 : 0));
     ck_assert_int_eq(pthread_create(&at->thread, NULL, run, at), 0);
 }
 
@@ -241,9 +244,9 @@ DOMT_TEST(names_read_by_all_are_never_torn_foreign_stale_or_missed)
     atomic_store(&writing, WRITERS);
     atomic_store(&rounds_max, ROUNDS);
     for (uint32_t i = 0; i < READERS; i++)
-        start_worker(&readers[i], i, read_names);
+        start_worker(&readers[i], i, run_reader_thread);
     for (uint32_t i = 0; i < WRITERS; i++)
-        start_worker(&writers[i], i, write_names);
+        start_worker(&writers[i], i, run_writer_thread);
     for (uint32_t i = 0; i < WRITERS; i++)
         ck_assert_int_eq(pthread_join(writers[i].thread, NULL), 0);
     for (uint32_t i = 0; i < READERS; i++)
@@ -265,8 +268,7 @@ DOMT_TEST(names_read_by_all_are_never_torn_foreign_stale_or_missed)
 
 static _Atomic uint32_t stalled;
 
-/* Wait a little: by pauses at first, then asleep, because the thread that is waited for may need
- * this CPU. */
+/* Wait a little: by pauses at first, then asleep, because the awaited thread may need this CPU. */
 static void wait_a_little(uint32_t *turns)
 {
     if (++*turns < 1000)
@@ -275,7 +277,7 @@ static void wait_a_little(uint32_t *turns)
         (void)usleep(50);
 }
 
-static void stall_in_signal(int number)
+static void stall_in_signal_handler(int number)
 {
     uint32_t turns = 0;
 
@@ -284,13 +286,13 @@ static void stall_in_signal(int number)
         wait_a_little(&turns);
 }
 
-/* Stop a thread wherever it is; `stalled` lets it go on. */
+/* Stop a worker thread wherever it is by a signal; the word `stalled` lets it go on. */
 static void stall_worker(worker *at)
 {
     uint64_t round = atomic_load(&at->round);
     uint32_t turns = 0;
 
-    /* waits, or the thread would stop where it stopped before */
+    /* wait for progress, or the thread would stop where it stopped before */
     while (atomic_load(&at->round) < round + 2)
         wait_a_little(&turns);
     ck_assert_int_eq(pthread_kill(at->thread, SIGUSR1), 0);
@@ -298,31 +300,31 @@ static void stall_worker(worker *at)
         wait_a_little(&turns);
 }
 
-static void open_to_stop(void)
+static void open_names_and_stall_signal(void)
 {
-    struct sigaction action = {.sa_handler = stall_in_signal};
+    struct sigaction action = {.sa_handler = stall_in_signal_handler};
 
     ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
     open_names();
     atomic_store(&writing, 1);
 }
 
-/* A reader that waited for the writer would never come back, because the reader lets the writer go
- * on. */
+/* A reader that waited for the writer would never return, because here the reader lets the writer
+ * go on. */
 DOMT_TEST(names_are_found_wherever_a_writer_stands_still)
 {
     uint32_t stalls_in_lock = 0;
     worker reader = {.number = 0};
 
-    open_to_stop();
+    open_names_and_stall_signal();
     atomic_store(&rounds_max, UINT64_MAX);
-    start_worker(&writers[0], 0, write_names);
+    start_worker(&writers[0], 0, run_writer_thread);
     for (uint32_t i = 0; i < STALLS; i++) {
         stall_worker(&writers[0]);
         stalls_in_lock += atomic_load(&names.lock.held) != 0;
         for (uint32_t n = 0; n < NAMES; n++)
-            find_one(&reader, n);
-        walk_once(&reader);
+            find_name_and_judge(&reader, n);
+        walk_names_and_judge(&reader);
         atomic_store(&stalled, 0);
     }
     atomic_store(&rounds_max, 0);
@@ -340,12 +342,12 @@ DOMT_TEST(names_are_whole_wherever_a_reader_stood_still)
     worker writer = {.number = 0};
 
     domi_random_init(&writer.random, 6);
-    open_to_stop();
-    start_worker(&readers[0], 0, read_names);
+    open_names_and_stall_signal();
+    start_worker(&readers[0], 0, run_reader_thread);
     for (uint32_t i = 0; i < STALLS; i++) {
         stall_worker(&readers[0]);
         for (uint32_t j = 0; j < 100; j++)
-            write_once(&writer);
+            put_or_remove_random_name(&writer);
         atomic_store(&stalled, 0);
     }
     atomic_store(&writing, 0);

@@ -39,13 +39,13 @@ static domi_random dice;
 static domus_address actors[ACTORS];
 static domus_conversation conversations[HANDLES];
 static domus_kept kept[HANDLES];
-static bool quiet; /* true: the actors begin nothing new */
+static bool quiet; /* true: the actors begin nothing new, so that the run comes to its end */
 static uint64_t now_seed;
 
 /* --- what is seen ----------------------------------------------------------------------------- */
 
 typedef struct sight {
-    uint16_t who;   /* number of the actor */
+    uint16_t who;   /* number of the actor that saw the event */
     uint16_t what;  /* line of this file at which the event was seen */
     int32_t result; /* result of a verb, or the error of an answer */
     uint64_t number;
@@ -53,7 +53,7 @@ typedef struct sight {
 
 static sight seen[2][SEEN_MAX];
 static uint32_t seen_count[2];
-static bool is_short; /* true in the run with the short ways */
+static bool is_short; /* true in the run that uses the short ways */
 static uint64_t short_asks, short_replies;
 
 static void record_event(const void *self, int line, int result, uint64_t number)
@@ -71,7 +71,7 @@ static void record_event(const void *self, int line, int result, uint64_t number
 }
 
 /* Compare the events that both runs have seen so far. */
-static void compare(void)
+static void compare_events_of_both_runs(void)
 {
     for (uint32_t i = 0; i < seen_count[0] && i < seen_count[1]; i++) {
         const sight *slow = &seen[0][i], *near = &seen[1][i];
@@ -88,16 +88,16 @@ static void compare(void)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-static void see_release(void *payload)
+static void record_release_as_event(void *payload)
 {
     record_event(NULL, __LINE__, 0, *(const uint64_t *)payload);
 }
 
 static const uint32_t sizes[SIZES] = {8, 16, 24, 40, 200};
 static domus_type questions[SIZES], answers[SIZES + 1], notes[SIZES];
-static const domus_type owning = {.name = "owning", .size = 8, .release = see_release};
+static const domus_type owning = {.name = "owning", .size = 8, .release = record_release_as_event};
 
-static unsigned draw_below(unsigned below)
+static unsigned random_below(unsigned below)
 {
     return (unsigned)domi_random_below(&dice, below);
 }
@@ -111,7 +111,7 @@ static void draw_bytes(uint64_t words[25])
 }
 
 /* Returns the checksum of a payload that draw_bytes() has made. */
-static uint64_t sum_of(const domus_type *type, const void *payload)
+static uint64_t checksum_of_payload(const domus_type *type, const void *payload)
 {
     uint64_t sum = type != NULL ? type->size : 1, word;
 
@@ -122,9 +122,9 @@ static uint64_t sum_of(const domus_type *type, const void *payload)
     return sum;
 }
 
-static domus_address choose_actor(void)
+static domus_address choose_random_actor(void)
 {
-    return actors[draw_below(ACTORS)];
+    return actors[random_below(ACTORS)];
 }
 
 static int ask_either_way(domus_stack *stack, domus_address to, const domus_type *type,
@@ -157,7 +157,7 @@ static int notice_either_way(domus_stack *stack, domus_address to, const domus_t
 
 /* --- what an actor does ----------------------------------------------------------------------- */
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer);
+static int record_answers_and_act(domus_stack *stack, void *self, const domus_answer *answer);
 
 static const domus_pattern patterns[] = {
     {NULL, NULL},
@@ -165,90 +165,92 @@ static const domus_pattern patterns[] = {
     {(const domus_type *const[]){&notes[0], &notes[2], NULL}, NULL},
 };
 
-static uint64_t some_time(void)
+static uint64_t choose_random_time(void)
 {
     static const uint64_t times[] = {0, 1, MS, 3 * MS, 9 * MS};
 
-    return times[draw_below(5)];
+    return times[random_below(5)];
 }
 
-static void answer_something(domus_stack *stack, const void *self)
+static void answer_at_random(domus_stack *stack, const void *self)
 {
     uint64_t bytes[25];
-    unsigned which = draw_below(HANDLES);
-    unsigned what = draw_below(12);
+    unsigned which = random_below(HANDLES);
+    unsigned what = random_below(12);
     int result;
 
     draw_bytes(bytes);
     if (what < 6) {
-        const domus_type *type = &answers[draw_below(SIZES + 1)];
+        const domus_type *type = &answers[random_below(SIZES + 1)];
         result = reply_either_way(stack, type, bytes);
     } else if (what == 6) {
         result = domus_fail(stack, -EIO);
     } else if (what == 7) {
-        result = domus_forward(stack, choose_actor());
+        result = domus_forward(stack, choose_random_actor());
     } else if (what == 8) {
         result = domus_keep(stack, &kept[which]);
     } else if (what == 9) {
         result = domus_stash(stack);
     } else if (what == 10) {
-        result = domus_kept_reply(stack, kept[which], &answers[draw_below(SIZES + 1)], bytes);
+        result = domus_kept_reply(stack, kept[which], &answers[random_below(SIZES + 1)], bytes);
     } else {
-        result = domus_kept_forward(stack, kept[which], choose_actor());
+        result = domus_kept_forward(stack, kept[which], choose_random_actor());
     }
     record_event(self, __LINE__, result, what);
 }
 
-static void do_something(domus_stack *stack, const void *self)
+static void call_random_verb(domus_stack *stack, const void *self)
 {
     uint64_t bytes[25];
-    unsigned which = draw_below(HANDLES);
-    unsigned what = draw_below(16);
+    unsigned which = random_below(HANDLES);
+    unsigned what = random_below(16);
     int result = 0;
 
     draw_bytes(bytes);
     if (what < 4)
-        result = notice_either_way(stack, choose_actor(), &notes[draw_below(SIZES)], bytes);
+        result =
+            notice_either_way(stack, choose_random_actor(), &notes[random_below(SIZES)], bytes);
     else if (what < 6)
-        result = domus_ask_add(stack, choose_actor(), &questions[draw_below(SIZES)], bytes,
-                               some_time(), which);
+        result = domus_ask_add(stack, choose_random_actor(), &questions[random_below(SIZES)], bytes,
+                               choose_random_time(), which);
     else if (what == 6)
         result = domus_conversation_of(stack, &conversations[which]);
     else if (what == 7)
         result = domus_cancel(stack, conversations[which]);
-    else if (what == 8 && draw_below(3) == 0)
+    else if (what == 8 && random_below(3) == 0)
         result = domus_barrier(stack);
     else if (what == 9)
         domus_unstash(stack);
-    else if (what == 10 && draw_below(16) == 0)
-        result = domus_stop(stack, choose_actor());
+    else if (what == 10 && random_below(16) == 0)
+        result = domus_stop(stack, choose_random_actor());
     else
-        answer_something(stack, self);
+        answer_at_random(stack, self);
     record_event(self, __LINE__, result, what);
 }
 
-static int wait_for_something(domus_stack *stack)
+static int wait_at_random(domus_stack *stack)
 {
     uint64_t bytes[25];
-    const domus_type *type = draw_below(12) == 0 ? &owning : &questions[draw_below(SIZES)];
-    const domus_pattern *pattern = &patterns[draw_below(3)];
+    const domus_type *type = random_below(12) == 0 ? &owning : &questions[random_below(SIZES)];
+    const domus_pattern *pattern = &patterns[random_below(3)];
 
     draw_bytes(bytes);
-    switch (draw_below(12)) {
+    switch (random_below(12)) {
     case 0:
-        return domus_wait_all(stack, go_on);
+        return domus_wait_all(stack, record_answers_and_act);
     case 1:
-        return domus_wait_first(stack, go_on);
+        return domus_wait_first(stack, record_answers_and_act);
     case 2:
-        return domus_sleep(stack, some_time(), go_on);
+        return domus_sleep(stack, choose_random_time(), record_answers_and_act);
     case 3:
-        return domus_receive_within(stack, pattern, some_time(), go_on);
+        return domus_receive_within(stack, pattern, choose_random_time(), record_answers_and_act);
     case 4:
-        return domus_ask_within(stack, choose_actor(), type, bytes, some_time(), go_on);
+        return domus_ask_within(stack, choose_random_actor(), type, bytes, choose_random_time(),
+                                record_answers_and_act);
     case 5:
         return -EIO;
     default:
-        return ask_either_way(stack, choose_actor(), type, bytes, go_on);
+        return ask_either_way(stack, choose_random_actor(), type, bytes, record_answers_and_act);
     }
 }
 
@@ -258,30 +260,31 @@ static int act_at_random(domus_stack *stack, const void *self)
 
     if (quiet)
         return 0;
-    for (unsigned i = draw_below(4); i != 0; i--)
-        do_something(stack, self);
-    if (draw_below(8) < 5)
-        result = wait_for_something(stack);
-    for (unsigned i = draw_below(8) == 0; i != 0; i--)
-        do_something(stack, self); /* behind the verb that waits */
+    for (unsigned i = random_below(4); i != 0; i--)
+        call_random_verb(stack, self);
+    if (random_below(8) < 5)
+        result = wait_at_random(stack);
+    for (unsigned i = random_below(8) == 0; i != 0; i--)
+        call_random_verb(stack, self); /* now and then do something behind a verb that waits */
     record_event(self, __LINE__, result, domus_pending(stack));
     return result;
 }
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answers_and_act(domus_stack *stack, void *self, const domus_answer *answer)
 {
     record_event(self, __LINE__, domus_sender(stack).house == NULL, domus_now_ns(stack));
     for (; answer != NULL; answer = answer->next)
         record_event(self, __LINE__, answer->error,
-                     answer->tag +
-                         (answer->error == 0 ? sum_of(answer->type, answer->payload) : 0));
+                     answer->tag + (answer->error == 0
+                                        ? checksum_of_payload(answer->type, answer->payload)
+                                        : 0));
     return act_at_random(stack, self);
 }
 
-static int handle_question(domus_stack *stack, void *self, const void *payload)
+static int handle_question_at_random(domus_stack *stack, void *self, const void *payload)
 {
     record_event(self, __LINE__, domus_sender(stack).house == NULL,
-                 sum_of(stack->message->type, payload));
+                 checksum_of_payload(stack->message->type, payload));
     record_event(self, __LINE__, 0, domus_deadline_ns(stack));
     return act_at_random(stack, self);
 }
@@ -290,18 +293,19 @@ static domus_on rows[2 * SIZES + 2];
 
 static const domus_behaviour wild = {.name = "wild", .state_size = 8, .on = rows};
 
-static void make_types(void)
+static void make_types_of_all_sizes(void)
 {
     for (unsigned i = 0; i < SIZES; i++) {
         questions[i] = (domus_type){.name = "question", .size = sizes[i]};
         answers[i] = (domus_type){.name = "answer", .size = sizes[i]};
         notes[i] = (domus_type){.name = "note", .size = sizes[i]};
-        /* A conversation with a frame is pooled from the start, so it soon takes the short way. */
-        rows[2 * i] = (domus_on){&questions[i], handle_question, i % 2 * 8};
-        rows[2 * i + 1] = (domus_on){&notes[i], handle_question, (i + 1) % 2 * 8};
+        /* The frame of this conversation makes its stack a pooled one from the start, so that its
+         * asks soon take the short way. */
+        rows[2 * i] = (domus_on){&questions[i], handle_question_at_random, i % 2 * 8};
+        rows[2 * i + 1] = (domus_on){&notes[i], handle_question_at_random, (i + 1) % 2 * 8};
     }
     answers[SIZES] = (domus_type){.name = "empty answer"};
-    rows[2 * SIZES] = (domus_on){&owning, handle_question, 0};
+    rows[2 * SIZES] = (domus_on){&owning, handle_question_at_random, 0};
 }
 
 /* --- the world -------------------------------------------------------------------------------- */
@@ -314,13 +318,13 @@ static void spawn_actor(uint32_t i)
                  i);
 }
 
-static bool is_gone(domus_address address)
+static bool has_actor_ended(domus_address address)
 {
     return address.house == NULL || domi_house_address(address.house).lease != address.lease;
 }
 
-/* Lend a house of a home to the other home, which runs it. */
-static void lend_house(domi_manager *home)
+/* Take a loan of one of a home's houses for the other home, which runs the house. */
+static void lend_house_to_other_home(domi_manager *home)
 {
     domi_manager *thief = world.managers[home == world.managers[0]];
 
@@ -328,19 +332,19 @@ static void lend_house(domi_manager *home)
         return;
     domi_loan *loan = domi_loan_take(thief, home);
     ck_assert_ptr_nonnull(loan);
-    if (draw_below(2) == 0) /* other actors put for the house meanwhile */
+    if (random_below(2) == 0) /* actors of the thief may put for the lent house meanwhile */
         (void)domt_run_state(thief);
     domi_loan_run(thief, loan);
 }
 
 static void do_random_step(void)
 {
-    domi_manager *home = world.managers[draw_below(4) == 0];
-    uint32_t i = draw_below(ACTORS);
+    domi_manager *home = world.managers[random_below(4) == 0];
+    uint32_t i = random_below(ACTORS);
     uint64_t bytes[25];
 
     draw_bytes(bytes);
-    switch (draw_below(10)) {
+    switch (random_below(10)) {
     case 0:
     case 1:
         record_event(NULL, __LINE__,
@@ -353,18 +357,18 @@ static void do_random_step(void)
         (void)domt_run_state(home);
         break;
     case 4:
-        domt_jump(&world, some_time());
+        domt_jump(&world, choose_random_time());
         break;
     case 5:
-        if (is_gone(actors[i]))
+        if (has_actor_ended(actors[i]))
             spawn_actor(i);
         break;
     case 6:
-        lend_house(home);
+        lend_house_to_other_home(home);
         break;
     case 7:
-        domi_manager_set_pressure(home,
-                                  draw_below(6) == 0 ? DOMUS_MEMORY_CRITICAL : DOMUS_MEMORY_NORMAL);
+        domi_manager_set_pressure(home, random_below(6) == 0 ? DOMUS_MEMORY_CRITICAL
+                                                             : DOMUS_MEMORY_NORMAL);
         break;
     default:
         (void)domt_iterate(home);
@@ -372,7 +376,7 @@ static void do_random_step(void)
     }
 }
 
-static void calm_down(void)
+static void end_all_actors(void)
 {
     quiet = true;
     for (uint32_t i = 0; i < HOMES; i++)
@@ -383,7 +387,7 @@ static void calm_down(void)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
 }
 
-static void run_program(bool short_ways)
+static void run_random_program(bool short_ways)
 {
     is_short = short_ways;
     seen_count[is_short] = 0;
@@ -392,16 +396,16 @@ static void run_program(bool short_ways)
     memset(&conversations, 0, sizeof conversations);
     memset(&kept, 0, sizeof kept);
     domt_world_init(&world, HOMES);
-    world.config.scheduler.mailbox_max = 4 + draw_below(64);
-    world.config.scheduler.belt_slots = draw_below(2) * 64;
-    world.config.scheduler.conversations_max = 1 + draw_below(12);
-    world.config.scheduler.messages_per_run_max = 1 + draw_below(64);
+    world.config.scheduler.mailbox_max = 4 + random_below(64);
+    world.config.scheduler.belt_slots = random_below(2) * 64;
+    world.config.scheduler.conversations_max = 1 + random_below(12);
+    world.config.scheduler.messages_per_run_max = 1 + random_below(64);
     ck_assert_int_eq(domt_world_start(&world), 0);
     for (uint32_t i = 0; i < ACTORS; i++)
         spawn_actor(i);
     for (uint32_t i = 0; i < STEPS; i++)
         do_random_step();
-    calm_down();
+    end_all_actors();
     record_event(NULL, __LINE__, 0, DOMT_SUM(&world, late_replies));
     record_event(NULL, __LINE__, 0, DOMT_SUM(&world, asks_expired));
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++)
@@ -409,17 +413,17 @@ static void run_program(bool short_ways)
     domt_world_end(&world);
 }
 
-DOMT_TEST(short_ways_are_seen_by_nobody)
+DOMT_TEST(short_ways_change_no_result_of_random_programs)
 {
     const char *only = getenv("DOMT_SEED");
     uint64_t first = only != NULL ? strtoull(only, NULL, 10) : 1;
     uint64_t count = only != NULL ? 1 : getenv("DOMT_LONG") != NULL ? 100 * SEEDS : SEEDS;
 
-    make_types();
+    make_types_of_all_sizes();
     for (now_seed = first; now_seed < first + count; now_seed++) {
-        run_program(false);
-        run_program(true);
-        compare();
+        run_random_program(false);
+        run_random_program(true);
+        compare_events_of_both_runs();
     }
     if (only == NULL) {
         ck_assert_uint_gt(short_asks, 20 * count);

@@ -1,5 +1,6 @@
-/* Asks and replies between two actors of one thread go a shorter way once a conversation has a
- * pooled stack. All promises hold there, too: each test asks twice, and checks the second ask. */
+/* Asks and replies between two actors of one thread go a shorter way once the asking conversation
+ * has a pooled stack. All promises of the long way hold there, too: each test asks twice, and
+ * checks the second ask. */
 #include "house/conversation/stack.h"
 #include "house/family/life.h"
 #include "house/message/owned.h"
@@ -16,11 +17,11 @@
 #define SIZES 26u
 
 static domt_world world;
-/* three actors: the asker, the one that is asked, and one that answers the first asks */
+/* three actors: the asker, the one that is asked second, and one that answers the first asks */
 static domus_address asker, other, greeter;
-static int (*second)(domus_stack *stack); /* function that sends the second ask of the asker */
+static int (*second)(domus_stack *stack); /* the function that sends the asker's second ask */
 static domus_resumed *heard;              /* the function in which the asker is resumed */
-/* how the other actor handles messages with a payload */
+/* handler of the other actor for messages with a payload */
 static domus_handler *answering;
 static domus_type sized[SIZES];  /* types with payloads of 0 to 25 bytes */
 static domus_on rows[SIZES + 2]; /* the rows of the other actor */
@@ -28,37 +29,37 @@ static unsigned char bytes[SIZES] = "abcdefghijklmnopqrstuvwxy";
 static unsigned answers;
 static int error;
 
-static int handle_sized(domus_stack *stack, void *self, const void *payload)
+static int handle_payload_as_test_says(domus_stack *stack, void *self, const void *payload)
 {
     return answering(stack, self, payload);
 }
 
 static const domus_behaviour other_behaviour = {.name = "other", .on = rows};
 
-static int answer_nothing(domus_stack *stack, void *context)
+static int reply_without_payload(domus_stack *stack, void *context)
 {
     return domus_reply(stack, &sized[0], NULL);
 }
 
-static int handle_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_and_record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answers++;
     error = answer->error;
     return 0;
 }
 
-/* Make some free envelopes, because the short way takes only these. */
-static int warm_up(domus_stack *stack, void *context)
+/* Make some free envelopes, because the short way allocates none and uses only free ones. */
+static int ask_eight_times_to_fill_pool(domus_stack *stack, void *context)
 {
-    const domt_call call = {answer_nothing, NULL};
+    const domt_call call = {reply_without_payload, NULL};
 
     for (int i = 0; i < 8; i++)
         ck_assert_int_eq(domus_ask_add(stack, greeter, &domt_call_type, &call, 0, 0), 0);
-    return domus_wait_all(stack, handle_error);
+    return domus_wait_all(stack, count_and_record_error);
 }
 
 /* Open a world: the asker asks the second time by `again` and is resumed in `then`; the other actor
- * handles the ask by `handle`. */
+ * handles that ask by `handle`. */
 static void open_world(int (*again)(domus_stack *), domus_resumed *then, domus_handler *handle)
 {
     second = again;
@@ -66,14 +67,14 @@ static void open_world(int (*again)(domus_stack *), domus_resumed *then, domus_h
     answering = handle;
     for (uint32_t i = 0; i < SIZES; i++) {
         sized[i] = (domus_type){.name = "sized", .size = i};
-        rows[i] = (domus_on){&sized[i], handle_sized, 0};
+        rows[i] = (domus_on){&sized[i], handle_payload_as_test_says, 0};
     }
     rows[SIZES] = (domus_on){&domt_call_type, domt_on_call, 0};
     domt_world_open(&world, 1);
     asker = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
     other = domt_spawn(domt_outside(&world), world.managers[0], &other_behaviour, NULL);
     greeter = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
-    domt_do(&world, asker, warm_up, NULL);
+    domt_do(&world, asker, ask_eight_times_to_fill_pool, NULL);
     answers = 0;
     error = 1;
 }
@@ -83,7 +84,8 @@ static void close_world(void)
     domt_end_clean(&world);
 }
 
-static int handle_first_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_first_answer_and_ask_again(domus_stack *stack, void *self,
+                                             const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     ck_assert_ptr_eq(stack->pooled, stack);
@@ -92,9 +94,9 @@ static int handle_first_answer(domus_stack *stack, void *self, const domus_answe
 
 static int ask_twice(domus_stack *stack, void *context)
 {
-    const domt_call call = {answer_nothing, NULL};
+    const domt_call call = {reply_without_payload, NULL};
 
-    return domus_ask(stack, greeter, &domt_call_type, &call, handle_first_answer);
+    return domus_ask(stack, greeter, &domt_call_type, &call, handle_first_answer_and_ask_again);
 }
 
 /* --- payloads --------------------------------------------------------------------------------- */
@@ -122,14 +124,14 @@ static int handle_bytes(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int ask_sized(domus_stack *stack)
+static int ask_with_payload_of_size(domus_stack *stack)
 {
     return domus_ask(stack, other, &sized[size_asked], bytes, heard);
 }
 
 DOMT_TEST(payloads_of_each_size_come_and_go)
 {
-    open_world(ask_sized, handle_bytes, answer_with_own_bytes);
+    open_world(ask_with_payload_of_size, handle_bytes, answer_with_own_bytes);
     for (size_asked = 0; size_asked < SIZES; size_asked++)
         for (offset = 0; offset <= size_asked && offset < 3; offset++) {
             size_answered = size_asked - offset;
@@ -141,7 +143,7 @@ DOMT_TEST(payloads_of_each_size_come_and_go)
 
 DOMT_TEST(an_answer_that_does_not_fit_into_its_ask_gets_an_envelope)
 {
-    open_world(ask_sized, handle_bytes, answer_with_bytes);
+    open_world(ask_with_payload_of_size, handle_bytes, answer_with_bytes);
     offset = 0;
     for (size_asked = 0; size_asked < SIZES; size_asked++)
         for (size_answered = 0; size_answered < SIZES; size_answered++)
@@ -150,15 +152,15 @@ DOMT_TEST(an_answer_that_does_not_fit_into_its_ask_gets_an_envelope)
     close_world();
 }
 
-static int ask_counted(domus_stack *stack)
+static int ask_with_counted_payload(domus_stack *stack)
 {
     return domus_ask(stack, other, &domt_counted, bytes, heard);
 }
 
 DOMT_TEST(payload_of_an_ask_is_released_by_its_answer)
 {
-    open_world(ask_counted, handle_error, answer_with_bytes);
-    rows[0].type = &domt_counted; /* replaces the row of the type without bytes */
+    open_world(ask_with_counted_payload, count_and_record_error, answer_with_bytes);
+    rows[0].type = &domt_counted; /* the counted type takes the row of the type without bytes */
     size_answered = 8;
     domt_releases = 0;
     domt_do(&world, asker, ask_twice, NULL);
@@ -170,17 +172,17 @@ DOMT_TEST(payload_of_an_ask_is_released_by_its_answer)
 /* --- conversations ---------------------------------------------------------------------------- */
 
 static domus_kept kept;
-static uint64_t deadline_ns; /* the deadline of the ask that was kept */
+static uint64_t deadline_ns; /* the deadline of the kept ask */
 
-static int keep_with_deadline(domus_stack *stack, void *self, const void *payload)
+static int keep_ask_and_record_deadline(domus_stack *stack, void *self, const void *payload)
 {
     deadline_ns = domi_stack_deadline_ns(stack);
     return domus_keep(stack, &kept);
 }
 
-static int fail_kept(domus_stack *stack, void *context)
+static int fail_kept_ask(domus_stack *stack, void *context)
 {
-    (void)domus_kept_fail(stack, kept, -EIO); /* -ENOENT if its asker has ended */
+    (void)domus_kept_fail(stack, kept, -EIO); /* -ENOENT, if the asker has ended meanwhile */
     return 0;
 }
 
@@ -188,12 +190,12 @@ static int ask_to_ask_twice(domus_stack *stack, void *context)
 {
     const domt_call call = {ask_twice, NULL};
 
-    return domus_ask_within(stack, asker, &domt_call_type, &call, 10 * MS, handle_error);
+    return domus_ask_within(stack, asker, &domt_call_type, &call, 10 * MS, count_and_record_error);
 }
 
 DOMT_TEST(an_ask_inherits_the_deadline_of_the_one_it_is_made_for)
 {
-    open_world(ask_sized, handle_error, keep_with_deadline);
+    open_world(ask_with_payload_of_size, count_and_record_error, keep_ask_and_record_deadline);
     domus_address first = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
     size_asked = 8;
     domt_do(&world, first, ask_to_ask_twice, NULL);
@@ -202,11 +204,11 @@ DOMT_TEST(an_ask_inherits_the_deadline_of_the_one_it_is_made_for)
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(answers, 2);
     ck_assert_int_eq(error, -ETIMEDOUT);
-    domt_do(&world, other, fail_kept, NULL);
+    domt_do(&world, other, fail_kept_ask, NULL);
     close_world();
 }
 
-static int handle_other_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_answer_of_tag_5(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answers++;
     ck_assert_uint_eq(answer->tag, 5);
@@ -214,23 +216,24 @@ static int handle_other_answer(domus_stack *stack, void *self, const domus_answe
     return 0;
 }
 
-static int handle_one_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_answer_and_wait_for_other(domus_stack *stack, void *self,
+                                            const domus_answer *answer)
 {
     answers++;
     ck_assert_uint_eq(answer->tag, 0);
     ck_assert_uint_eq(*(const unsigned char *)answer->payload, 'a');
-    return domus_wait_first(stack, handle_other_answer);
+    return domus_wait_first(stack, handle_answer_of_tag_5);
 }
 
-static int ask_for_two(domus_stack *stack)
+static int ask_two_and_wait_for_each(domus_stack *stack)
 {
     ck_assert_int_eq(domus_ask_add(stack, other, &sized[2], bytes + 1, 0, 5), 0);
-    return domus_ask(stack, other, &sized[2], bytes, handle_one_answer);
+    return domus_ask(stack, other, &sized[2], bytes, handle_answer_and_wait_for_other);
 }
 
 DOMT_TEST(a_second_ask_under_way_has_an_answer_of_its_own)
 {
-    open_world(ask_for_two, NULL, answer_with_own_bytes);
+    open_world(ask_two_and_wait_for_each, NULL, answer_with_own_bytes);
     size_answered = 2;
     offset = 0;
     domt_do(&world, asker, ask_twice, NULL);
@@ -238,23 +241,23 @@ DOMT_TEST(a_second_ask_under_way_has_an_answer_of_its_own)
     close_world();
 }
 
-static int handle_end_and_ask(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_cancel_and_ask_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answers++;
     ck_assert_int_eq(answer->error, -ECANCELED);
-    error = domus_ask(stack, other, &sized[8], bytes, handle_error);
+    error = domus_ask(stack, other, &sized[8], bytes, count_and_record_error);
     return 0;
 }
 
 static domus_conversation running;
 
-static int note_and_ask(domus_stack *stack)
+static int remember_conversation_and_ask(domus_stack *stack)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &running), 0);
-    return domus_ask(stack, other, &sized[8], bytes, handle_end_and_ask);
+    return domus_ask(stack, other, &sized[8], bytes, handle_cancel_and_ask_again);
 }
 
-static int cancel(domus_stack *stack, void *context)
+static int cancel_remembered(domus_stack *stack, void *context)
 {
     return domus_cancel(stack, running);
 }
@@ -262,39 +265,43 @@ static int cancel(domus_stack *stack, void *context)
 DOMT_TEST(a_conversation_that_was_cancelled_asks_no_more)
 {
     for (int stops = 0; stops < 2; stops++) {
-        open_world(note_and_ask, NULL, keep_with_deadline);
+        open_world(remember_conversation_and_ask, NULL, keep_ask_and_record_deadline);
         domt_do(&world, asker, ask_twice, NULL);
         if (stops != 0) {
             domt_stop(&world, domt_outside(&world), asker);
         } else {
-            domt_do(&world, asker, cancel, NULL);
+            domt_do(&world, asker, cancel_remembered, NULL);
         }
         ck_assert_uint_eq(answers, 1);
         ck_assert_int_eq(error, -ECANCELED);
-        domt_do(&world, other, fail_kept, NULL);
+        domt_do(&world, other, fail_kept_ask, NULL);
         close_world();
     }
 }
 
 /* --- the other side --------------------------------------------------------------------------- */
 
-static int reply_to_received(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_to_received_then_to_first(domus_stack *stack, void *self,
+                                           const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
-    ck_assert_int_eq(domus_reply(stack, &sized[1], "r"), 0); /* answers the received ask */
-    return domus_reply(stack, &sized[1], "f");               /* answers the first ask */
+    /* this replies to the received ask, which is the current message */
+    ck_assert_int_eq(domus_reply(stack, &sized[1], "r"), 0);
+    /* this replies to the conversation's own, first ask */
+    return domus_reply(stack, &sized[1], "f");
 }
 
 static const domus_pattern of_nine = {(const domus_type *const[]){&sized[9], NULL}, NULL};
 
-static int receive_another(domus_stack *stack, void *self, const void *payload)
+static int receive_another_ask(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_receive(stack, &of_nine, reply_to_received);
+    return domus_receive(stack, &of_nine, reply_to_received_then_to_first);
 }
 
-static char order[8]; /* the actors that were resumed, in order */
+/* two letters for each answer: who was resumed (`a`: the asker, `t`: the other), and its text */
+static char order[8];
 
-static int handle_letter(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_letter_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     order[answers++] = domus_self(stack).house == asker.house ? 'a' : 't';
@@ -304,11 +311,11 @@ static int handle_letter(domus_stack *stack, void *self, const domus_answer *ans
 
 DOMT_TEST(a_received_ask_is_found_and_answered)
 {
-    open_world(ask_sized, handle_letter, receive_another);
+    open_world(ask_with_payload_of_size, record_letter_of_answer, receive_another_ask);
     domus_address third = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
     memset(order, 0, sizeof order);
     size_asked = 8;
-    /* the other actor receives now, and the first ask waits */
+    /* the other actor is in a receive now, and keeps its first ask waiting */
     domt_do(&world, asker, ask_twice, NULL);
     ck_assert_uint_eq(answers, 0);
     size_asked = 9;
@@ -319,8 +326,8 @@ DOMT_TEST(a_received_ask_is_found_and_answered)
 
 static uint64_t runs_before[2];
 
-/* Handle an ask, and then the notice that the actor sends to itself. */
-static int notice_itself(domus_stack *stack, void *self, const void *payload)
+/* Handle an ask, and then the notice that the actor has sent to itself. */
+static int count_runs_and_notice_itself(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_uint_lt(answers, 2);
     runs_before[answers] = DOMT_SUM(&world, runs);
@@ -332,7 +339,7 @@ static int notice_itself(domus_stack *stack, void *self, const void *payload)
 
 DOMT_TEST(a_run_takes_what_comes_behind_its_mail)
 {
-    open_world(ask_sized, domt_hear_nothing, notice_itself);
+    open_world(ask_with_payload_of_size, domt_hear_nothing, count_runs_and_notice_itself);
     size_asked = 8;
     domt_do(&world, asker, ask_twice, NULL);
     ck_assert_uint_eq(answers, 2);

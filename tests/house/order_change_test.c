@@ -17,8 +17,8 @@
 
 #define MS UINT64_C(1000000)
 
-/* Check as domt_ordered_handled() after a settle, and check the lists of the picker. */
-static void expect_handled(const char *expected)
+/* Like domt_ordered_handled() after a settle; also check the sorted lists of the picker. */
+static void expect_handled_and_sorted(const char *expected)
 {
     domt_ordered_settle();
     domi_house_check_lists(domt_ordered_home(), domt_pick.picker.house);
@@ -27,7 +27,7 @@ static void expect_handled(const char *expected)
 
 /* --- receives --------------------------------------------------------------------------------- */
 
-/* A pattern of all messages but calls. */
+/* A pattern of notes, urgent notes and questions. */
 static const domus_pattern letters = {
     (const domus_type *const[]){&domt_pick_note, &domt_pick_urgent, &domt_pick_question, NULL},
     NULL};
@@ -37,12 +37,12 @@ DOMT_TEST(receive_takes_the_first_by_the_order)
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(30, 10, 20);
     domt_begin(domt_receive_one, &letters);
-    expect_handled("(10) 20 30 ");
+    expect_handled_and_sorted("(10) 20 30 ");
     DOMT_ORDERED_TELL(10);
     domt_tell(&domt_pick_urgent, 40);
     domt_tell(&domt_pick_urgent, 20);
     domt_begin(domt_receive_one, &domt_urgents);
-    expect_handled("(u20) 10 u40 ");
+    expect_handled_and_sorted("(u20) 10 u40 ");
     domt_pick_close();
 }
 
@@ -54,7 +54,7 @@ DOMT_TEST(receive_chooses_among_asks_and_notices)
     domt_tell(&domt_pick_urgent, 10);
     domt_begin(domt_receive_one, &letters);
     domt_begin(domt_receive_one, &letters);
-    expect_handled("(u10) (q20) 30 ");
+    expect_handled_and_sorted("(u10) (q20) 30 ");
     domt_pick_heard("x-42 ");
     domt_pick_close();
 }
@@ -70,11 +70,11 @@ DOMT_TEST(mail_that_no_receive_takes_is_looked_at_once_and_stays_in_order)
     domt_ordered_settle();
     ck_assert_uint_eq(domt_pick.looks, 6);
     ck_assert_uint_eq(domi_order_count(domt_pick.picker.house), 6);
-    expect_handled("");
+    expect_handled_and_sorted("");
     DOMT_ORDERED_TELL(7);
     domt_ordered_settle();
     ck_assert_uint_eq(domt_pick.looks, 7);
-    expect_handled("(7) 12 11 13 31 30 32 ");
+    expect_handled_and_sorted("(7) 12 11 13 31 30 32 ");
     domt_pick_close();
 }
 
@@ -83,11 +83,11 @@ DOMT_TEST(later_receive_looks_at_all_mail)
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(31, 22, 7);
     domt_begin(domt_receive_one, &domt_urgents);
-    expect_handled("");
+    expect_handled_and_sorted("");
     domt_begin_by_event(domt_receive_one, &domt_sevens);
-    expect_handled("(7) ");
+    expect_handled_and_sorted("(7) ");
     domt_tell(&domt_pick_urgent, 50);
-    expect_handled("(u50) 22 31 ");
+    expect_handled_and_sorted("(u50) 22 31 ");
     domt_pick_close();
 }
 
@@ -100,7 +100,7 @@ DOMT_TEST(receive_that_does_not_wait_finds_nothing)
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(31, 22);
     domt_begin(domt_receive_as, &urgents_now);
-    expect_handled("- 22 31 ");
+    expect_handled_and_sorted("- 22 31 ");
     domt_pick_close();
 }
 
@@ -112,11 +112,11 @@ DOMT_TEST(receive_sees_no_ask_that_has_expired)
     domt_begin(domt_receive_as, &letters_now);
     domt_ordered_run();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
-    expect_handled("- ");
+    expect_handled_and_sorted("- ");
     domt_pick_close();
 }
 
-static int stop_after_mail(domus_stack *stack, void *context)
+static int stop_picker_after_mail(domus_stack *stack, void *context)
 {
     return domus_stop_after_mail(stack, domt_pick.picker);
 }
@@ -127,12 +127,13 @@ DOMT_TEST(stop_after_mail_comes_when_receives_have_taken_what_was_before_it)
     domt_begin(domt_receive_one, &domt_urgents);
     domt_ordered_settle();
     domt_tell(&domt_pick_note, 20);
-    domt_send(domt_pick.world.managers[1], domt_pick.asker, stop_after_mail, NULL);
+    domt_send(domt_pick.world.managers[1], domt_pick.asker, stop_picker_after_mail, NULL);
     domt_ordered_settle();
     ck_assert_int_eq(
         domt_notice(domt_ordered_home(), domt_pick.picker, &domt_pick_urgent, &(int64_t){1}), 0);
-    /* The note stays before the order to end, and no message that came behind is taken. */
-    expect_handled("");
+    /* The waiting note keeps the order to stop back, and no message that came behind that order is
+     * taken. */
+    expect_handled_and_sorted("");
     ck_assert_uint_eq(domt_pick.picker.house->mail, 3);
     ck_assert_int_eq(domi_house_stop(domt_ordered_home(), domt_pick.picker), 0);
     domt_ordered_settle();
@@ -141,13 +142,13 @@ DOMT_TEST(stop_after_mail_comes_when_receives_have_taken_what_was_before_it)
 
 /* --- the stash -------------------------------------------------------------------------------- */
 
-static int put_aside(domus_stack *stack, void *self, const domus_answer *answer)
+static int stash_received(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     return domus_stash(stack);
 }
 
-static const domt_reception aside = {&letters, DOMUS_FOR_EVER, put_aside};
+static const domt_reception aside = {&letters, DOMUS_FOR_EVER, stash_received};
 
 DOMT_TEST(mail_that_was_aside_comes_before_equal_mail)
 {
@@ -156,8 +157,9 @@ DOMT_TEST(mail_that_was_aside_comes_before_equal_mail)
     domt_ask_picker(23, 0);
     for (int i = 0; i < 3; i++)
         domt_begin(domt_receive_as, &aside);
+    /* two calls that receive nothing and leave the messages sorted */
     for (int i = 0; i < 16; i++)
-        domt_begin(domt_receive_as, &sevens_now); /* calls that leave the messages sorted */
+        domt_begin(domt_receive_as, &sevens_now);
     (void)domi_manager_take_arrivals(domt_ordered_home());
     domt_ordered_run_limit(8);
     for (int i = 0; i < 5; i++)
@@ -176,25 +178,25 @@ DOMT_TEST(mail_that_was_aside_comes_before_equal_mail)
 
 /* --- a barrier -------------------------------------------------------------------------------- */
 
-static int ask_back(domus_stack *stack, void *context)
+static int ask_picker_back(domus_stack *stack, void *context)
 {
     return domus_ask(stack, domt_pick.picker, &domt_pick_question, context, domt_took);
 }
 
-static int raise_late(domus_stack *stack, void *self, const domus_answer *answer)
+static int raise_barrier_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_uint_eq(answer->tag, 2);
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_wait_all(stack, domt_took);
 }
 
-static int ask_and_sleep(domus_stack *stack, void *context)
+static int ask_asker_and_sleep(domus_stack *stack, void *context)
 {
-    domt_call call = {ask_back, context};
+    domt_call call = {ask_picker_back, context};
 
     ck_assert_int_eq(domus_ask_add(stack, domt_pick.asker, &domt_call_type, &call, 0, 1), 0);
     ck_assert_int_eq(domus_sleep_add(stack, 5 * MS, 2), 0);
-    return domus_wait_first(stack, raise_late);
+    return domus_wait_first(stack, raise_barrier_after_sleep);
 }
 
 DOMT_TEST(sorted_ask_that_would_wait_for_itself_fails)
@@ -202,7 +204,7 @@ DOMT_TEST(sorted_ask_that_would_wait_for_itself_fails)
     static const int64_t number = 50;
 
     domt_ordered_open(0);
-    domt_begin(ask_and_sleep, &number);
+    domt_begin(ask_asker_and_sleep, &number);
     domt_ordered_run();
     (void)domt_iterate(domt_pick.world.managers[1]);
     (void)domt_events(domt_ordered_home());
@@ -211,8 +213,9 @@ DOMT_TEST(sorted_ask_that_would_wait_for_itself_fails)
     domt_jump(&domt_pick.world, 10 * MS);
     domt_ordered_settle();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
-    expect_handled(
-        "x35 x42 40 60 "); /* the asker learns of the circle, and then of the picker's end */
+    /* the ask back fails because of the circle; then the asker's conversation ends without an
+     * answer */
+    expect_handled_and_sorted("x35 x42 40 60 ");
     domt_pick_close();
 }
 
@@ -228,10 +231,10 @@ DOMT_TEST(become_sorts_by_the_new_order)
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(11, 31, 21, 10, 30);
     domt_begin(become_behaviour, &domt_by_tens_down);
-    expect_handled("31 30 21 11 10 ");
+    expect_handled_and_sorted("31 30 21 11 10 ");
     DOMT_ORDERED_TELL(10, 20);
     domt_begin(become_behaviour, NULL);
-    expect_handled("10 20 ");
+    expect_handled_and_sorted("10 20 ");
     domt_pick_close();
 }
 
@@ -244,9 +247,9 @@ DOMT_TEST(become_without_an_order_takes_asks_first_again)
     domt_ordered_sort();
     domt_begin(become_behaviour, &domt_picking);
     domt_ordered_run_limit(64);
-    expect_handled("q20 q40 10 30 ");
+    expect_handled_and_sorted("q20 q40 10 30 ");
     DOMT_ORDERED_TELL(30, 10);
-    expect_handled("30 10 ");
+    expect_handled_and_sorted("30 10 ");
     domt_pick_close();
 }
 
@@ -259,11 +262,11 @@ DOMT_TEST(become_with_an_order_sorts_what_waits)
     DOMT_ORDERED_TELL(30);
     domt_begin(become_behaviour, &domt_by_tens);
     DOMT_ORDERED_TELL(20, 10);
-    expect_handled("30 10 20 ");
+    expect_handled_and_sorted("30 10 20 ");
     domt_begin(become_behaviour, NULL);
     domt_ordered_settle();
     DOMT_ORDERED_TELL(20, 10);
-    expect_handled("20 10 ");
+    expect_handled_and_sorted("20 10 ");
     domt_pick_close();
 }
 
@@ -281,7 +284,7 @@ DOMT_TEST(become_while_receives_wait_lets_them_look_again)
     domt_ordered_settle();
     ck_assert_uint_eq(domt_pick.looks, 6);
     DOMT_ORDERED_TELL(20, 7);
-    expect_handled("(7) 10 20 30 ");
+    expect_handled_and_sorted("(7) 10 20 30 ");
     domt_pick_close();
 }
 
@@ -289,7 +292,8 @@ static int become_without_memory(domus_stack *stack, void *behaviour)
 {
     int error;
 
-    ck_assert_int_eq(domus_become(stack, &domt_picking), 0); /* makes the picker's family */
+    /* this makes the picker's family, for which no memory must be needed later */
+    ck_assert_int_eq(domus_become(stack, &domt_picking), 0);
     domi_memory_fail_after(0, 0);
     error = domus_become(stack, behaviour);
     domi_memory_fail_after(-1, 0);
@@ -305,7 +309,7 @@ DOMT_TEST(become_without_memory_changes_nothing)
     domt_ordered_settle();
     domt_begin(become_without_memory, &domt_by_tens);
     DOMT_ORDERED_TELL(20, 10);
-    expect_handled("20 10 ");
+    expect_handled_and_sorted("20 10 ");
     domt_pick_close();
 }
 
@@ -316,7 +320,7 @@ static int spawn_picker(domus_stack *stack, void *behaviour)
     return domus_spawn(stack, behaviour, NULL, &domt_pick.picker);
 }
 
-static int end_with_error(domus_stack *stack, void *context)
+static int fail_handler(domus_stack *stack, void *context)
 {
     return -EIO;
 }
@@ -332,11 +336,11 @@ DOMT_TEST(restart_keeps_mail_and_sorts_it_by_the_first_order)
     parent = domt_spawn(domt_outside(&domt_pick.world), domt_ordered_home(), &boss, NULL);
     domt_do(&domt_pick.world, parent, spawn_picker, &domt_by_tens);
     domt_begin(become_behaviour, &domt_by_tens_down);
-    domt_begin(end_with_error, NULL);
+    domt_begin(fail_handler, NULL);
     DOMT_ORDERED_TELL(11, 31, 21, 10);
     domt_ordered_settle();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, restarts), 1);
-    expect_handled("11 10 21 31 ");
+    expect_handled_and_sorted("11 10 21 31 ");
     domt_pick_close();
 }
 

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#define KEYS  2000u /* keys that are in use at a time */
+#define KEYS  2000u /* keys among which the key of each new message is drawn */
 #define CROWD (uint32_t) DOMT_SCALE(80000, 20000)
 #define MOVED (uint32_t) DOMT_SCALE(250000, 60000)
 
@@ -21,9 +21,10 @@ typedef struct item {
     uint32_t number;
 } item;
 
-/* The reference: for each key a queue of the numbers that wait. Keys are taken modulo RING. */
+/* The reference: for each key a queue of the numbers of the messages that wait. Keys are taken
+ * modulo RING. */
 #define RING 4096u
-#define ROOM 512u /* most messages of one key */
+#define ROOM 512u /* most messages of one key that wait at a time */
 
 typedef struct queue {
     uint32_t numbers[ROOM];
@@ -35,15 +36,15 @@ static domus_address actor;
 static domi_random chance;
 static queue queues[RING];
 static uint32_t least;    /* no message with a smaller key waits */
-static uint32_t base;     /* keys of new messages are at least this */
+static uint32_t base;     /* no new message has a smaller key */
 static uint32_t numbers;  /* number of messages that were put */
 static uint32_t taken;    /* number of messages that were taken */
 static uint64_t compared; /* calls of the comparison */
 
 static const domus_type item_type = {.name = "item", .size = sizeof(item)};
 
-static int compare(const domus_type *one_type, const void *one, const domus_type *other_type,
-                   const void *other)
+static int compare_keys_and_count(const domus_type *one_type, const void *one,
+                                  const domus_type *other_type, const void *other)
 {
     uint32_t key = ((const item *)one)->key;
     uint32_t other_key = ((const item *)other)->key;
@@ -52,7 +53,7 @@ static int compare(const domus_type *one_type, const void *one, const domus_type
     return key < other_key ? -1 : key > other_key;
 }
 
-static int check_taken(domus_stack *stack, void *self, const void *payload)
+static int check_message_is_next(domus_stack *stack, void *self, const void *payload)
 {
     const item *it = payload;
 
@@ -65,11 +66,12 @@ static int check_taken(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour sorting = {.name = "sorting",
-                                        .on = (const domus_on[]){{&item_type, check_taken, 0}, {0}},
-                                        .order = compare};
+static const domus_behaviour sorting = {
+    .name = "sorting",
+    .on = (const domus_on[]){{&item_type, check_message_is_next, 0}, {0}},
+    .order = compare_keys_and_count};
 
-static domi_manager *home(void)
+static domi_manager *home_manager(void)
 {
     return world.managers[0];
 }
@@ -79,12 +81,12 @@ static void open_world(void)
     domt_world_init(&world, 1);
     world.config.scheduler.mailbox_max = UINT32_MAX;
     ck_assert_int_eq(domt_world_start(&world), 0);
-    actor = domt_spawn(domt_outside(&world), home(), &sorting, NULL);
+    actor = domt_spawn(domt_outside(&world), home_manager(), &sorting, NULL);
     domt_settle(&world);
     domi_random_init(&chance, 7);
 }
 
-static void put_message(void)
+static void put_message_with_random_key(void)
 {
     item it = {base + (uint32_t)domi_random_below(&chance, KEYS), numbers++};
     queue *to = &queues[it.key % RING];
@@ -92,17 +94,17 @@ static void put_message(void)
     ck_assert_uint_lt(to->behind - to->first, ROOM);
     to->numbers[to->behind++ % ROOM] = it.number;
     least = it.key < least ? it.key : least;
-    ck_assert_int_eq(domt_notice(home(), actor, &item_type, &it), 0);
+    ck_assert_int_eq(domt_notice(home_manager(), actor, &item_type, &it), 0);
 }
 
-static void run_messages(uint32_t messages)
+static void run_house_for_messages(uint32_t messages)
 {
-    domi_manager_set_run_limit(home(), messages);
-    ck_assert_uint_eq(domt_run_state(home()), 1);
+    domi_manager_set_run_limit(home_manager(), messages);
+    ck_assert_uint_eq(domt_run_state(home_manager()), 1);
 }
 
-/* Check how many comparisons there were: on average for each of `messages`, and at once, while
- * `some` came. */
+/* Check how many comparisons there were: on average for each of `messages`, and at most at once,
+ * while `some` messages came. */
 static void expect_few_comparisons(uint32_t waiting, uint64_t messages, uint64_t most,
                                    uint32_t some)
 {
@@ -119,33 +121,33 @@ DOMT_TEST(crowd_is_taken_in_its_order)
 
     open_world();
     for (uint32_t i = 0; i < CROWD; i++)
-        put_message();
-    run_messages(1);
+        put_message_with_random_key();
+    run_house_for_messages(1);
     compared = 0;
     for (uint32_t i = 0; i < MOVED;) {
         uint32_t some = 1 + (uint32_t)domi_random_below(&chance, 64);
         uint64_t before = compared;
         for (uint32_t j = 0; j < some; j++)
-            put_message();
-        run_messages(some);
+            put_message_with_random_key();
+        run_house_for_messages(some);
         most = compared - before > most ? compared - before : most;
         i += some;
         base = least > 200 ? least - 200 : 0;
         if (i % 64 == 0)
-            domi_house_check_lists(home(), actor.house);
+            domi_house_check_lists(home_manager(), actor.house);
     }
     expect_few_comparisons(CROWD, MOVED, most, 64);
     ck_assert_uint_eq(numbers - taken, CROWD - 1);
     ck_assert_uint_gt(actor.house->family->order->waiting.count, DOMI_STRANDS_MAX / 4);
-    domi_manager_set_run_limit(home(), 64);
+    domi_manager_set_run_limit(home_manager(), 64);
     domt_settle(&world);
     ck_assert_uint_eq(numbers, taken);
     domt_world_end(&world);
 }
 
-/* Let `waiting` messages wait, put and take one by one, and check that there were few
- * comparisons. */
-static void compare_few(uint32_t waiting)
+/* Let `waiting` messages wait, then put and take further ones one by one, and check that there were
+ * few comparisons. */
+static void check_few_comparisons(uint32_t waiting)
 {
     uint64_t most = 0;
 
@@ -153,14 +155,14 @@ static void compare_few(uint32_t waiting)
     base = least = numbers = taken = 0;
     memset(queues, 0, sizeof queues);
     for (uint32_t i = 0; i < waiting; i++)
-        put_message();
-    run_messages(1);
-    put_message();
+        put_message_with_random_key();
+    run_house_for_messages(1);
+    put_message_with_random_key();
     compared = 0;
     for (uint32_t i = 0; i < 2 * waiting; i++) {
         uint64_t before = compared;
-        put_message();
-        run_messages(1);
+        put_message_with_random_key();
+        run_house_for_messages(1);
         most = compared - before > most ? compared - before : most;
     }
     expect_few_comparisons(waiting, 2 * (uint64_t)waiting, most, 1);
@@ -173,7 +175,7 @@ DOMT_TEST(comparisons_are_few_for_each_message_and_bounded_for_a_single_one)
     static const uint32_t crowds[] = {10, 100, 1000, 20000};
 
     for (size_t i = 0; i < sizeof crowds / sizeof crowds[0]; i++)
-        compare_few(crowds[i]);
+        check_few_comparisons(crowds[i]);
 }
 
 DOMT_SUITE(120)

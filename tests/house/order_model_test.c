@@ -41,15 +41,16 @@ static domt_world world;
 static domus_address actor, asker;
 static domi_random chance;
 static known waits[WAITING];
-static uint32_t count;      /* messages in `waits` */
-static uint32_t numbers;    /* messages that were sent */
-static uint32_t taken;      /* messages that were handled or received */
-static uint32_t answered;   /* asks whose end the asker has got */
-static uint32_t asked;      /* asks that were made */
-static int direction = 1;   /* direction of the order that the actor has; 0: no order */
+static uint32_t count;    /* number of messages that wait, in `waits` */
+static uint32_t numbers;  /* number of messages that were sent */
+static uint32_t taken;    /* number of messages that the actor has handled or received */
+static uint32_t answered; /* number of asks whose end the asker has got */
+static uint32_t asked;    /* number of asks that the asker has made */
+/* 1: the actor takes small keys first; -1: large keys; 0: it has no order */
+static int direction = 1;
 static uint32_t key_wanted; /* key that a receive looks for */
 
-static uint32_t below(uint32_t bound)
+static uint32_t random_below(uint32_t bound)
 {
     return (uint32_t)domi_random_below(&chance, bound);
 }
@@ -62,7 +63,7 @@ static void model_add(letter what, bool is_ask)
     waits[count++] = (known){what, is_ask, false};
 }
 
-static uint32_t model_find(uint32_t number)
+static uint32_t index_in_model(uint32_t number)
 {
     uint32_t at = 0;
 
@@ -94,26 +95,26 @@ static bool is_sorted_before(const known *one, const known *other)
     return compare_keys(one, other) < 0;
 }
 
-/* Whether `other` must be handled before `one`. */
-static bool goes_first(const known *other, const known *one)
+/* Returns whether the actor must handle `other` before `one`. */
+static bool is_before_in_model(const known *other, const known *one)
 {
     if (compare_keys(other, one) != 0)
         return compare_keys(other, one) < 0;
     return other->is_ask == one->is_ask && other < one;
 }
 
-/* Record in the model that a message was taken. If `key` is not UINT32_MAX, only messages with that
- * key could be. */
+/* Take a message out of the model, and check that its turn had come. If `key` is not UINT32_MAX,
+ * only messages with that key might be taken. */
 static void model_take(const letter *what, bool is_ask, uint32_t key)
 {
-    uint32_t at = model_find(what->number);
+    uint32_t at = index_in_model(what->number);
     const known *one = &waits[at];
 
     ck_assert(one->letter.key == what->key && one->is_ask == is_ask && !one->aside);
     for (uint32_t i = 0; i < count; i++) {
         if (i != at && !waits[i].aside && (key == UINT32_MAX || waits[i].letter.key == key))
-            ck_assert_msg(!goes_first(&waits[i], one), "%u/%u was taken before %u/%u", what->key,
-                          what->number, waits[i].letter.key, waits[i].letter.number);
+            ck_assert_msg(!is_before_in_model(&waits[i], one), "%u/%u was taken before %u/%u",
+                          what->key, what->number, waits[i].letter.key, waits[i].letter.number);
     }
     model_remove(at);
     taken++;
@@ -138,8 +139,8 @@ static void model_put_back(void)
     }
 }
 
-/* Sort the waiting messages by the old comparison, before another one is used. Stashed messages
- * stay as they are, behind all others. */
+/* Sort the model's waiting messages by the old comparison, before another one is used. Stashed
+ * messages stay as they are, behind all others. */
 static void model_sort(void)
 {
     for (uint32_t i = 1; i < count && direction != 0; i++) {
@@ -158,8 +159,8 @@ static const domus_type ask_type = {.name = "ask", .size = sizeof(letter)};
 static const domus_type done_type = {.name = "done"};
 static const domus_behaviour up, down, plain;
 
-static int compare(const domus_type *one_type, const void *one, const domus_type *other_type,
-                   const void *other)
+static int compare_letters(const domus_type *one_type, const void *one,
+                           const domus_type *other_type, const void *other)
 {
     const letter *first = one;
     const letter *second = other;
@@ -169,18 +170,18 @@ static int compare(const domus_type *one_type, const void *one, const domus_type
     return first->key < second->key ? -1 : first->key > second->key;
 }
 
-static int compare_down(const domus_type *one_type, const void *one, const domus_type *other_type,
-                        const void *other)
+static int compare_letters_downwards(const domus_type *one_type, const void *one,
+                                     const domus_type *other_type, const void *other)
 {
-    return -compare(one_type, one, other_type, other);
+    return -compare_letters(one_type, one, other_type, other);
 }
 
-/* Sometimes put a message to oneself, while a run goes on. */
-static void send_something(domus_stack *stack)
+/* Sometimes let the actor send a message to itself during a run. */
+static void send_to_itself_at_random(domus_stack *stack)
 {
-    letter what = {below(40), numbers};
+    letter what = {random_below(40), numbers};
 
-    if (below(4) != 0 || count + 1 >= WAITING)
+    if (random_below(4) != 0 || count + 1 >= WAITING)
         return;
     if (domus_notice(stack, actor, &note_type, &what) == 0) {
         numbers++;
@@ -188,17 +189,17 @@ static void send_something(domus_stack *stack)
     }
 }
 
-static int handle_note(domus_stack *stack, void *self, const void *payload)
+static int handle_note_by_model(domus_stack *stack, void *self, const void *payload)
 {
     model_take(payload, false, UINT32_MAX);
-    send_something(stack);
+    send_to_itself_at_random(stack);
     return 0;
 }
 
-static int handle_ask(domus_stack *stack, void *self, const void *payload)
+static int handle_ask_by_model(domus_stack *stack, void *self, const void *payload)
 {
-    if (below(8) == 0) { /* stash the message */
-        uint32_t at = model_find(((const letter *)payload)->number);
+    if (random_below(8) == 0) { /* stash the ask, in the model and in the actor */
+        uint32_t at = index_in_model(((const letter *)payload)->number);
         ck_assert_int_eq(domus_stash(stack), 0);
         known one = waits[at];
         model_remove(at);
@@ -207,21 +208,21 @@ static int handle_ask(domus_stack *stack, void *self, const void *payload)
         return 0;
     }
     model_take(payload, true, UINT32_MAX);
-    send_something(stack);
+    send_to_itself_at_random(stack);
     return domus_reply(stack, &done_type, NULL);
 }
 
 /* --- conversations of the actor, which begin by events ---------------------------------------- */
 
-static bool has_wanted_key(const void *self, const void *frame, const domus_type *type,
-                           const void *payload)
+static bool has_payload_wanted_key(const void *self, const void *frame, const domus_type *type,
+                                   const void *payload)
 {
     return ((const letter *)payload)->key == key_wanted;
 }
 
-static const domus_pattern wanted = {NULL, has_wanted_key};
+static const domus_pattern wanted = {NULL, has_payload_wanted_key};
 
-static int record_received(domus_stack *stack, void *self, const domus_answer *answer)
+static int take_received_from_model(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0) {
         for (uint32_t i = 0; i < count; i++)
@@ -232,19 +233,19 @@ static int record_received(domus_stack *stack, void *self, const domus_answer *a
     return answer->type == &ask_type ? domus_reply(stack, &done_type, NULL) : 0;
 }
 
-static int receive_within(domus_stack *stack, void *within)
+static int receive_wanted_key_within(domus_stack *stack, void *within)
 {
-    return domus_receive_within(stack, &wanted, *(uint64_t *)within, record_received);
+    return domus_receive_within(stack, &wanted, *(uint64_t *)within, take_received_from_model);
 }
 
-static int put_back(domus_stack *stack, void *context)
+static int unstash_all(domus_stack *stack, void *context)
 {
     domus_unstash(stack);
     model_put_back();
     return 0;
 }
 
-static int change_order(domus_stack *stack, void *to)
+static int become_with_other_order(domus_stack *stack, void *to)
 {
     ck_assert_int_eq(domus_become(stack, to), 0);
     model_sort();
@@ -255,34 +256,35 @@ static int change_order(domus_stack *stack, void *to)
 #define ROWS                                                                                       \
     (const domus_on[])                                                                             \
     {                                                                                              \
-        {&note_type, handle_note, 0}, {&ask_type, handle_ask, 0},                                  \
+        {&note_type, handle_note_by_model, 0}, {&ask_type, handle_ask_by_model, 0},                \
             {&domt_call_type, domt_on_call, 0},                                                    \
         {                                                                                          \
             NULL, NULL, 0                                                                          \
         }                                                                                          \
     }
 
-static const domus_behaviour up = {.name = "up", .on = ROWS, .order = compare};
-static const domus_behaviour down = {.name = "down", .on = ROWS, .order = compare_down};
+static const domus_behaviour up = {.name = "up", .on = ROWS, .order = compare_letters};
+static const domus_behaviour down = {
+    .name = "down", .on = ROWS, .order = compare_letters_downwards};
 static const domus_behaviour plain = {.name = "plain", .on = ROWS};
 
 /* --- the walk --------------------------------------------------------------------------------- */
 
-static domi_manager *home(void)
+static domi_manager *home_manager(void)
 {
     return world.managers[0];
 }
 
-static void send_call(int (*function)(domus_stack *, void *), const void *context)
+static void send_call_as_event(int (*function)(domus_stack *, void *), const void *context)
 {
     domt_call call = {function, (void *)(uintptr_t)context};
-    domi_envelope *envelope = domi_envelope_new(home(), sizeof *envelope);
+    domi_envelope *envelope = domi_envelope_new(home_manager(), sizeof *envelope);
 
     ck_assert_ptr_nonnull(envelope);
     envelope->type = &domt_call_type;
     envelope->sender = NULL;
     memcpy(envelope->payload, &call, sizeof call);
-    ck_assert_int_eq(domi_mailbox_put(home(), actor, &envelope->node, DOMI_EVENT), 0);
+    ck_assert_int_eq(domi_mailbox_put(home_manager(), actor, &envelope->node, DOMI_EVENT), 0);
 }
 
 static int count_answer(domus_stack *stack, void *self, const domus_answer *answer)
@@ -292,16 +294,16 @@ static int count_answer(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int ask_actor(domus_stack *stack, void *what)
+static int ask_actor_with_letter(domus_stack *stack, void *what)
 {
     return domus_ask(stack, actor, &ask_type, what, count_answer);
 }
 
 /* Put a message by the home lane, by the inbox, or as an ask. It has arrived when this returns. */
-static void put_message(void)
+static void put_random_message(void)
 {
-    letter what = {below(40), numbers};
-    uint32_t way = below(4);
+    letter what = {random_below(40), numbers};
+    uint32_t way = random_below(4);
 
     if (count + 8 >= WAITING)
         return;
@@ -310,23 +312,23 @@ static void put_message(void)
         ck_assert_int_eq(domt_notice(world.managers[way], actor, &note_type, &what), 0);
     } else {
         asked++;
-        domt_send(world.managers[1], asker, ask_actor, &what);
+        domt_send(world.managers[1], asker, ask_actor_with_letter, &what);
         (void)domt_iterate(world.managers[1]);
     }
-    (void)domi_manager_take_arrivals(home());
+    (void)domi_manager_take_arrivals(home_manager());
     model_add(what, way >= 2);
 }
 
-static void run_messages(uint32_t messages)
+static void run_actor_for_messages(uint32_t messages)
 {
-    domi_manager_set_run_limit(home(), messages);
-    (void)domt_run_state(home());
+    domi_manager_set_run_limit(home_manager(), messages);
+    (void)domt_run_state(home_manager());
     (void)domt_iterate(world.managers[1]);
 }
 
-static void run_to_the_end(void)
+static void run_until_nothing_is_left(void)
 {
-    domi_manager_set_run_limit(home(), 64);
+    domi_manager_set_run_limit(home_manager(), 64);
     domt_settle(&world);
 }
 
@@ -336,66 +338,67 @@ static void do_random_step(void)
     static const uint64_t for_ever = DOMUS_FOR_EVER;
     const domus_behaviour *const behaviours[] = {&up, &down, &up, &down, &up, &plain};
 
-    switch (below(64)) {
+    switch (random_below(64)) {
     case 0:
-        send_call(put_back, NULL);
-        run_messages(1 + below(12));
+        send_call_as_event(unstash_all, NULL);
+        run_actor_for_messages(1 + random_below(12));
         break;
     case 1:
-        key_wanted = below(40);
-        send_call(receive_within, &now);
-        run_to_the_end();
+        key_wanted = random_below(40);
+        send_call_as_event(receive_wanted_key_within, &now);
+        run_until_nothing_is_left();
         break;
-    case 2: /* messages are held back until one with this key comes */
-        run_to_the_end();
-        key_wanted = below(40);
-        send_call(receive_within, &for_ever);
-        (void)domt_run_state(home());
-        for (uint32_t i = below(100); i != 0; i--) {
-            put_message();
-            (void)domt_run_state(home());
+    case 2: /* the actor waits to receive this key, and other messages wait meanwhile */
+        run_until_nothing_is_left();
+        key_wanted = random_below(40);
+        send_call_as_event(receive_wanted_key_within, &for_ever);
+        (void)domt_run_state(home_manager());
+        for (uint32_t i = random_below(100); i != 0; i--) {
+            put_random_message();
+            (void)domt_run_state(home_manager());
         }
         for (uint32_t i = 0; (actor.house->marks & DOMI_MARK_RECEIVING) != 0; i++) {
-            put_message();
-            (void)domt_run_state(home());
+            put_random_message();
+            (void)domt_run_state(home_manager());
         }
         break;
     case 3:
-        if (below(4) == 0) {
-            send_call(change_order, behaviours[below(6)]);
-            run_messages(1 + below(12));
+        if (random_below(4) == 0) {
+            send_call_as_event(become_with_other_order, behaviours[random_below(6)]);
+            run_actor_for_messages(1 + random_below(12));
         }
         break;
     case 4:
-        if (below(8) == 0)
-            run_to_the_end();
+        if (random_below(8) == 0)
+            run_until_nothing_is_left();
         break;
     default:
-        if (below(5) < 3)
-            put_message();
+        if (random_below(5) < 3)
+            put_random_message();
         else
-            run_messages(1 + below(3));
+            run_actor_for_messages(1 + random_below(3));
     }
-    domi_house_check_lists(home(), actor.house);
+    domi_house_check_lists(home_manager(), actor.house);
 }
 
-static void run_walk(uint64_t seed)
+static void run_random_walk(uint64_t seed)
 {
     domi_random_init(&chance, seed);
     count = numbers = taken = answered = asked = 0;
     direction = 1;
     domt_world_open_without_belts(&world, 2);
-    actor = domt_spawn(domt_outside(&world), home(), &up, NULL);
+    actor = domt_spawn(domt_outside(&world), home_manager(), &up, NULL);
     asker = domt_spawn(domt_outside(&world), world.managers[1], &domt_agent, NULL);
     domt_settle(&world);
     for (int i = 0; i < OPERATIONS / WALKS; i++)
         do_random_step();
-    run_to_the_end();
-    send_call(put_back, NULL);
-    run_to_the_end();
-    while (count != 0) { /* some asks may have been stashed again */
-        send_call(put_back, NULL);
-        run_to_the_end();
+    run_until_nothing_is_left();
+    send_call_as_event(unstash_all, NULL);
+    run_until_nothing_is_left();
+    /* some asks may have been stashed again, so all is unstashed until nothing waits */
+    while (count != 0) {
+        send_call_as_event(unstash_all, NULL);
+        run_until_nothing_is_left();
     }
     ck_assert_uint_eq(taken, numbers);
     ck_assert_uint_eq(answered, asked);
@@ -406,7 +409,7 @@ static void run_walk(uint64_t seed)
 DOMT_TEST(walks_of_a_hundred_thousand_operations_agree_with_the_model)
 {
     for (uint64_t seed = 1; seed <= WALKS; seed++)
-        run_walk(seed);
+        run_random_walk(seed);
 }
 
 DOMT_SUITE(120)

@@ -70,19 +70,19 @@ DOMT_TEST(more_urgent_mail_that_comes_during_a_run_is_next)
     domt_pick_close();
 }
 
-static int answer_at_once(domus_stack *stack, void *number)
+static int reply_with_number(domus_stack *stack, void *number)
 {
     return domus_reply(stack, &domt_pick_number, number);
 }
 
 static int ask_asker(domus_stack *stack, void *number)
 {
-    domt_call call = {answer_at_once, number};
+    domt_call call = {reply_with_number, number};
 
     return domus_ask(stack, domt_pick.asker, &domt_call_type, &call, domt_took);
 }
 
-DOMT_TEST(replies_are_taken_before_all_of_it)
+DOMT_TEST(replies_are_taken_before_sorted_mail)
 {
     static const int64_t number = 99;
 
@@ -97,7 +97,7 @@ DOMT_TEST(replies_are_taken_before_all_of_it)
 
 static int ask_other_actor_100_times(domus_stack *stack, void *number)
 {
-    domt_call call = {answer_at_once, number};
+    domt_call call = {reply_with_number, number};
 
     for (uint64_t i = 0; i < 100; i++)
         ck_assert_int_eq(domus_ask_add(stack, domt_pick.asker, &domt_call_type, &call, 0, i + 1),
@@ -135,15 +135,15 @@ static int compare_inconsistently(const domus_type *one_type, const void *one,
     return results[calls++ % 6];
 }
 
-static int always_before(const domus_type *one_type, const void *one, const domus_type *other_type,
-                         const void *other)
+static int compare_as_always_before(const domus_type *one_type, const void *one,
+                                    const domus_type *other_type, const void *other)
 {
     return -1;
 }
 
 DOMT_TEST(comparison_that_is_no_order_loses_nothing)
 {
-    domus_order *const orders[] = {compare_inconsistently, always_before};
+    domus_order *const orders[] = {compare_inconsistently, compare_as_always_before};
 
     for (size_t i = 0; i < 2; i++) {
         domt_ordered_open(0);
@@ -189,7 +189,7 @@ DOMT_TEST(stop_after_mail_lets_all_be_handled_that_came_before_it)
     DOMT_ORDERED_TELL(30, 20);
     domt_begin(stop_itself_after_mail, NULL);
     domt_ordered_run_limit(8);
-    /* the actor asks itself to stop behind its messages, of which none is left then */
+    /* the actor asks for its stop behind its messages, which were all handled before */
     domt_ordered_run();
     domt_ordered_settled("20 30 ");
     ck_assert_uint_ne(atomic_load(&domt_pick.picker.house->life) >> 32, domt_pick.picker.lease);
@@ -245,15 +245,15 @@ DOMT_TEST(bound_of_the_mailbox_holds_for_sorted_mail)
     domt_pick_close();
 }
 
-static int end_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_conversation_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return 0;
 }
 
-static int hold_for_20_ms(domus_stack *stack, void *context)
+static int raise_barrier_for_20_ms(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_sleep(stack, 20 * MS, end_sleep);
+    return domus_sleep(stack, 20 * MS, end_conversation_after_sleep);
 }
 
 DOMT_TEST(ask_whose_asker_has_given_up_is_taken_out_of_sorted_mail)
@@ -269,10 +269,11 @@ DOMT_TEST(ask_whose_asker_has_given_up_is_taken_out_of_sorted_mail)
         domt_spawn(domt_outside(&domt_pick.world), domt_pick.world.managers[1], &domt_agent, NULL);
     domt_ask_picker(21, 0);
     domt_ordered_sort();
-    domt_begin(hold_for_20_ms, NULL);
+    domt_begin(raise_barrier_for_20_ms, NULL);
     domt_ordered_run();
     ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), first), 0);
-    (void)domt_iterate(domt_pick.world.managers[1]); /* the actor stops, so it cancels its asks */
+    /* the asker stops on home 1 and cancels its asks */
+    (void)domt_iterate(domt_pick.world.managers[1]);
     ck_assert_uint_eq(house->mail, 4);
     domt_ordered_run();
     ck_assert_uint_eq(house->mail, 3);
@@ -292,7 +293,7 @@ DOMT_TEST(ask_that_has_expired_is_not_handled)
     domt_ask_picker(20, 5 * MS);
     domt_ordered_sort();
     domt_jump(&domt_pick.world, 10 * MS);
-    domt_ordered_run(); /* nobody has cancelled yet */
+    domt_ordered_run(); /* the ask has expired, but nobody has cancelled it yet */
     domt_ordered_handled("10 ");
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
     domt_ordered_settle();
@@ -301,7 +302,7 @@ DOMT_TEST(ask_that_has_expired_is_not_handled)
 
 /* --- other ways to run it --------------------------------------------------------------------- */
 
-DOMT_TEST(short_runs_take_it_by_the_order)
+DOMT_TEST(short_runs_take_mail_by_the_order)
 {
     domt_ordered_open(0);
     domt_ordered_run_limit(1);
@@ -311,7 +312,7 @@ DOMT_TEST(short_runs_take_it_by_the_order)
     domt_pick_close();
 }
 
-DOMT_TEST(thief_takes_it_by_the_order)
+DOMT_TEST(thief_takes_mail_by_the_order)
 {
     domi_queue *queue;
 
@@ -374,7 +375,8 @@ DOMT_TEST(spawn_without_memory_for_the_order_fails)
         domi_memory_fail_after(-1, 0);
         ck_assert(error == 0 || error == -ENOMEM);
     } while (error != 0);
-    ck_assert_uint_gt(failures, 2); /* allocations of the family and the order */
+    /* the allocations that failed: those of the family and of the order */
+    ck_assert_uint_gt(failures, 2);
     domt_ordered_settle();
     ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), address), 0);
     domt_ordered_settle();

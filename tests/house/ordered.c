@@ -1,4 +1,4 @@
-/* A picker with an order; see the header. */
+/* A picker with an order; tests/house/ordered.h tells more. */
 #include "tests/house/ordered.h"
 #include "tests/house/steps.h"
 
@@ -9,8 +9,9 @@
 domus_behaviour domt_by_tens;
 domus_behaviour domt_by_tens_down;
 
-/* Returns the key of a message; only types that users have sent come here. */
-static int64_t key_of(const domus_type *type, const void *payload)
+/* Returns the key of a message by which the order sorts; the library calls an order only with types
+ * of users. */
+static int64_t key_of_message(const domus_type *type, const void *payload)
 {
     if (type == &domt_call_type)
         return -1;
@@ -18,23 +19,23 @@ static int64_t key_of(const domus_type *type, const void *payload)
     return *(const int64_t *)payload / 10;
 }
 
-static int by_tens(const domus_type *one_type, const void *one, const domus_type *other_type,
-                   const void *other)
+static int compare_by_tens(const domus_type *one_type, const void *one,
+                           const domus_type *other_type, const void *other)
 {
-    int64_t key = key_of(one_type, one);
-    int64_t other_key = key_of(other_type, other);
+    int64_t key = key_of_message(one_type, one);
+    int64_t other_key = key_of_message(other_type, other);
 
     return key < other_key ? -1 : key > other_key;
 }
 
-static int by_tens_down(const domus_type *one_type, const void *one, const domus_type *other_type,
-                        const void *other)
+static int compare_by_tens_downwards(const domus_type *one_type, const void *one,
+                                     const domus_type *other_type, const void *other)
 {
-    int64_t key = key_of(one_type, one);
-    int64_t other_key = key_of(other_type, other);
+    int64_t key = key_of_message(one_type, one);
+    int64_t other_key = key_of_message(other_type, other);
 
     if (key < 0 || other_key < 0)
-        return by_tens(one_type, one, other_type, other);
+        return compare_by_tens(one_type, one, other_type, other);
     return key > other_key ? -1 : key < other_key;
 }
 
@@ -44,9 +45,9 @@ void domt_ordered_open(uint32_t mailbox_max)
 
     domt_by_tens = domt_by_tens_down = domt_picking;
     domt_by_tens.name = "by tens";
-    domt_by_tens.order = by_tens;
+    domt_by_tens.order = compare_by_tens;
     domt_by_tens_down.name = "by tens, down";
-    domt_by_tens_down.order = by_tens_down;
+    domt_by_tens_down.order = compare_by_tens_downwards;
     domt_pick_open(mailbox_max, 0);
     domt_pick.picker = domt_spawn(domt_outside(world), world->managers[0], &domt_by_tens, NULL);
     domt_settle(world);

@@ -5,15 +5,15 @@
 
 #include "tests/house/picker.h"
 
-/* Behaviours with an order; domt_ordered_open() fills them. */
-extern domus_behaviour domt_by_tens;      /* smaller tens first */
-extern domus_behaviour domt_by_tens_down; /* larger tens first */
+/* Behaviours of a picker with an order; domt_ordered_open() fills them. */
+extern domus_behaviour domt_by_tens;      /* takes smaller tens first */
+extern domus_behaviour domt_by_tens_down; /* takes larger tens first */
 
 /* Open the world of a picker that has an order. */
 void domt_ordered_open(uint32_t mailbox_max);
 
-/* Let the world settle; let only the picker's home settle; or send the picker these numbers, each
- * in a notice. */
+/* Let the world settle; let only the picker's home settle; or send each of these numbers to the
+ * picker in a notice. */
 void domt_ordered_settle(void);
 domi_manager *domt_ordered_home(void);
 void domt_ordered_tell(const int64_t *numbers, size_t count);
@@ -21,18 +21,18 @@ void domt_ordered_tell(const int64_t *numbers, size_t count);
     domt_ordered_tell((const int64_t[]){__VA_ARGS__},                                              \
                       sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
-/* Check that the picker has handled exactly these messages since the last call; the second function
- * settles before. */
+/* Check that the picker has handled exactly these messages since the last call of these functions;
+ * domt_ordered_settled() lets the world settle before. */
 void domt_ordered_handled(const char *expected);
 void domt_ordered_settled(const char *expected);
 
-/* Let a run of any house handle at most so many messages. */
+/* Let one run of any house handle at most so many messages. */
 void domt_ordered_run_limit(uint32_t messages);
 
-/* Run the picker's thread once. Arrivals are taken before. */
+/* Let the picker's home take its arrivals, and run its state actors once. */
 void domt_ordered_run(void);
 
-/* Let all messages of the picker be sorted, although only 8 calls that do nothing are handled. */
+/* Let the picker sort all messages that wait for it: it handles only 8 calls that do nothing. */
 void domt_ordered_sort(void);
 
 #endif

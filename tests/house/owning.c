@@ -1,4 +1,4 @@
-/* Payloads that own memory; see the header. */
+/* Payloads that own memory; tests/house/owning.h tells more. */
 #include "tests/house/owning.h"
 #include "tests/house/steps.h"
 
@@ -7,11 +7,11 @@
 
 domt_owning domt_owned;
 
-static void release(void *payload)
+static void release_text_and_count(void *payload)
 {
     domt_owner *owner = payload;
 
-    if (owner->text == NULL) /* a message that was made, and freed before it was filled */
+    if (owner->text == NULL) /* a message object that was freed before its payload was filled */
         return;
     ck_assert_int_ne(owner->text[0], '#');
     memset(owner->text, '#', DOMT_TEXT_BYTES);
@@ -19,9 +19,9 @@ static void release(void *payload)
     domt_owned.released++;
 }
 
-const domus_type domt_small = {"small", sizeof(domt_owner), release};
-const domus_type domt_middle = {"middle", 700, release};
-const domus_type domt_large = {"large", 5000, release};
+const domus_type domt_small = {"small", sizeof(domt_owner), release_text_and_count};
+const domus_type domt_middle = {"middle", 700, release_text_and_count};
+const domus_type domt_large = {"large", 5000, release_text_and_count};
 const domus_type *const domt_sizes[3] = {&domt_small, &domt_middle, &domt_large};
 
 static int handle_payload(domus_stack *stack, void *self, const void *payload)
@@ -107,14 +107,14 @@ typedef struct order {
     const char *text;
 } order;
 
-static int send_it(domus_stack *stack, void *now_)
+static int send_text_as_ordered(domus_stack *stack, void *now_)
 {
     const order *now = now_;
 
     return domt_own_send(stack, now->to, now->type, now->text);
 }
 
-static int ask_it(domus_stack *stack, void *now_)
+static int ask_with_text_as_ordered(domus_stack *stack, void *now_)
 {
     const order *now = now_;
 
@@ -135,12 +135,12 @@ void domt_own_notice(uint32_t to, const domus_type *type, const char *text)
 {
     order now = {to, type, text};
 
-    domt_own_do(0, send_it, &now);
+    domt_own_do(0, send_text_as_ordered, &now);
 }
 
 void domt_own_ask(uint32_t to, const domus_type *type, const char *text)
 {
     order now = {to, type, text};
 
-    domt_own_do(0, ask_it, &now);
+    domt_own_do(0, ask_with_text_as_ordered, &now);
 }

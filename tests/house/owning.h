@@ -15,12 +15,12 @@
 #define DOMT_OWNING_ACTORS 3
 #define DOMT_TEXT_BYTES    6000u /* bytes of each text, which repeats a word */
 
-/* The first bytes of each payload of these types. */
+/* The first bytes of each payload of the types below: the text that the payload owns. */
 typedef struct domt_owner {
     char *text;
 } domt_owner;
 
-/* small: fits into a slab; middle: with a frame; large: on the heap */
+/* types with payloads of three sizes: within the smallest envelopes; in larger ones; allocated */
 extern const domus_type domt_small, domt_middle, domt_large;
 extern const domus_type *const domt_sizes[3];
 
@@ -29,8 +29,8 @@ typedef struct domt_owning {
     domus_address actors[DOMT_OWNING_ACTORS]; /* actor 0 on home 0, the others on home 1 */
     unsigned made, released, freed;
 
-    /* Functions that an actor calls with a payload that it handles, and with an answer; each test
-     * sets them. */
+    /* Functions that an actor calls with each payload that it handles, and with each answer; each
+     * test sets them. */
     int (*handle)(domus_stack *stack, const domt_owner *payload);
     int (*hear)(domus_stack *stack, const domus_answer *answer);
     unsigned handled, heard;
@@ -45,26 +45,26 @@ extern domt_owning domt_owned;
 
 void domt_owning_open(void);
 
-/* End the world, and check that every payload was released or freed and nothing is left. */
+/* End the world, and check that each payload was released or freed and nothing is left in use. */
 void domt_owning_close(void);
 
-/* Make a payload, of at most the largest type; it is valid until the next one is made. */
+/* Make a payload with this text, large enough for each type; it is valid until the next call. */
 void *domt_own(const char *text);
 
-/* Free a text that was taken out of a payload. */
+/* Free the text of a payload that a test has taken. */
 void domt_free_text(char *text);
 
-/* Let actor `by` run `function` with `context`, and settle. */
+/* Let actor `by` run `function` with `context` in a handler, and settle. */
 void domt_own_do(uint32_t by, int (*function)(domus_stack *, void *), const void *context);
 
-/* Stop an actor from its home, and settle. */
+/* Stop an actor by the thread of its home, and settle. */
 void domt_own_stop(domus_address actor);
 
-/* Send or ask, from actor 0 to actor `to`, and settle. */
+/* Send a payload or ask with it, from actor 0 to actor `to`, and settle. */
 void domt_own_notice(uint32_t to, const domus_type *type, const char *text);
 void domt_own_ask(uint32_t to, const domus_type *type, const char *text);
 
-/* Send or ask from within a handler; an ask resumes in `hear`. */
+/* Send a payload or ask with it, from within a handler; the ask resumes in domt_own_hear(). */
 int domt_own_send(domus_stack *stack, uint32_t to, const domus_type *type, const char *text);
 int domt_own_ask_one(domus_stack *stack, uint32_t to, const domus_type *type, const char *text,
                      uint64_t timeout_ns);

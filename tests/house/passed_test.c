@@ -1,5 +1,5 @@
-/* Cancels find asks that were passed on: by one forward or several, on one thread or several, by a
- * router, kept or stashed, and also while no actor holds the ask just then. */
+/* Cancels find asks that were passed on: forwarded once or several times, on one thread or several,
+ * by a router, kept or stashed, and also while no actor holds the ask just then. */
 #include "house/directory/router.h"
 #include "house/dispatch/dispatch.h"
 #include "house/family/family.h"
@@ -15,25 +15,27 @@
 #include <errno.h>
 
 #define MS UINT64_C(1000000)
-/* an asker, two actors that may pass asks on, one that holds them, and another one */
+/* the actors: 0 asks, 1 and 2 may pass asks on, LAST holds them, and OTHER gets asks that LAST
+ * passes on */
 #define ACTORS 5u
 #define LAST   3u
 #define OTHER  4u
 
 static domt_world world;
 static domus_address actors[ACTORS];
-static domus_address router; /* a router to the last actor */
+static domus_address router; /* a router whose one routee is the actor LAST */
 static domi_routers routers;
 static domus_conversation asking;
 static domus_kept kept;
-static int asked_error;  /* error that the asker got; 1: none yet */
-static int holder_error; /* error that the holder got; 1: none yet */
-static unsigned shown;   /* asks that the last actor was shown */
+static int asked_error;  /* error of the answer that the asker got; 1: none yet */
+static int holder_error; /* error of the answer that the holder got; 1: none yet */
+static unsigned shown;   /* number of asks that the handler of the actor LAST was shown */
 
 /* --- actors ----------------------------------------------------------------------------------- */
 
-/* Pass a question on; the last actor does what the question says. */
-static int handle_question(domus_stack *stack, void *self, const void *call_)
+/* Handle a question: pass the ask on to the next actor; the last actor does as the question
+ * says. */
+static int pass_ask_on_or_run_call(domus_stack *stack, void *self, const void *call_)
 {
     uint32_t i = 0;
 
@@ -48,9 +50,9 @@ static int handle_question(domus_stack *stack, void *self, const void *call_)
 static const domus_behaviour talking = {
     .name = "talking",
     .on = (const domus_on[]){
-        {&domt_ask_question, handle_question, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
+        {&domt_ask_question, pass_ask_on_or_run_call, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
 
-/* Open a world in which each actor has a home of its own, or one that all share. */
+/* Open a world in which each actor has a home of its own, or all actors share one. */
 static void open_world(uint32_t homes)
 {
     asked_error = holder_error = 1;
@@ -74,13 +76,14 @@ static void close_world(void)
 
 /* --- deeds ------------------------------------------------------------------------------------ */
 
-static int handle_asked_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_of_asker(domus_stack *stack, void *self, const domus_answer *answer)
 {
     asked_error = answer->error;
     return 0;
 }
 
-/* Let the asker ask `call` through as many others as `from` says. */
+/* An order to the asker: ask actor `from`, which passes the ask on, as all others do up to the
+ * actor LAST, which runs `call`. */
 typedef struct plan {
     uint32_t from; /* number of the actor that is asked first */
     domt_call call;
@@ -93,53 +96,53 @@ static int ask_as_planned(domus_stack *stack, void *plan_)
     ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
     return domus_ask(stack,
                      what->from == LAST && router.house != NULL ? router : actors[what->from],
-                     &domt_ask_question, &what->call, handle_asked_answer);
+                     &domt_ask_question, &what->call, record_error_of_asker);
 }
 
-static int cancel(domus_stack *stack, void *context)
+static int cancel_conversation_of_asker(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_cancel(stack, asking), 0);
     return 0;
 }
 
-static int stop_oneself(domus_stack *stack, void *context)
+static int stop_itself(domus_stack *stack, void *context)
 {
     return domus_stop(stack, domus_self(stack));
 }
 
-static int handle_end_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_and_reply(domus_stack *stack, void *self, const domus_answer *answer)
 {
     holder_error = answer->error;
     return answer->error != 0 ? answer->error : domus_reply(stack, &domt_ask_done, "answered");
 }
 
-static int sleep_long(domus_stack *stack, void *context)
+static int sleep_50_ms_then_reply(domus_stack *stack, void *context)
 {
-    return domus_sleep(stack, 50 * MS, handle_end_of_sleep);
+    return domus_sleep(stack, 50 * MS, record_error_and_reply);
 }
 
-static int end_with_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int return_error_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error;
 }
 
-static int hold_asks_back(domus_stack *stack, void *context)
+static int raise_barrier_for_5_ms(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_sleep(stack, 5 * MS, end_with_error);
+    return domus_sleep(stack, 5 * MS, return_error_of_answer);
 }
 
-static int keep_ask(domus_stack *stack, void *context)
+static int keep_ask_of_handler(domus_stack *stack, void *context)
 {
     return domus_keep(stack, &kept);
 }
 
-static int put_aside(domus_stack *stack, void *context)
+static int stash_ask_of_handler(domus_stack *stack, void *context)
 {
     return domus_stash(stack);
 }
 
-static int reply_kept(domus_stack *stack, void *result)
+static int reply_to_kept_if_wanted(domus_stack *stack, void *result)
 {
     bool is_wanted = domus_kept_is_wanted(stack, kept);
 
@@ -149,13 +152,13 @@ static int reply_kept(domus_stack *stack, void *result)
     return 0;
 }
 
-static int fail_kept(domus_stack *stack, void *result)
+static int fail_kept_ask(domus_stack *stack, void *result)
 {
     *(int *)result = domus_kept_fail(stack, kept, -EIO);
     return 0;
 }
 
-static int forward_kept(domus_stack *stack, void *result)
+static int forward_kept_ask(domus_stack *stack, void *result)
 {
     *(int *)result = domus_kept_forward(stack, kept, actors[OTHER]);
     return 0;
@@ -165,11 +168,12 @@ static int forward_kept(domus_stack *stack, void *result)
 
 typedef int (*deed)(domus_stack *stack, void *context);
 
-/* How an asker gives an ask up. */
-static const deed ways[] = {cancel, stop_oneself};
+/* A function by which an asker gives its ask up. */
+static const deed ways[] = {cancel_conversation_of_asker, stop_itself};
 
-/* Call `test` for each way, for each length of the chain, on four threads and on one. */
-static void for_each_chain(void (*test)(uint32_t from, deed give_up))
+/* Call `test` for each way to give up, for each number of actors that pass the ask on, on four
+ * threads and on one. */
+static void call_for_each_chain_of_actors(void (*test)(uint32_t from, deed give_up))
 {
     for (uint32_t homes = 1; homes <= ACTORS; homes += ACTORS - 1) {
         for (uint32_t from = LAST; from >= 1; from--) {
@@ -182,9 +186,9 @@ static void for_each_chain(void (*test)(uint32_t from, deed give_up))
     }
 }
 
-static void cancel_sleeper(uint32_t from, deed give_up)
+static void check_cancel_of_sleeper(uint32_t from, deed give_up)
 {
-    plan asked = {from, {sleep_long, NULL}};
+    plan asked = {from, {sleep_50_ms_then_reply, NULL}};
 
     domt_do(&world, actors[0], ask_as_planned, &asked);
     ck_assert_int_eq(holder_error, 1);
@@ -195,13 +199,13 @@ static void cancel_sleeper(uint32_t from, deed give_up)
 
 DOMT_TEST(conversation_that_works_for_a_passed_ask_is_cancelled)
 {
-    for_each_chain(cancel_sleeper);
+    call_for_each_chain_of_actors(check_cancel_of_sleeper);
 }
 
-static void cancel_keeper(uint32_t from, deed give_up)
+static void check_cancel_of_keeper(uint32_t from, deed give_up)
 {
-    static const deed uses[] = {reply_kept, fail_kept, forward_kept};
-    plan asked = {from, {keep_ask, NULL}};
+    static const deed uses[] = {reply_to_kept_if_wanted, fail_kept_ask, forward_kept_ask};
+    plan asked = {from, {keep_ask_of_handler, NULL}};
     int result = 1;
 
     domt_do(&world, actors[0], ask_as_planned, &asked);
@@ -217,65 +221,65 @@ static void cancel_keeper(uint32_t from, deed give_up)
 
 DOMT_TEST(passed_ask_is_kept_no_more_when_its_asker_is_gone)
 {
-    for_each_chain(cancel_keeper);
+    call_for_each_chain_of_actors(check_cancel_of_keeper);
 }
 
-/* Let the asker give up while the last actor has not been shown the ask: the cancel finds no
- * holder. */
-static void cancel_on_the_way(uint32_t from, deed give_up)
+/* Let the asker give up while the ask is on its way to the last actor: the cancel finds no holder
+ * yet. */
+static void check_cancel_of_ask_on_its_way(uint32_t from, deed give_up)
 {
-    plan asked = {from, {keep_ask, NULL}};
+    plan asked = {from, {keep_ask_of_handler, NULL}};
 
-    domt_do(&world, actors[LAST], hold_asks_back, NULL);
+    domt_do(&world, actors[LAST], raise_barrier_for_5_ms, NULL);
     domt_do(&world, actors[0], ask_as_planned, &asked);
     ck_assert_uint_eq(actors[LAST].house->mail, 1);
     domt_do(&world, actors[0], give_up, NULL);
     domt_pass(&world, 6 * MS);
     ck_assert_uint_eq(shown, from != LAST);
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 0);
-    shown = 1; /* the one release of the ask */
+    shown = 1; /* the ask is released once, although nobody was shown it */
 }
 
 DOMT_TEST(ask_that_was_given_up_between_two_actors_is_cancelled_when_it_is_held)
 {
-    for_each_chain(cancel_on_the_way);
+    call_for_each_chain_of_actors(check_cancel_of_ask_on_its_way);
 }
 
 #define CROWD 5000u
 
-static int handle_crowd_answers(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_all_are_cancelled(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next)
         ck_assert_int_eq(answer->error, -ECANCELED);
     return 0;
 }
 
-static int ask_as_a_crowd(domus_stack *stack, void *context)
+static int ask_crowd_of_times(domus_stack *stack, void *context)
 {
-    const domt_call call = {keep_ask, NULL};
+    const domt_call call = {keep_ask_of_handler, NULL};
 
     for (unsigned i = 0; i < CROWD; i++)
         ck_assert_int_eq(domus_ask_add(stack, actors[1], &domt_ask_question, &call, 0, 0), 0);
     ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
-    return domus_wait_all(stack, handle_crowd_answers);
+    return domus_wait_all(stack, check_all_are_cancelled);
 }
 
-/* Far more asks are given up at once than promises fit into a page of them. */
+/* More asks are given up at once than a page of promises has places for. */
 DOMT_TEST(crowd_that_was_given_up_between_two_actors_is_cancelled)
 {
     open_world(ACTORS);
-    domt_do(&world, actors[LAST], hold_asks_back, NULL);
-    domt_do(&world, actors[0], ask_as_a_crowd, NULL);
+    domt_do(&world, actors[LAST], raise_barrier_for_5_ms, NULL);
+    domt_do(&world, actors[0], ask_crowd_of_times, NULL);
     ck_assert_uint_eq(actors[LAST].house->mail, CROWD);
-    domt_do(&world, actors[0], cancel, NULL);
+    domt_do(&world, actors[0], cancel_conversation_of_asker, NULL);
     domt_pass(&world, 6 * MS);
     ck_assert_uint_eq(shown, CROWD);
     close_world();
 }
 
-static void cancel_aside(uint32_t from, deed give_up)
+static void check_cancel_of_stashed_ask(uint32_t from, deed give_up)
 {
-    plan asked = {from, {put_aside, NULL}};
+    plan asked = {from, {stash_ask_of_handler, NULL}};
 
     domt_do(&world, actors[0], ask_as_planned, &asked);
     ck_assert_uint_eq(actors[LAST].house->family->stashed, 1);
@@ -287,10 +291,10 @@ static void cancel_aside(uint32_t from, deed give_up)
 
 DOMT_TEST(passed_ask_that_was_put_aside_is_dropped)
 {
-    for_each_chain(cancel_aside);
+    call_for_each_chain_of_actors(check_cancel_of_stashed_ask);
 }
 
-static int make_router(domus_stack *stack, void *context)
+static int make_router_to_last_actor(domus_stack *stack, void *context)
 {
     const domus_routing routing = {.route = DOMUS_ROUTE_NEAR};
 
@@ -299,59 +303,60 @@ static int make_router(domus_stack *stack, void *context)
     return 0;
 }
 
-static void cancel_behind_router(uint32_t from, deed give_up)
+static void check_cancel_behind_router(uint32_t from, deed give_up)
 {
-    domt_do(&world, actors[LAST], make_router, NULL);
-    cancel_keeper(from, give_up);
+    domt_do(&world, actors[LAST], make_router_to_last_actor, NULL);
+    check_cancel_of_keeper(from, give_up);
 }
 
 DOMT_TEST(cancel_finds_an_ask_behind_a_router)
 {
-    for_each_chain(cancel_behind_router);
+    call_for_each_chain_of_actors(check_cancel_behind_router);
 }
 
-/* Keep the ask, and pass it on from there to an actor that works for it. */
-static void cancel_kept_and_passed(uint32_t from, deed give_up)
+/* Keep the ask, and forward the kept ask to an actor that works for it. */
+static void check_cancel_of_ask_kept_and_passed(uint32_t from, deed give_up)
 {
-    plan asked = {from, {keep_ask, NULL}};
+    plan asked = {from, {keep_ask_of_handler, NULL}};
     int result = 1;
 
     domt_do(&world, actors[0], ask_as_planned, &asked);
-    domt_do(&world, actors[LAST], forward_kept, &result);
+    domt_do(&world, actors[LAST], forward_kept_ask, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(shown, 2);
     ck_assert_uint_eq(domi_house_count_parked(actors[OTHER].house), 1);
     domt_do(&world, actors[0], give_up, NULL);
     ck_assert_uint_eq(domi_house_count_parked(actors[OTHER].house), 0);
-    shown = 1; /* the one release of the ask */
+    shown = 1; /* the ask is released once */
 }
 
 DOMT_TEST(cancel_finds_an_ask_that_was_kept_and_then_passed_on)
 {
-    for_each_chain(cancel_kept_and_passed);
+    call_for_each_chain_of_actors(check_cancel_of_ask_kept_and_passed);
 }
 
-/* The asker has ended, and the keeper answers before the cancel is handled, which comes behind all
- * other messages. */
+/* The asker has ended. The actor that keeps the ask answers it before it handles the cancel, which
+ * comes behind all other messages. */
 DOMT_TEST(answer_before_the_cancel_finds_nobody_either)
 {
-    plan asked = {1, {keep_ask, NULL}};
+    plan asked = {1, {keep_ask_of_handler, NULL}};
     int result = 1;
 
     open_world(ACTORS);
     domt_do(&world, actors[0], ask_as_planned, &asked);
-    domt_send(world.managers[0], actors[0], stop_oneself, NULL);
+    domt_send(world.managers[0], actors[0], stop_itself, NULL);
     domt_let_work(world.managers[0]);
-    domt_send(world.managers[0], actors[LAST], reply_kept, &result);
+    domt_send(world.managers[0], actors[LAST], reply_to_kept_if_wanted, &result);
     domt_settle(&world);
     ck_assert_int_eq(result, -ENOENT);
     close_world();
 }
 
-/* The asker is there when the holder tells it, but ends before it is told. */
+/* The asker still exists when the holder tells it where the ask is, but ends before it handles
+ * that. */
 DOMT_TEST(ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is)
 {
-    plan asked = {2, {keep_ask, NULL}};
+    plan asked = {2, {keep_ask_of_handler, NULL}};
 
     open_world(ACTORS);
     domt_send(world.managers[0], actors[0], ask_as_planned, &asked);
@@ -359,9 +364,9 @@ DOMT_TEST(ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is)
         domt_let_work(world.managers[home]);
     }
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
-    /* the actor ends before it comes to its events */
+    /* the asker stops in a run of one message, before it comes to its events */
     world.managers[0]->limits.messages_per_run_max = 1;
-    domt_send(world.managers[0], actors[0], stop_oneself, NULL);
+    domt_send(world.managers[0], actors[0], stop_itself, NULL);
     domt_settle(&world);
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 0);
     close_world();
@@ -370,30 +375,30 @@ DOMT_TEST(ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is)
 /* --- asks that nobody cancels ------------------------------------------------------------------
  */
 
-static int go_on_at_once(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_and_end(domus_stack *stack, void *self, const domus_answer *answer)
 {
     asked_error = answer->error;
-    return 0; /* the conversation ends, and one of its asks is still under way */
+    return 0; /* the conversation ends while one of its asks is still under way */
 }
 
-/* Wait for the first answer, which is the end of a sleep. */
-static int ask_and_lose_interest(domus_stack *stack, void *plan_)
+/* Wait for the first of all answers, which is the end of a sleep. */
+static int ask_and_end_before_answer(domus_stack *stack, void *plan_)
 {
     const plan *what = plan_;
 
     ck_assert_int_eq(
         domus_ask_add(stack, actors[what->from], &domt_ask_question, &what->call, 0, 1), 0);
     ck_assert_int_eq(domus_sleep_add(stack, MS, 2), 0);
-    return domus_wait_first(stack, go_on_at_once);
+    return domus_wait_first(stack, record_error_and_end);
 }
 
 DOMT_TEST(conversation_that_ends_without_an_answer_cancels_nothing)
 {
     for (uint32_t from = 1; from <= LAST; from++) {
-        plan asked = {from, {sleep_long, NULL}};
+        plan asked = {from, {sleep_50_ms_then_reply, NULL}};
         open_world(ACTORS);
-        domt_do(&world, actors[LAST], hold_asks_back, NULL);
-        domt_do(&world, actors[0], ask_and_lose_interest, &asked);
+        domt_do(&world, actors[LAST], raise_barrier_for_5_ms, NULL);
+        domt_do(&world, actors[0], ask_and_end_before_answer, &asked);
         domt_pass(&world, 2 * MS);
         ck_assert_int_eq(asked_error, 0);
         ck_assert_uint_eq(shown, 0);
@@ -406,7 +411,7 @@ DOMT_TEST(conversation_that_ends_without_an_answer_cancels_nothing)
 DOMT_TEST(passed_ask_that_is_waited_for_is_answered)
 {
     for (uint32_t from = 1; from <= LAST; from++) {
-        plan asked = {from, {sleep_long, NULL}};
+        plan asked = {from, {sleep_50_ms_then_reply, NULL}};
         open_world(ACTORS);
         domt_do(&world, actors[0], ask_as_planned, &asked);
         domt_pass(&world, 60 * MS);
@@ -417,20 +422,20 @@ DOMT_TEST(passed_ask_that_is_waited_for_is_answered)
     }
 }
 
-/* A cancel that came too late for its ask does not hit the next ask of the same promise. */
+/* A cancel that came too late for its ask does not hit the next ask that uses the same promise. */
 DOMT_TEST(cancel_meets_only_its_own_ask)
 {
-    plan slow = {1, {sleep_long, NULL}};
-    plan kept_one = {1, {keep_ask, NULL}};
+    plan slow = {1, {sleep_50_ms_then_reply, NULL}};
+    plan kept_one = {1, {keep_ask_of_handler, NULL}};
     int result = 1;
 
     open_world(ACTORS);
     domt_do(&world, actors[0], ask_as_planned, &slow);
-    domt_do(&world, actors[0], cancel, NULL);
+    domt_do(&world, actors[0], cancel_conversation_of_asker, NULL);
     ck_assert_int_eq(holder_error, -ECANCELED);
     domt_do(&world, actors[0], ask_as_planned, &kept_one);
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
-    domt_do(&world, actors[LAST], reply_kept, &result);
+    domt_do(&world, actors[LAST], reply_to_kept_if_wanted, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_int_eq(asked_error, 0);
     close_world();

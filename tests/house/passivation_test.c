@@ -1,4 +1,5 @@
-/* Passivation: an actor that has had no message for its idle time is stopped, and not before. */
+/* Passivation: an actor that has had no message during its idle time is stopped, and never
+ * earlier. */
 #include "house/family/family.h"
 #include "house/family/life.h"
 #include "tests/house/kin.h"
@@ -10,8 +11,8 @@
 
 #define MS UINT64_C(1000000)
 
-/* Open a world in which actor 1 on home 0 passivates after `ms`. */
-static void open_idle(uint64_t ms)
+/* Open a world in which actor 1 on home 0 is stopped after an idle time of so many ms. */
+static void open_actor_with_idle_time(uint64_t ms)
 {
     const domus_spawn_options options = {.passivate_after_ns = ms * MS};
 
@@ -25,7 +26,7 @@ static void pass_ms(uint64_t ms)
     domt_pass(&domt_kin_world, ms * MS);
 }
 
-static void close_ended(void)
+static void close_after_one_passivation(void)
 {
     ck_assert(!domt_kin_lives(1));
     ck_assert_uint_eq(domt_kin_of[1].stops, 1);
@@ -36,16 +37,16 @@ static void close_ended(void)
 
 DOMT_TEST(idle_actor_is_stopped_in_time_and_not_before)
 {
-    open_idle(10);
+    open_actor_with_idle_time(10);
     pass_ms(9);
     ck_assert(domt_kin_lives(1));
     pass_ms(3);
-    close_ended();
+    close_after_one_passivation();
 }
 
 DOMT_TEST(message_begins_the_idle_time_anew)
 {
-    open_idle(10);
+    open_actor_with_idle_time(10);
     for (int i = 0; i < 20; i++) {
         pass_ms(9);
         domt_kin_note_to(1);
@@ -54,43 +55,43 @@ DOMT_TEST(message_begins_the_idle_time_anew)
     pass_ms(9);
     ck_assert(domt_kin_lives(1));
     pass_ms(3);
-    close_ended();
+    close_after_one_passivation();
 }
 
 DOMT_TEST(many_messages_cost_one_timer)
 {
-    open_idle(10);
+    open_actor_with_idle_time(10);
     for (int i = 0; i < 5; i++) {
         for (int j = 0; j < 1000; j++)
             domt_kin_tell(1, &domt_kin_note, 0);
         pass_ms(5);
         ck_assert_uint_eq(domt_kin_world.managers[0]->timing.timers, 1);
     }
-    /* The actor's timer fires once in an idle time, and not once for each message. */
+    /* The timer of an actor's idle time fires once in an idle time, not once for each message. */
     ck_assert_uint_le(DOMT_SUM(&domt_kin_world, timers_fired), 4);
     pass_ms(20);
-    close_ended();
+    close_after_one_passivation();
 }
 
 DOMT_TEST(message_and_end_of_the_idle_time_may_meet)
 {
-    open_idle(10);
+    open_actor_with_idle_time(10);
     pass_ms(9);
-    /* the message and the timer are found in one turn: the message wins */
+    /* the message and the end of the idle time come in the same turn: the actor goes on */
     domt_jump(&domt_kin_world, 2 * MS);
     domt_kin_note_to(1);
     ck_assert_uint_eq(domt_kin_of[1].notes, 1);
     pass_ms(30);
-    close_ended();
+    close_after_one_passivation();
 }
 
-static int pause_it(domus_stack *stack, void *ret_result)
+static int pause_passivation(domus_stack *stack, void *ret_result)
 {
     *(int *)ret_result = domus_passivation_pause(stack);
     return 0;
 }
 
-static int resume_it(domus_stack *stack, void *ret_result)
+static int resume_passivation(domus_stack *stack, void *ret_result)
 {
     *(int *)ret_result = domus_passivation_resume(stack);
     return 0;
@@ -100,17 +101,17 @@ DOMT_TEST(paused_actor_stays_and_resuming_begins_the_idle_time_anew)
 {
     int result = 1;
 
-    open_idle(10);
-    domt_kin_do(1, pause_it, &result);
+    open_actor_with_idle_time(10);
+    domt_kin_do(1, pause_passivation, &result);
     ck_assert_int_eq(result, 0);
     pass_ms(95);
     ck_assert(domt_kin_lives(1));
-    domt_kin_do(1, resume_it, &result);
+    domt_kin_do(1, resume_passivation, &result);
     ck_assert_int_eq(result, 0);
     pass_ms(9);
     ck_assert(domt_kin_lives(1));
     pass_ms(3);
-    close_ended();
+    close_after_one_passivation();
 }
 
 DOMT_TEST(pause_and_resume_are_for_actors_that_passivate)
@@ -119,24 +120,24 @@ DOMT_TEST(pause_and_resume_are_for_actors_that_passivate)
 
     domt_kin_open(2);
     (void)domt_kin_root(1, 0, &domt_kin_hearing);
-    domt_kin_do(1, pause_it, &result);
+    domt_kin_do(1, pause_passivation, &result);
     ck_assert_int_eq(result, -EINVAL);
-    domt_kin_do(1, resume_it, &result);
+    domt_kin_do(1, resume_passivation, &result);
     ck_assert_int_eq(result, -EINVAL);
     pass_ms(100);
     ck_assert(domt_kin_lives(1));
     domt_kin_close();
 }
 
-static int arm_ticks(domus_stack *stack, void *unused)
+static int arm_ticks_of_5_ms(domus_stack *stack, void *unused)
 {
     return domus_every(stack, 5 * MS, &domt_kin_tick, NULL, NULL);
 }
 
 DOMT_TEST(events_count_as_messages)
 {
-    open_idle(10);
-    domt_kin_do(1, arm_ticks, NULL);
+    open_actor_with_idle_time(10);
+    domt_kin_do(1, arm_ticks_of_5_ms, NULL);
     pass_ms(100);
     ck_assert(domt_kin_lives(1));
     ck_assert_uint_ge(domt_kin_of[1].ticks, 19);
@@ -147,7 +148,7 @@ DOMT_TEST(events_count_as_messages)
 
 DOMT_TEST(passivation_stops_children_and_cancels_conversations)
 {
-    open_idle(10);
+    open_actor_with_idle_time(10);
     (void)domt_kin_child(1, 2, 0, &domt_kin_hearing);
     (void)domt_kin_child(1, 3, 1, &domt_kin_hearing);
     domt_kin_do(1, domt_kin_do_sleep, NULL);
@@ -155,13 +156,13 @@ DOMT_TEST(passivation_stops_children_and_cancels_conversations)
     pass_ms(12);
     ck_assert_int_eq(domt_kin_of[1].answer, -ECANCELED);
     ck_assert_uint_eq(domt_kin_houses(), 0);
-    close_ended();
+    close_after_one_passivation();
 }
 
 DOMT_TEST(stop_meets_passivation)
 {
     for (uint32_t from = 0; from < 3; from++) {
-        open_idle(10);
+        open_actor_with_idle_time(10);
         pass_ms(9);
         domt_jump(&domt_kin_world, 2 * MS);
         domt_kin_stop_by(domt_kin_world.managers[from], 1);
@@ -226,7 +227,7 @@ DOMT_TEST(pause_ends_with_the_life_that_asked_for_it)
     const domus_spawn_options options = {.passivate_after_ns = 10 * MS};
     (void)domt_kin_root(2, 0, &boss);
     ck_assert_int_eq(domt_kin_spawn_by(2, 1, &domt_kin_hearing, &options), 0);
-    domt_kin_do(1, pause_it, &result);
+    domt_kin_do(1, pause_passivation, &result);
     pass_ms(50);
     ck_assert(domt_kin_lives(1));
     domt_kin_err(1, -EIO);

@@ -1,4 +1,4 @@
-/* An actor that receives; see the header. */
+/* An actor that receives; tests/house/picker.h tells more. */
 #include "tests/house/picker.h"
 #include "tests/house/steps.h"
 
@@ -24,8 +24,8 @@ const domus_type domt_pick_urgent = {.name = "urgent", .size = 8, .release = cou
 const domus_type domt_pick_question = {.name = "question", .size = 8, .release = count_release};
 const domus_type domt_pick_number = {.name = "number", .size = 8};
 
-__attribute__((format(printf, 3, 4))) static void append(char *where, size_t room,
-                                                         const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void append_text(char *where, size_t room,
+                                                              const char *format, ...)
 {
     size_t length = strlen(where);
     va_list arguments;
@@ -38,50 +38,51 @@ __attribute__((format(printf, 3, 4))) static void append(char *where, size_t roo
 
 void domt_pick_write(const char *before, int64_t number, const char *after)
 {
-    append(domt_pick.text, sizeof domt_pick.text, "%s%lld%s ", before, (long long)number, after);
+    append_text(domt_pick.text, sizeof domt_pick.text, "%s%lld%s ", before, (long long)number,
+                after);
 }
 
-static int take_and_write(domus_stack *stack, const char *what, const void *number)
+static int take_payload_and_write(domus_stack *stack, const char *what, const void *number)
 {
     (void)domus_take(stack);
     domt_pick_write(what, *(const int64_t *)number, "");
     return 0;
 }
 
-static int handle_note(domus_stack *stack, void *self, const void *number)
+static int write_note(domus_stack *stack, void *self, const void *number)
 {
-    return take_and_write(stack, "", number);
+    return take_payload_and_write(stack, "", number);
 }
 
-static int handle_urgent(domus_stack *stack, void *self, const void *number)
+static int write_urgent_note(domus_stack *stack, void *self, const void *number)
 {
-    return take_and_write(stack, "u", number);
+    return take_payload_and_write(stack, "u", number);
 }
 
-static int handle_question(domus_stack *stack, void *self, const void *number)
+static int write_question_and_reply(domus_stack *stack, void *self, const void *number)
 {
-    (void)take_and_write(stack, "q", number);
+    (void)take_payload_and_write(stack, "q", number);
     return domus_reply(stack, &domt_pick_number, number);
 }
 
 const domus_behaviour domt_picking = {
     .name = "picking",
     .state_size = 8,
-    .on = (const domus_on[]){{&domt_pick_note, handle_note, 0},
-                             {&domt_pick_urgent, handle_urgent, 0},
-                             {&domt_pick_question, handle_question, 0},
+    .on = (const domus_on[]){{&domt_pick_note, write_note, 0},
+                             {&domt_pick_urgent, write_urgent_note, 0},
+                             {&domt_pick_question, write_question_and_reply, 0},
                              {&domt_call_type, domt_on_call, 16},
                              {0}}};
 
-static bool is_seven(const void *self, const void *frame, const domus_type *type,
-                     const void *payload)
+static bool is_number_7(const void *self, const void *frame, const domus_type *type,
+                        const void *payload)
 {
     domt_pick.looks++;
     return *(const int64_t *)payload == 7;
 }
 
 const domus_pattern domt_any = {NULL, NULL};
-const domus_pattern domt_sevens = {(const domus_type *const[]){&domt_pick_note, NULL}, is_seven};
+const domus_pattern domt_sevens = {(const domus_type *const[]){&domt_pick_note, NULL}, is_number_7};
 const domus_pattern domt_questions = {(const domus_type *const[]){&domt_pick_question, NULL}, NULL};
 const domus_pattern domt_urgents = {(const domus_type *const[]){&domt_pick_urgent, NULL}, NULL};
 
@@ -170,12 +171,12 @@ void domt_begin_by_event(int (*function)(domus_stack *, void *), const void *con
     ck_assert_int_eq(domi_mailbox_put(home, domt_pick.picker, &envelope->node, DOMI_EVENT), 0);
 }
 
-static int write_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_answer_of_asker(domus_stack *stack, void *self, const domus_answer *answer)
 {
     bool failed = answer->error != 0;
 
-    append(domt_pick.answers, sizeof domt_pick.answers, "%c%lld ", failed ? 'x' : 'r',
-           (long long)(failed ? answer->error : *(const int64_t *)answer->payload));
+    append_text(domt_pick.answers, sizeof domt_pick.answers, "%c%lld ", failed ? 'x' : 'r',
+                (long long)(failed ? answer->error : *(const int64_t *)answer->payload));
     return 0;
 }
 
@@ -184,19 +185,19 @@ typedef struct inquiry {
     uint64_t timeout_ns;
 } inquiry;
 
-static int ask_picker(domus_stack *stack, void *context)
+static int ask_picker_within(domus_stack *stack, void *context)
 {
     const inquiry *now = context;
 
     return domus_ask_within(stack, domt_pick.picker, &domt_pick_question, &now->number,
-                            now->timeout_ns, write_answer);
+                            now->timeout_ns, write_answer_of_asker);
 }
 
 void domt_ask_picker(int64_t number, uint64_t timeout_ns)
 {
     inquiry now = {number, timeout_ns};
 
-    domt_send(domt_pick.world.managers[1], domt_pick.asker, ask_picker, &now);
+    domt_send(domt_pick.world.managers[1], domt_pick.asker, ask_picker_within, &now);
     (void)domt_iterate(domt_pick.world.managers[1]);
     (void)domi_manager_take_arrivals(domt_pick.world.managers[0]);
 }
@@ -204,7 +205,7 @@ void domt_ask_picker(int64_t number, uint64_t timeout_ns)
 bool domt_write(const domus_answer *answer)
 {
     if (answer->error == -ETIMEDOUT)
-        append(domt_pick.text, sizeof domt_pick.text, "- ");
+        append_text(domt_pick.text, sizeof domt_pick.text, "- ");
     else if (answer->error != 0)
         domt_pick_write("x", -answer->error, "");
     else

@@ -1,7 +1,7 @@
-/* Memory of messages. house/message/pool.c: envelopes of every size class, and the way home for
- * envelopes that others free. house/message/trim.c: memory that a trim leaves with a slab is
- * counted as spare until it is used. Also the memory of belts between 64 threads that all send to
- * all, while the belts are used and when their rings were given back, and that of a full belt; the
+/* The memory of messages. house/message/pool.c: envelopes of every size class, and how envelopes
+ * that other threads free come home. house/message/trim.c: memory that a trim leaves with a slab is
+ * counted as spare until it is used. The memory of belts between 64 threads that all send to all:
+ * while the belts are used, and when their rings were given back; and that of a full belt. The
  * figures are in decisions/lanes. */
 #include "base/memory.h"
 #include "house/dispatch/dispatch.h"
@@ -73,19 +73,21 @@ DOMT_TEST(objects_freed_by_others_go_home_in_one_chain)
     domi_envelope *envelopes[COUNT];
 
     domt_world_open(&world, 3);
-    for (int i = 0; i < COUNT; i++) /* objects of two owners, in turn */
+    for (int i = 0; i < COUNT; i++) /* the objects belong to manager 0 and manager 1 in turn */
         envelopes[i] = domi_envelope_new(world.managers[i % 2], i % 3 == 0 ? 64 : 200);
     for (int i = 0; i < COUNT; i++)
         domi_pool_free(world.managers[2], &envelopes[i]->node);
     ck_assert_uint_eq(world.managers[2]->pool.chained, COUNT);
-    ck_assert_ptr_null(atomic_load(&world.managers[0]->pool.remote)); /* nothing is shared yet */
+    /* the freed objects are still in a private list of manager 2 */
+    ck_assert_ptr_null(atomic_load(&world.managers[0]->pool.remote));
     domi_pool_flush_returns(world.managers[2]);
     ck_assert_uint_eq(world.managers[2]->pool.chained, 0);
     ck_assert_uint_eq(count_nodes(atomic_load(&world.managers[0]->pool.remote)), COUNT / 2);
     ck_assert_uint_eq(count_nodes(atomic_load(&world.managers[1]->pool.remote)), COUNT / 2);
 
     domi_pool_free(world.managers[1], &domi_envelope_new(world.managers[0], 64)->node);
-    domi_pool_flush_returns(world.managers[1]); /* flushed behind another manager's chain */
+    /* this chain is put before the one that manager 2 has flushed */
+    domi_pool_flush_returns(world.managers[1]);
     domt_end_clean(&world);
 }
 
@@ -105,8 +107,9 @@ static domus_behaviour passing;
 static domus_address actors[ACTORS];
 static uint64_t handled;
 
-/* Pass the packet on to the next actor, which lives elsewhere, in the next size. */
-static int pass_packet(domus_stack *stack, void *self, const void *packet_)
+/* Pass the packet on to the next actor, which lives on another thread, in an envelope of the next
+ * size. */
+static int pass_packet_to_next_actor(domus_stack *stack, void *self, const void *packet_)
 {
     static unsigned char next[4096];
     const packet *now = packet_;
@@ -128,7 +131,7 @@ DOMT_TEST(pools_do_not_grow_while_messages_go_round)
 
     for (int i = 0; i < 5; i++) {
         types[i] = (domus_type){.name = "packet", .size = sizes[i]};
-        rows[i] = (domus_on){&types[i], pass_packet, 0};
+        rows[i] = (domus_on){&types[i], pass_packet_to_next_actor, 0};
     }
     passing = (domus_behaviour){.name = "passing", .on = rows};
     domt_world_open(&world, 3);
@@ -136,7 +139,7 @@ DOMT_TEST(pools_do_not_grow_while_messages_go_round)
         actors[i] = domt_spawn(domt_outside(&world), world.managers[i % 3], &passing, NULL);
     memcpy(first, &hops, sizeof hops);
     for (int round = 0; round < ROUNDS; round++) {
-        /* also sent from outside, whose pools are refilled, too */
+        /* some packets are also sent from outside, whose pools are refilled, too */
         for (uint32_t i = 0; i < PACKETS; i++)
             ck_assert_int_eq(
                 domt_notice(world.managers[i % 4], actors[i % ACTORS], &types[i % 5], first), 0);
@@ -149,7 +152,8 @@ DOMT_TEST(pools_do_not_grow_while_messages_go_round)
     domt_end_clean(&world);
 }
 
-/* One side only allocates, the other only frees: the freed objects must come back. */
+/* One thread only allocates and the other one only frees: the freed objects must come back to the
+ * first. */
 DOMT_TEST(pools_do_not_grow_when_one_sends_and_another_frees)
 {
     uint64_t mapped = 0;
@@ -199,14 +203,15 @@ DOMT_TEST(spare_bytes_that_are_used_again_are_not_spare_any_more)
         ;
     ck_assert_uint_gt(read_spare_bytes(home), 0);
     ck_assert_uint_eq(read_spare_bytes(home), home->pool.slabs[DOMI_SLAB_64].spare_bytes);
-    for (int i = 0; i < COUNT; i++) /* all free objects, and more */
+    for (int i = 0; i < COUNT; i++) /* takes all objects that are free, and then new ones */
         ck_assert_ptr_nonnull(domi_pool_take(home, DOMI_SLAB_64));
     ck_assert_uint_eq(home->pool.slabs[DOMI_SLAB_64].spare_bytes, 0);
     ck_assert_uint_eq(read_spare_bytes(home), 0);
     domt_world_end(&world);
 }
 
-/* A thread for which others have freed many objects must not stand still while it sorts them. */
+/* A thread that gets many of its objects back from others at once must not stand still while it
+ * sorts them. */
 DOMT_TEST(objects_that_come_back_in_crowds_are_sorted_some_at_a_time)
 {
     uint32_t steps = 1;
@@ -227,37 +232,37 @@ DOMT_TEST(objects_that_come_back_in_crowds_are_sorted_some_at_a_time)
 
 /* --- what is true between two steps ----------------------------------------------------------- */
 
-static void trims_without_a_pass(void)
+static void break_with_trim_without_a_pass(void)
 {
     world.managers[0]->memory.trim.under_way = false;
 }
 
-static void has_come_to_no_slab(void)
+static void break_with_trim_at_no_slab(void)
 {
     world.managers[0]->memory.trim.slab = DOMI_SLABS;
 }
 
-static void waits_longer_than_it_may(void)
+static void break_with_too_long_a_wait(void)
 {
     world.managers[0]->memory.trim.wait_ns = UINT64_MAX;
 }
 
-static void trims_a_slab_that_it_left(void)
+static void break_with_trim_at_next_slab(void)
 {
     world.managers[0]->memory.trim.slab++;
 }
 
-static void trims_a_slab_before_it_begins(void)
+static void break_with_trim_not_begun(void)
 {
     world.managers[0]->memory.trim.begun = false;
 }
 
-static void spares_bytes_that_it_does_not_tell(void)
+static void break_with_uncounted_spare_bytes(void)
 {
     world.managers[0]->pool.slabs[DOMI_SLAB_64].spare_bytes += 64;
 }
 
-static void check_pass(void *breaks)
+static void break_trim_and_check(void *breaks)
 {
     (*(void (**)(void))breaks)();
     (void)domi_trim_is_sound(world.managers[0]);
@@ -269,12 +274,12 @@ DOMT_TEST(each_invariant_of_a_pass_is_checked)
         void (*breaks)(void);
         const char *text;
     } cases[] = {
-        {trims_without_a_pass, "trim->under_way || !trim->begun"},
-        {has_come_to_no_slab, "trim->slab < DOMI_SLABS"},
-        {waits_longer_than_it_may, "trim->wait_ns"},
-        {trims_a_slab_that_it_left, "slab->trim == NULL"},
-        {trims_a_slab_before_it_begins, "slab->trim == NULL"},
-        {spares_bytes_that_it_does_not_tell, "spare <= told"},
+        {break_with_trim_without_a_pass, "trim->under_way || !trim->begun"},
+        {break_with_trim_at_no_slab, "trim->slab < DOMI_SLABS"},
+        {break_with_too_long_a_wait, "trim->wait_ns"},
+        {break_with_trim_at_next_slab, "slab->trim == NULL"},
+        {break_with_trim_not_begun, "slab->trim == NULL"},
+        {break_with_uncounted_spare_bytes, "spare <= told"},
     };
     uint64_t now_ns = 0;
 
@@ -288,7 +293,7 @@ DOMT_TEST(each_invariant_of_a_pass_is_checked)
         (void)domi_pool_trim_step(home, now_ns += UINT64_C(100000000), 64);
     ck_assert(home->pool.slabs[DOMI_SLAB_64].trim != NULL && domi_trim_is_sound(home));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        domt_dies(check_pass, &cases[i].breaks, cases[i].text);
+        domt_dies(break_trim_and_check, &cases[i].breaks, cases[i].text);
     domt_world_end(&world);
 }
 
@@ -299,13 +304,14 @@ DOMT_TEST(each_invariant_of_a_pass_is_checked)
 #define SLOTS   1024u
 #define SLOT    sizeof(domi_belt_slot)
 #define MIB     (UINT64_C(1) << 20)
-#define LONG_NS UINT64_C(20000000000) /* rings are given back after 5 to 10 s without use */
+/* beyond the 5 to 10 s after which an unused ring is given back */
+#define LONG_NS UINT64_C(20000000000)
 
 static domt_world world;
 static domt_log heard; /* the log of all talkers */
 static domus_address talkers[THREADS];
 
-static void open_world(void)
+static void open_world_of_talkers(void)
 {
     domt_world_init(&world, THREADS);
     world.config.scheduler.belt_slots = SLOTS;
@@ -314,7 +320,7 @@ static void open_world(void)
         talkers[i] = domt_recorder_new(&world, i, &heard);
 }
 
-static void all_talk_to_all(void)
+static void send_note_between_all_threads(void)
 {
     for (uint32_t from = 0; from < THREADS; from++) {
         for (uint32_t to = 0; to < THREADS; to++) {
@@ -329,7 +335,7 @@ static uint64_t bytes_of_ring(domi_belt_ring ring)
     return ring.slots != NULL ? domi_memory_bytes(ring.slots) : 0;
 }
 
-/* Returns the bytes of all belts, with those that the allocator adds to round up. */
+/* Returns the bytes of all rings of belts, with the bytes that malloc adds by rounding up. */
 static uint64_t bytes_of_belts(void)
 {
     uint64_t bytes = 0;
@@ -347,8 +353,8 @@ static uint64_t bytes_of_belts(void)
     return bytes;
 }
 
-/* Returns the bytes that the receivers are charged for. */
-static int64_t bytes_charged(void)
+/* Returns the bytes of belts that count as the receivers' memory. */
+static int64_t bytes_charged_to_receivers(void)
 {
     int64_t bytes = 0;
 
@@ -359,23 +365,23 @@ static int64_t bytes_charged(void)
 
 DOMT_TEST(pairs_that_never_talked_take_a_pointer)
 {
-    open_world();
+    open_world_of_talkers();
     ck_assert_uint_ge(bytes_of_belts(), THREADS * THREADS * sizeof(void *));
     ck_assert_uint_lt(bytes_of_belts(), THREADS * (THREADS * sizeof(void *) + 64));
-    ck_assert_int_eq(bytes_charged(), 0);
+    ck_assert_int_eq(bytes_charged_to_receivers(), 0);
     domt_world_end(&world);
 }
 
 DOMT_TEST(threads_that_all_talk_to_all_take_little_and_give_it_back)
 {
-    open_world();
-    all_talk_to_all();
+    open_world_of_talkers();
+    send_note_between_all_threads();
     uint64_t talking = bytes_of_belts();
-    ck_assert_int_ge(bytes_charged(), (int64_t)(PAIRS * DOMI_BELT_SLOTS * SLOT));
+    ck_assert_int_ge(bytes_charged_to_receivers(), (int64_t)(PAIRS * DOMI_BELT_SLOTS * SLOT));
     domt_settle(&world);
     ck_assert_uint_eq(heard.count, PAIRS);
     for (uint32_t i = 0; i < THREADS; i++)
-        /* the test rests the belts, as a thread does before a park */
+        /* the test gives the belts a rest, as a thread does before it parks */
         ck_assert(domi_belts_rest(world.managers[i]));
     for (int look = 0; look < 2; look++) {
         domt_jump(&world, LONG_NS);
@@ -387,22 +393,22 @@ DOMT_TEST(threads_that_all_talk_to_all_take_little_and_give_it_back)
             (double)talking / (double)MIB, (double)idle / (double)MIB);
     ck_assert_uint_lt(talking, 20 * MIB);
     ck_assert_uint_lt(idle, 2 * MIB);
-    ck_assert_int_eq(bytes_charged(), 0);
+    ck_assert_int_eq(bytes_charged_to_receivers(), 0);
     domt_world_end(&world);
 }
 
-/* One pair of threads is enough: each belt is full by itself. */
+/* One pair of threads is enough for this test, because each belt fills up by itself. */
 DOMT_TEST(full_belt_takes_all_slots_and_no_more)
 {
-    open_world();
+    open_world_of_talkers();
     uint64_t before = bytes_of_belts();
     for (uint32_t i = 0; i < 4 * SLOTS; i++)
         ck_assert_int_eq(domt_belts_note_by(world.managers[1], talkers[0], 1), 0);
-    uint64_t full = (uint64_t)bytes_charged();
+    uint64_t full = (uint64_t)bytes_charged_to_receivers();
     fprintf(stderr, "a full belt: %.1f KiB, so %u: %.0f MiB\n", (double)full / 1024, PAIRS,
             (double)(full * PAIRS) / (double)MIB);
     ck_assert_uint_ge(full, SLOTS * SLOT);
-    /* The rings that the belt has outgrown are there until the receiver has read them. */
+    /* The smaller rings that the belt has outgrown stay until the receiver has read them. */
     ck_assert_uint_lt(full, 2 * SLOTS * SLOT + 1024);
     domt_settle(&world);
     ck_assert_uint_eq(heard.count, 4 * SLOTS);

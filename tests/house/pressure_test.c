@@ -1,5 +1,6 @@
-/* While memory is critical asks and notices are refused with -EBUSY on both lanes, and no other
- * messages are. At memory.threadMax those that need more memory are refused with -ENOBUFS. */
+/* While memory is critical, asks and notices are refused with -EBUSY on both lanes, and no other
+ * messages are. At memory.threadMax, asks and notices that need more memory are refused with
+ * -ENOBUFS. */
 #include "base/memory.h"
 #include "house/family/life.h"
 #include "house/message/letters.h"
@@ -30,7 +31,7 @@ static void open_world(void)
     other = domt_recorder_new(&world, 1, &log1);
 }
 
-static void set_level(domus_memory_level now)
+static void set_simulated_memory_level(domus_memory_level now)
 {
     atomic_store(&level, (uint32_t)now);
     for (uint32_t i = 0; i <= world.homes; i++)
@@ -46,19 +47,19 @@ DOMT_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
 {
     open_world();
     ck_assert_int_eq(send_note(0), 0);
-    set_level(DOMUS_MEMORY_CRITICAL);
+    set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
     for (uint32_t from = 0; from <= world.homes; from++)
         ck_assert_int_eq(send_note(from), -EBUSY);
     ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -EBUSY);
-    ck_assert_uint_eq(domt_releases, 0); /* the caller still owns the payload */
+    ck_assert_uint_eq(domt_releases, 0); /* the refused notice leaves its payload with the caller */
     ck_assert_uint_eq(DOMT_SUM(&world, busy), 4);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 0);
     domt_settle(&world);
-    ck_assert_uint_eq(log0.count, 1); /* messages that were there are handled */
-    set_level(DOMUS_MEMORY_HIGH);
+    ck_assert_uint_eq(log0.count, 1); /* the note that was there before is handled */
+    set_simulated_memory_level(DOMUS_MEMORY_HIGH);
     for (uint32_t from = 0; from <= world.homes; from++)
         ck_assert_int_eq(send_note(from), 0);
-    set_level(DOMUS_MEMORY_NORMAL);
+    set_simulated_memory_level(DOMUS_MEMORY_NORMAL);
     ck_assert_int_eq(send_note(0), 0);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, 5);
@@ -69,7 +70,7 @@ DOMT_TEST(stale_address_is_reported_as_such)
 {
     open_world();
     domt_stop(&world, world.managers[0], one);
-    set_level(DOMUS_MEMORY_CRITICAL);
+    set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
     ck_assert_int_eq(send_note(0), -ESTALE);
     ck_assert_int_eq(send_note(1), -ESTALE);
     ck_assert_int_eq(domt_notice(world.managers[0], (domus_address){0}, &domt_note, "1234567"),
@@ -82,16 +83,16 @@ DOMT_TEST(stale_address_is_reported_as_such)
 static int heard_error;
 static unsigned heard;
 
-static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_and_record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     heard_error = answer->error;
     heard++;
     return 0;
 }
 
-static int ask_owned(domus_stack *stack, void *context)
+static int ask_with_counted_payload(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, one, &domt_counted, "payload", record_error);
+    return domus_ask(stack, one, &domt_counted, "payload", count_and_record_error);
 }
 
 DOMT_TEST(m11_a_refused_ask_resumes_with_ebusy)
@@ -102,12 +103,13 @@ DOMT_TEST(m11_a_refused_ask_resumes_with_ebusy)
         agents[i] = domt_spawn(world.managers[i], world.managers[i], &domt_agent, NULL);
     domt_settle(&world);
     for (uint32_t i = 0; i < 2; i++)
-        domt_send(world.managers[i], agents[i], ask_owned, NULL);
-    set_level(DOMUS_MEMORY_CRITICAL);
-    domt_settle(&world); /* the calls were taken before, so they are handled, and their asks fail */
+        domt_send(world.managers[i], agents[i], ask_with_counted_payload, NULL);
+    set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
+    /* the agents took their calls before, so they handle them now, and their asks fail */
+    domt_settle(&world);
     ck_assert_uint_eq(heard, 2);
     ck_assert_int_eq(heard_error, -EBUSY);
-    ck_assert_uint_eq(domt_releases, 2); /* the ask's payload was released with it */
+    ck_assert_uint_eq(domt_releases, 2); /* the payload of each refused ask was released */
     ck_assert_uint_eq(DOMT_SUM(&world, busy), 2);
     domt_end_clean(&world);
 }
@@ -123,14 +125,15 @@ DOMT_TEST(m11_replies_exceptions_and_events_pass_while_memory_is_critical)
 {
     open_world();
     domus_address failing = domt_recorder_failing(&world, 1, &log1);
-    domus_address beside = domt_recorder_new(&world, 0, &log1); /* sent by the home lane */
+    /* an actor on the same home, which the actor under test reaches by the home lane */
+    domus_address beside = domt_recorder_new(&world, 0, &log1);
     domt_do(&world, one, arm_timer, NULL);
     domt_inquire_by(world.managers[0], one, other, 1);
     domt_inquire_by(world.managers[0], one, failing, 2);
     domt_inquire_by(world.managers[0], one, beside, 3);
     while (domt_run_state(world.managers[0]) == 0)
         domt_events(world.managers[0]);
-    set_level(DOMUS_MEMORY_CRITICAL);
+    set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
     domt_jump(&world, 2 * MS);
     domt_settle(&world);
     ck_assert_uint_eq(domt_log_count(&log0, 'r'), 2);
@@ -140,7 +143,7 @@ DOMT_TEST(m11_replies_exceptions_and_events_pass_while_memory_is_critical)
     domt_world_end(&world);
 }
 
-static int stop_one(domus_stack *stack, void *context)
+static int stop_actor_under_test(domus_stack *stack, void *context)
 {
     return domus_stop(stack, one);
 }
@@ -150,20 +153,20 @@ DOMT_TEST(a_stop_passes_while_memory_is_critical)
     open_world();
     domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
     domt_settle(&world);
-    domt_send(world.managers[1], agent, stop_one, NULL);
-    set_level(DOMUS_MEMORY_CRITICAL);
+    domt_send(world.managers[1], agent, stop_actor_under_test, NULL);
+    set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
     domt_settle(&world);
     ck_assert_int_eq(send_note(1), -ESTALE);
     domt_world_end(&world);
 }
 
-static int pass_on(domus_stack *stack, void *self, const void *payload)
+static int forward_to_actor_under_test(domus_stack *stack, void *self, const void *payload)
 {
     return domus_forward(stack, one);
 }
 
-static const domus_behaviour passer = {.name = "passer",
-                                       .on = (const domus_on[]){{&domt_note, pass_on, 0}, {0}}};
+static const domus_behaviour passer = {
+    .name = "passer", .on = (const domus_on[]){{&domt_note, forward_to_actor_under_test, 0}, {0}}};
 
 DOMT_TEST(taken_message_is_passed_on_while_memory_is_critical)
 {
@@ -173,13 +176,13 @@ DOMT_TEST(taken_message_is_passed_on_while_memory_is_critical)
     for (uint32_t home = 0; home < 2; home++) {
         domus_address by = domt_spawn(world.managers[home], world.managers[home], &passer, NULL);
         domt_settle(&world);
-        set_level(DOMUS_MEMORY_NORMAL);
+        set_simulated_memory_level(DOMUS_MEMORY_NORMAL);
         ck_assert_int_eq(domt_notice(world.managers[1], by, &domt_note, &number), 0);
-        set_level(DOMUS_MEMORY_CRITICAL);
+        set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
         domt_settle(&world);
         ck_assert_uint_eq(log0.count, home + 1);
         ck_assert(world.managers[home]->memory.busy);
-        ck_assert_int_eq(send_note(home), -EBUSY); /* new messages are refused */
+        ck_assert_int_eq(send_note(home), -EBUSY); /* a new message is refused at the same time */
     }
     domt_world_end(&world);
 }
@@ -190,8 +193,9 @@ static const domus_type medium = {.name = "medium", .size = 200};
 static const domus_type large = {.name = "large", .size = 1000};
 static const domus_type huge = {.name = "huge", .size = 60000};
 
-/* Returns an agent on home 1 of a thread whose memory is bounded by `max` bytes. */
-static domus_address open_bounded(uint64_t max)
+/* Returns an agent on home 1, in a world where the memory of each thread is bounded by `max`
+ * bytes. */
+static domus_address open_world_with_memory_bound(uint64_t max)
 {
     domt_world_init(&world, 2);
     world.config.memory.thread_max_bytes = max;
@@ -205,7 +209,7 @@ static domus_address open_bounded(uint64_t max)
 static int fill_result;
 static unsigned filled;
 
-static int fill_with(domus_stack *stack, void *type)
+static int send_type_until_refused(domus_stack *stack, void *type)
 {
     static const char payload[60000];
 
@@ -215,11 +219,12 @@ static int fill_with(domus_stack *stack, void *type)
     return 0;
 }
 
-/* Returns how many notices of a type an agent on home 1 sends until one is refused. */
-static unsigned fill_mailbox(domus_address agent, const domus_type *type)
+/* Send notices of a type by an agent on home 1 until one is refused. Returns how many were
+ * taken. */
+static unsigned let_agent_send_until_refused(domus_address agent, const domus_type *type)
 {
     filled = 0;
-    domt_send(world.managers[1], agent, fill_with, (void *)(uintptr_t)type);
+    domt_send(world.managers[1], agent, send_type_until_refused, (void *)(uintptr_t)type);
     (void)domt_iterate(world.managers[1]);
     return filled;
 }
@@ -229,18 +234,18 @@ DOMT_TEST(a_thread_sends_no_more_than_its_memory_holds)
     const domus_type *const types[] = {&medium, &large, &huge};
 
     for (uint32_t i = 0; i < 3; i++) {
-        domus_address agent = open_bounded(1024 * KIB);
-        unsigned count = fill_mailbox(agent, types[i]);
+        domus_address agent = open_world_with_memory_bound(1024 * KIB);
+        unsigned count = let_agent_send_until_refused(agent, types[i]);
         ck_assert_int_eq(fill_result, -ENOBUFS);
         ck_assert_uint_gt(count, i == 2 ? 5 : 500);
         ck_assert_uint_le(domi_pool_bytes(world.managers[1]), 1024 * KIB);
         ck_assert_uint_eq(DOMT_SUM(&world, thread_max_refusals), 1);
         ck_assert_uint_eq(DOMT_SUM(&world, refusals), 0);
-        /* Another thread has its own bound, and answers are in none. */
+        /* Another thread has a memory bound of its own, and answers are not bounded. */
         ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_note, "1234567"), 0);
         domt_settle(&world);
-        /* the notices were handled: there is room for as many again */
-        unsigned again = fill_mailbox(agent, types[i]);
+        /* the notices were handled, so there is room for as many again */
+        unsigned again = let_agent_send_until_refused(agent, types[i]);
         ck_assert_uint_eq(again, count);
         domt_settle(&world);
         ck_assert_int_eq(atomic_load(&world.managers[1]->pool.heap_bytes), 0);
@@ -250,8 +255,8 @@ DOMT_TEST(a_thread_sends_no_more_than_its_memory_holds)
 
 DOMT_TEST(memory_for_answers_and_events_may_exceed_the_bound)
 {
-    domus_address agent = open_bounded(1024 * KIB);
-    (void)fill_mailbox(agent, &large);
+    domus_address agent = open_world_with_memory_bound(1024 * KIB);
+    (void)let_agent_send_until_refused(agent, &large);
     ck_assert_ptr_null(domi_message_new(world.managers[1], 60000));
     ck_assert_int_eq(domi_message_explain_failure(world.managers[1]), -ENOBUFS);
     domi_envelope *envelopes[3];
@@ -267,7 +272,7 @@ DOMT_TEST(memory_for_answers_and_events_may_exceed_the_bound)
 
 /* --- the memory comes back ------------------------------------------------------------------- */
 
-static uint32_t trim_all(uint64_t now_ns)
+static uint32_t steps_of_trim(uint64_t now_ns)
 {
     uint32_t steps = 0;
 
@@ -276,54 +281,56 @@ static uint32_t trim_all(uint64_t now_ns)
     return steps;
 }
 
-static void flood_and_drain(domus_address agent)
+static void fill_mailbox_and_handle_all(domus_address agent)
 {
-    (void)fill_mailbox(agent, &large);
+    (void)let_agent_send_until_refused(agent, &large);
     domt_settle(&world);
 }
 
 DOMT_TEST(slabs_are_trimmed_a_second_after_they_have_grown)
 {
-    domus_address agent = open_bounded(64 * 1024 * KIB);
+    domus_address agent = open_world_with_memory_bound(64 * 1024 * KIB);
     domi_manager *manager = world.managers[1];
-    flood_and_drain(agent);
+    fill_mailbox_and_handle_all(agent);
     uint64_t mapped = manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes;
     ck_assert_uint_gt(mapped, 8 * 1024 * KIB);
     uint64_t start_ns = manager->now_ns;
-    ck_assert_uint_eq(trim_all(start_ns), 0); /* the slab grew just now */
-    ck_assert_uint_eq(trim_all(start_ns + 999 * MS), 0);
-    ck_assert_uint_gt(trim_all(start_ns + 1001 * MS), 0);
+    /* the slab grew just now, so it is not trimmed for a second */
+    ck_assert_uint_eq(steps_of_trim(start_ns), 0);
+    ck_assert_uint_eq(steps_of_trim(start_ns + 999 * MS), 0);
+    ck_assert_uint_gt(steps_of_trim(start_ns + 1001 * MS), 0);
     ck_assert_uint_lt(manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes, mapped / 3);
     ck_assert_uint_eq(domi_counter_read(&manager->counters.trimmed_bytes),
                       mapped - manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes);
-    /* The memory is needed again at once: the next trim waits longer. */
-    flood_and_drain(agent);
-    ck_assert_uint_eq(trim_all(start_ns + 1100 * MS), 0);
-    ck_assert_uint_eq(trim_all(start_ns + 2200 * MS), 0);
-    ck_assert_uint_gt(trim_all(start_ns + 3200 * MS), 0);
+    /* The memory is needed again at once after a trim, so the next trim waits longer. */
+    fill_mailbox_and_handle_all(agent);
+    ck_assert_uint_eq(steps_of_trim(start_ns + 1100 * MS), 0);
+    ck_assert_uint_eq(steps_of_trim(start_ns + 2200 * MS), 0);
+    ck_assert_uint_gt(steps_of_trim(start_ns + 3200 * MS), 0);
     domt_end_clean(&world);
 }
 
 DOMT_TEST(slabs_are_trimmed_sooner_while_memory_is_short)
 {
-    domus_address agent = open_bounded(64 * 1024 * KIB);
+    domus_address agent = open_world_with_memory_bound(64 * 1024 * KIB);
     domi_manager *manager = world.managers[1];
-    (void)fill_mailbox(agent, &large);
+    (void)let_agent_send_until_refused(agent, &large);
     manager->memory.pressure = &level;
     atomic_store(&level, DOMUS_MEMORY_HIGH);
     domi_manager_look_at_pressure(manager);
     uint64_t start_ns = manager->now_ns;
-    ck_assert_uint_eq(trim_all(start_ns), 0);
-    /* the trim is in vain, because nothing was handled yet */
-    ck_assert_uint_gt(trim_all(start_ns + 101 * MS), 0);
+    ck_assert_uint_eq(steps_of_trim(start_ns), 0);
+    /* this trim gives nothing back, because no message was handled yet */
+    ck_assert_uint_gt(steps_of_trim(start_ns + 101 * MS), 0);
     uint64_t mapped = manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes;
     domt_settle(&world);
     atomic_store(&level, DOMUS_MEMORY_NORMAL);
     domi_manager_look_at_pressure(manager);
-    ck_assert_uint_gt(trim_all(start_ns + 202 * MS), 0);
+    ck_assert_uint_gt(steps_of_trim(start_ns + 202 * MS), 0);
     ck_assert_uint_lt(manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes, mapped / 3);
-    ck_assert_uint_gt(trim_all(start_ns + 1203 * MS), 0); /* tried again every second for a while */
-    ck_assert_uint_gt(trim_all(start_ns + 2204 * MS), 0);
+    /* while memory is short, trims are tried again every second for a while */
+    ck_assert_uint_gt(steps_of_trim(start_ns + 1203 * MS), 0);
+    ck_assert_uint_gt(steps_of_trim(start_ns + 2204 * MS), 0);
     domt_world_end(&world);
 }
 
@@ -339,8 +346,8 @@ static void hold_envelopes(uint32_t from, uint32_t to)
     }
 }
 
-/* Let all but one of `every` go. */
-static void let_go(uint32_t from, uint32_t to, uint32_t every)
+/* Free all held envelopes but one of each `every`. */
+static void free_held_envelopes_but(uint32_t from, uint32_t to, uint32_t every)
 {
     for (uint32_t i = from; i < to; i++) {
         if (i % every != 0)
@@ -348,20 +355,21 @@ static void let_go(uint32_t from, uint32_t to, uint32_t every)
     }
 }
 
-/* One message comes at a time, as in retries or heartbeats. */
+/* Only one message comes at a time, as in retries or heartbeats: its memory is trimmed all the
+ * same. */
 DOMT_TEST(light_traffic_keeps_no_slab_from_being_trimmed)
 {
     open_world();
     domi_manager *manager = world.managers[1];
     const domi_slab *slab = &manager->pool.slabs[DOMI_SLAB_64];
     hold_envelopes(1, HELD);
-    let_go(1, HELD, HELD);
+    free_held_envelopes_but(1, HELD, HELD);
     uint64_t mapped = slab->mapped_bytes;
     uint64_t now_ns = manager->now_ns;
     for (uint32_t ms = 0; ms < 5000; ms++, now_ns += MS) {
         (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_BUSY);
         hold_envelopes(1, 2);
-        let_go(1, 2, HELD);
+        free_held_envelopes_but(1, 2, HELD);
     }
     ck_assert_uint_le(slab->mapped_bytes, mapped / 2);
     domt_world_end(&world);
@@ -375,16 +383,17 @@ DOMT_TEST(spare_bytes_are_never_below_zero)
     domi_manager *manager = world.managers[1];
     const domi_slab *slab = &manager->pool.slabs[DOMI_SLAB_64];
     hold_envelopes(0, HELD);
-    let_go(0, HELD, 1000);
+    free_held_envelopes_but(0, HELD, 1000);
     uint64_t now_ns = manager->now_ns;
     (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
     while (slab->spare_bytes == 0)
         ck_assert(domi_pool_trim_step(manager, now_ns + 2000 * MS, DOMI_TRIM_IDLE));
-    /* A flood takes what is spare before the pass has gone over the other slabs. */
+    /* Messages take the spare memory again before the pass of the trim has gone over the other
+     * slabs. */
     for (; slab->spare_bytes != 0; count++)
         hold_envelopes(count, count + 1);
     ck_assert_uint_le(domi_counter_read(&manager->memory.spare_bytes), slab->mapped_bytes);
-    let_go(HELD, count, 2 * HELD);
+    free_held_envelopes_but(HELD, count, 2 * HELD);
     for (uint32_t i = 0; i < HELD; i += 1000)
         domi_pool_free(manager, &held[i]->node);
     domt_world_end(&world);
@@ -396,13 +405,13 @@ DOMT_TEST(memory_that_is_taken_again_is_not_spare)
     domi_manager *manager = world.managers[1];
     uint64_t now_ns = manager->now_ns;
     hold_envelopes(0, HELD);
-    let_go(0, HELD, 1000);
+    free_held_envelopes_but(0, HELD, 1000);
     for (int i = 0; i < 1000; i++, now_ns += 100 * MS)
         (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
     uint64_t spare = domi_counter_read(&manager->memory.spare_bytes);
     ck_assert_uint_gt(spare, 0);
     for (uint32_t i = HELD; manager->pool.slabs[DOMI_SLAB_64].free != NULL;
-         i++) /* the loop goes no further */
+         i++) /* up to the end of the objects that are free */
         hold_envelopes(i, i + 1);
     for (int i = 0; i < 2000; i++, now_ns += 1000 * MS)
         (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
@@ -410,8 +419,9 @@ DOMT_TEST(memory_that_is_taken_again_is_not_spare)
     domt_world_end(&world);
 }
 
-/* Another thread has just measured less memory; this thread learns of it as it takes memory. */
-static void learn_of_less(domi_meter *meter, size_t bytes)
+/* Another thread has just measured that memory is no longer critical; this thread learns of that as
+ * it takes memory. */
+static void learn_that_memory_is_not_critical(domi_meter *meter, size_t bytes)
 {
     atomic_store(&level, DOMUS_MEMORY_HIGH);
     domi_manager_look_at_pressure(world.managers[0]);
@@ -419,7 +429,7 @@ static void learn_of_less(domi_meter *meter, size_t bytes)
 
 DOMT_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
 {
-    domi_meter meter = {.grown = learn_of_less, .tight = 1};
+    domi_meter meter = {.grown = learn_that_memory_is_not_critical, .tight = 1};
 
     open_world();
     static domi_letters letters;
@@ -430,9 +440,10 @@ DOMT_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
     envelope->type = &domt_note;
     envelope->sender = NULL;
     envelope->sender_lease = 0;
-    /* marks the mailbox full, so that a letter is written, which needs a chunk */
+    /* the mailbox counts as full, so a dead letter is written, for which the pool takes a new
+     * chunk */
     domi_mailbox_mark_full(one.house);
-    set_level(DOMUS_MEMORY_CRITICAL);
+    set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
     (void)domi_memory_set_meter(&meter);
     ck_assert_int_eq(domi_mailbox_put_passed(manager, one, &envelope->node, DOMI_NOTICE), -ENOBUFS);
     (void)domi_memory_set_meter(NULL);

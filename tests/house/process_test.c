@@ -14,18 +14,18 @@
 
 DOMT_TEST(process_is_begun_on_its_own_turn_and_closed_once)
 {
-    open_process();
+    open_world_with_process();
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(steps, 1);
     stop_process();
     ck_assert_uint_eq(closes, 1);
-    close_world();
+    close_world_of_process();
     ck_assert_uint_eq(closes, 1);
 }
 
 DOMT_TEST(process_that_lives_to_the_end_of_the_system_is_closed_too)
 {
-    open_process();
+    open_world_with_process();
     send_to_process(&owned_type, 1);
     domt_world_end(&world);
     ck_assert_uint_eq(closes, 1);
@@ -34,34 +34,34 @@ DOMT_TEST(process_that_lives_to_the_end_of_the_system_is_closed_too)
 
 DOMT_TEST(method_that_is_not_known_is_a_failure_of_the_actor)
 {
-    open_world(&spawner);
-    domt_do(&world, agent, spawn_in, "divide");
+    open_world_without_process(&spawner);
+    domt_do(&world, agent, spawn_process_with_method, "divide");
     ck_assert_int_eq(error, 0);
     ck_assert_uint_eq(inits, 1);
     ck_assert_uint_eq(closes, 1);
     ck_assert_uint_eq(steps, 0);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 1);
     ck_assert_int_eq(domi_house_stop(world.managers[0], process), -ESTALE);
-    close_world();
+    close_world_of_process();
 }
 
-static int fail_at_first(domus_stack *stack)
+static int fail_first_init(domus_stack *stack)
 {
     return inits == 1 ? -EAGAIN : 0;
 }
 
-static int fail_number(domus_stack *stack, const domus_process_event *events, uint32_t count,
-                       domus_process_output *out)
+static int fail_step_with_number(domus_stack *stack, const domus_process_event *events,
+                                 uint32_t count, domus_process_output *out)
 {
     return count != 0 && events[0].data_type == &number_type ? -EIO : 0;
 }
 
 DOMT_TEST(restart_closes_and_begins_again_with_the_same_input)
 {
-    init_does = fail_at_first;
-    step_does = fail_number;
-    open_world(&supervisor);
-    domt_do(&world, agent, spawn_in, "count");
+    init_does = fail_first_init;
+    step_does = fail_step_with_number;
+    open_world_without_process(&supervisor);
+    domt_do(&world, agent, spawn_process_with_method, "count");
     ck_assert_uint_eq(inits, 2);
     ck_assert_uint_eq(closes, 1);
     send_to_process(&number_type, 1);
@@ -70,29 +70,31 @@ DOMT_TEST(restart_closes_and_begins_again_with_the_same_input)
     ck_assert_uint_eq(closes, 2);
     send_to_process(&large_type, 1);
     domt_settle(&world);
-    /* steps: the first, the one that fails, the first again, the large one */
+    /* steps: the first one, the one that fails, the first one after the restart, the one for the
+     * large message */
     ck_assert_uint_eq(steps, 4);
     stop_process();
-    close_world();
+    close_world_of_process();
 }
 
 DOMT_TEST(error_of_a_step_ends_the_process_unless_somebody_restarts_it)
 {
-    step_does = fail_number;
-    open_process();
+    step_does = fail_step_with_number;
+    open_world_with_process();
     send_to_process(&number_type, 1);
     domt_settle(&world);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 1);
     ck_assert_uint_eq(closes, 1);
     ck_assert_int_eq(domi_house_stop(world.managers[0], process), -ESTALE);
-    close_world();
+    close_world_of_process();
 }
 
-static int spawn_wrongly(domus_stack *stack, void *context)
+static int try_wrong_spawns_of_process(domus_stack *stack, void *context)
 {
     static const domus_process no_step = {.name = "no step"};
     static const domus_spawn_options nowhere = {.placement = DOMUS_ON_THREAD, .thread = 7};
-    static const domus_process huge = {.name = "huge", .step = step_process, .state_size = 1 << 21};
+    static const domus_process huge = {
+        .name = "huge", .step = count_events_and_step, .state_size = 1 << 21};
     char name[DOMUS_PROCESS_METHOD_MAX + 2];
     domus_address address;
 
@@ -122,17 +124,17 @@ static int spawn_wrongly(domus_stack *stack, void *context)
 
 DOMT_TEST(spawn_refuses_what_cannot_be_a_process)
 {
-    open_world(&spawner);
-    domt_do(&world, agent, spawn_wrongly, NULL);
+    open_world_without_process(&spawner);
+    domt_do(&world, agent, try_wrong_spawns_of_process, NULL);
     ck_assert_int_eq(error, -EINVAL);
     ck_assert_uint_eq(inits, 0);
-    close_world();
+    close_world_of_process();
 }
 
 /* --- done ------------------------------------------------------------------------------------ */
 
-static int be_done(domus_stack *stack, const domus_process_event *events, uint32_t count,
-                   domus_process_output *out)
+static int sleep_then_be_done(domus_stack *stack, const domus_process_event *events, uint32_t count,
+                              domus_process_output *out)
 {
     if (count == 0)
         return domus_process_sleep(out, 1000 * MS, 1);
@@ -143,8 +145,8 @@ static int be_done(domus_stack *stack, const domus_process_event *events, uint32
 
 DOMT_TEST(process_that_is_done_sends_its_value_and_ends)
 {
-    step_does = be_done;
-    open_process();
+    step_does = sleep_then_be_done;
+    open_world_with_process();
     for (uint64_t i = 1; i <= 3; i++)
         send_to_process(&number_type, i);
     domt_settle(&world);
@@ -155,49 +157,52 @@ DOMT_TEST(process_that_is_done_sends_its_value_and_ends)
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, waits_lost), 0);
     ck_assert_int_eq(domt_notice(domt_outside(&world), process, &number_type, &sum), -ESTALE);
-    close_world();
+    close_world_of_process();
 }
 
 /* --- without memory -------------------------------------------------------------------------- */
 
-static int try_to_be_done(domus_stack *stack, const domus_process_event *events, uint32_t count,
-                          domus_process_output *out)
+static int be_done_with_two_events(domus_stack *stack, const domus_process_event *events,
+                                   uint32_t count, domus_process_output *out)
 {
     return count < 2 ? 0 : domus_process_done(out, &value_type, &sum);
 }
 
 static unsigned heard;
 
-static int count_failure(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_failure_for_lack_of_memory(domus_stack *stack, void *self,
+                                            const domus_answer *answer)
 {
-    /* The error is not -ENOMSG, because no handler forgot to answer. */
+    /* The error is not -ENOMSG, the error of a handler that forgot to answer. */
     ck_assert(answer->error == -ENOMEM || answer->error == -ESTALE);
     heard++;
     return 0;
 }
 
-static int ask_owned(domus_stack *stack, void *ret_asked)
+static int ask_process_with_owned_payload(domus_stack *stack, void *ret_asked)
 {
     static const char payload[600];
-    int result = domus_ask(stack, process, &owned_large_type, payload, count_failure);
+    int result =
+        domus_ask(stack, process, &owned_large_type, payload, count_failure_for_lack_of_memory);
 
     *(unsigned *)ret_asked = result == DOMUS_PARKED;
     return result;
 }
 
-/* Let the n-th allocation fail (and with `stay` all after it). Returns true if none did. */
-static bool run_without_memory(int64_t n, int stay)
+/* Run a scenario in which the n-th allocation fails (and with `stay` all after it). Returns true if
+ * no allocation failed. */
+static bool run_process_without_allocation(int64_t n, int stay)
 {
-    domt_call order = {spawn_in, "count"};
+    domt_call order = {spawn_process_with_method, "count"};
     domt_call question;
     unsigned asked = 0;
     uint64_t number = 7;
 
-    question = (domt_call){ask_owned, &asked};
+    question = (domt_call){ask_process_with_owned_payload, &asked};
     inits = steps = closes = releases = owned = heard = 0;
     sum = value = 0;
     error = 1;
-    open_world(&spawner);
+    open_world_without_process(&spawner);
     domi_memory_fail_after(n, stay);
     int sent = domt_notice(domt_outside(&world), agent, &domt_call_type, &order);
     domt_settle(&world);
@@ -215,39 +220,39 @@ static bool run_without_memory(int64_t n, int stay)
         (void)domi_house_stop(world.managers[0], process);
     domt_settle(&world);
     ck_assert_uint_eq(heard, asked);
-    /* released by the actor that gave it up, or after the step */
+    /* each ask was released, by the actor that gave it up or after the step */
     ck_assert_uint_eq(releases, asked);
-    close_world();
+    close_world_of_process();
     return clean;
 }
 
 DOMT_TEST(process_without_memory_ends_in_order)
 {
-    step_does = try_to_be_done;
+    step_does = be_done_with_two_events;
     for (int stay = 0; stay < 2; stay++) {
         int64_t n = 0;
-        while (!run_without_memory(n, stay))
+        while (!run_process_without_allocation(n, stay))
             ck_assert_int_lt(++n, 200);
-        ck_assert_int_ge(n, 5); /* the sweep has reached some allocations */
+        ck_assert_int_ge(n, 5); /* the sweep has let at least five allocations fail */
     }
 }
 
 /* --- messages -------------------------------------------------------------------------------- */
 
-static int handle_value(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_value_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     error = answer->error;
     value = error == 0 ? *(const uint64_t *)answer->payload : 0;
     return 0;
 }
 
-static int ask_process(domus_stack *stack, void *number)
+static int ask_process_with_number(domus_stack *stack, void *number)
 {
-    return domus_ask(stack, process, &large_type, number, handle_value);
+    return domus_ask(stack, process, &large_type, number, record_value_of_answer);
 }
 
-static int reply_when_told(domus_stack *stack, const domus_process_event *events, uint32_t count,
-                           domus_process_output *out)
+static int keep_asks_and_reply_when_told(domus_stack *stack, const domus_process_event *events,
+                                         uint32_t count, domus_process_output *out)
 {
     for (uint32_t i = 0; i < count; i++) {
         ck_assert_int_eq(events[i].type, DOMUS_PROCESS_MESSAGE);
@@ -263,10 +268,10 @@ DOMT_TEST(messages_of_any_type_are_events_and_asks_are_answered_later)
 {
     static char payload[600] = {5};
 
-    step_does = reply_when_told;
-    open_process();
+    step_does = keep_asks_and_reply_when_told;
+    open_world_with_process();
     error = 1;
-    domt_do(&world, other, ask_process, payload);
+    domt_do(&world, other, ask_process_with_number, payload);
     ck_assert_int_eq(error, 1);
     ck_assert_uint_eq(asks, 1);
     send_to_process(&number_type, 10);
@@ -274,14 +279,15 @@ DOMT_TEST(messages_of_any_type_are_events_and_asks_are_answered_later)
     ck_assert_int_eq(error, 0);
     ck_assert_uint_eq(value, 15);
     ck_assert_uint_eq(steps, 3);
-    domt_do(&world, other, ask_process, payload); /* this ask will never be answered */
+    /* the process never answers this ask */
+    domt_do(&world, other, ask_process_with_number, payload);
     stop_process();
     ck_assert_int_eq(error, -ESTALE);
-    close_world();
+    close_world_of_process();
 }
 
-static int fall_silent(domus_stack *stack, const domus_process_event *events, uint32_t count,
-                       domus_process_output *out)
+static int answer_no_event(domus_stack *stack, const domus_process_event *events, uint32_t count,
+                           domus_process_output *out)
 {
     ck_assert_uint_le(count, DOMUS_PROCESS_EVENTS_MAX);
     return 0;
@@ -289,8 +295,8 @@ static int fall_silent(domus_stack *stack, const domus_process_event *events, ui
 
 DOMT_TEST(events_of_one_turn_come_in_one_step_and_a_full_one_is_made_at_once)
 {
-    step_does = fall_silent;
-    open_process();
+    step_does = answer_no_event;
+    open_world_with_process();
     for (uint64_t i = 0; i < 10; i++)
         send_to_process(&number_type, i);
     domt_settle(&world);
@@ -305,7 +311,7 @@ DOMT_TEST(events_of_one_turn_come_in_one_step_and_a_full_one_is_made_at_once)
     ck_assert_uint_eq(counts[4], 8);
     ck_assert_uint_eq(sum, 45 + 780);
     stop_process();
-    close_world();
+    close_world_of_process();
 }
 
 /* --- yields ---------------------------------------------------------------------------------- */
@@ -315,19 +321,19 @@ static int reply_number(domus_stack *stack, void *context)
     return domus_reply(stack, &number_type, context);
 }
 
-static int fail_call(domus_stack *stack, void *context)
+static int return_error(domus_stack *stack, void *context)
 {
     return -EIO;
 }
 
 static uint64_t tags;
 
-static int yield_three(domus_stack *stack, const domus_process_event *events, uint32_t count,
-                       domus_process_output *out)
+static int yield_sleep_and_two_asks(domus_stack *stack, const domus_process_event *events,
+                                    uint32_t count, domus_process_output *out)
 {
     static uint64_t number = 1000;
     domt_call good = {reply_number, &number};
-    domt_call bad = {fail_call, NULL};
+    domt_call bad = {return_error, NULL};
 
     for (uint32_t i = 0; i < count; i++) {
         ck_assert_int_eq(events[i].type, DOMUS_PROCESS_COMPLETE);
@@ -345,9 +351,9 @@ static int yield_three(domus_stack *stack, const domus_process_event *events, ui
 
 DOMT_TEST(yields_complete_with_their_tags_those_of_one_turn_together)
 {
-    step_does = yield_three;
-    open_world(&spawner);
-    domt_do(&world, agent, spawn_in, "count");
+    step_does = yield_sleep_and_two_asks;
+    open_world_without_process(&spawner);
+    domt_do(&world, agent, spawn_process_with_method, "count");
     ck_assert_uint_eq(steps, 2);
     ck_assert_uint_eq(counts[1], 2);
     ck_assert_uint_eq(sum, 1000);
@@ -356,11 +362,11 @@ DOMT_TEST(yields_complete_with_their_tags_those_of_one_turn_together)
     ck_assert_uint_eq(counts[2], 2);
     ck_assert(tags == 1234 || tags == 1243);
     stop_process();
-    close_world();
+    close_world_of_process();
 }
 
-static int yield_too_much(domus_stack *stack, const domus_process_event *events, uint32_t count,
-                          domus_process_output *out)
+static int yield_more_than_allowed(domus_stack *stack, const domus_process_event *events,
+                                   uint32_t count, domus_process_output *out)
 {
     if (count != 0)
         return 0;
@@ -375,19 +381,19 @@ static int yield_too_much(domus_stack *stack, const domus_process_event *events,
 
 DOMT_TEST(step_yields_at_most_64_and_all_complete)
 {
-    step_does = yield_too_much;
-    open_process();
+    step_does = yield_more_than_allowed;
+    open_world_with_process();
     domt_pass(&world, 5 * MS);
     uint32_t events = 0;
     for (unsigned i = 0; i < steps; i++)
         events += counts[i];
     ck_assert_uint_eq(events, DOMUS_PROCESS_YIELDS_MAX);
     stop_process();
-    close_world();
+    close_world_of_process();
 }
 
-static int yield_for_ever(domus_stack *stack, const domus_process_event *events, uint32_t count,
-                          domus_process_output *out)
+static int yield_endless_sleeps(domus_stack *stack, const domus_process_event *events,
+                                uint32_t count, domus_process_output *out)
 {
     ck_assert_int_eq(domus_process_sleep(out, 1000000 * MS, 1), 0);
     return domus_process_sleep(out, 1000000 * MS, 2);
@@ -395,9 +401,9 @@ static int yield_for_ever(domus_stack *stack, const domus_process_event *events,
 
 DOMT_TEST(stopped_process_makes_no_further_step_and_drops_what_it_gathered)
 {
-    step_does = yield_for_ever;
-    open_process();
-    /* the turn with 8 events is not over in one run */
+    step_does = yield_endless_sleeps;
+    open_world_with_process();
+    /* the turn with 8 events takes more than one run */
     domi_manager_set_run_limit(world.managers[0], 4);
     for (uint64_t i = 0; i < 8; i++)
         send_to_process(&owned_type, i);
@@ -410,7 +416,7 @@ DOMT_TEST(stopped_process_makes_no_further_step_and_drops_what_it_gathered)
     ck_assert_uint_eq(releases, 8);
     ck_assert_uint_eq(closes, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
-    close_world();
+    close_world_of_process();
 }
 
 /* --- what it shares --------------------------------------------------------------------------- */
@@ -418,14 +424,14 @@ DOMT_TEST(stopped_process_makes_no_further_step_and_drops_what_it_gathered)
 static domi_groups groups;
 static domus_group group;
 
-static int join_group(domus_stack *stack)
+static int link_to_other_and_join_group(domus_stack *stack)
 {
     ck_assert_int_eq(domus_group_open(stack, "news", &group), 0);
     ck_assert_int_eq(domus_link_actor(stack, other, NULL), 0);
     return domus_group_join(stack, group);
 }
 
-static int publish_owned(domus_stack *stack, void *unused)
+static int publish_owned_payload(domus_stack *stack, void *unused)
 {
     return domus_publish(stack, group, &owned_type, &(uint64_t){1});
 }
@@ -435,45 +441,45 @@ DOMT_TEST(publication_that_no_step_has_seen_is_dropped_once)
     static const uint64_t key[2] = {1, 2};
 
     releases = 0;
-    init_does = join_group;
-    open_world(&spawner);
+    init_does = link_to_other_and_join_group;
+    open_world_without_process(&spawner);
     ck_assert_int_eq(domi_groups_init(&groups, 8, 8, 2, 0, key), 0);
     for (uint32_t i = 0; i < 3; i++)
         world.managers[i]->directory.groups = &groups;
-    domt_do(&world, agent, spawn_in, "count");
+    domt_do(&world, agent, spawn_process_with_method, "count");
     ck_assert_uint_eq(steps, 1);
-    domt_send(domt_outside(&world), agent, publish_owned, NULL);
+    domt_send(domt_outside(&world), agent, publish_owned_payload, NULL);
     domi_manager *home = world.managers[0];
     (void)domt_events(home);
-    /* the agent, then the shard; after it the publication is in the mailbox */
+    /* run the agent, then the shard: now the publication is in the mailbox of the process */
     for (uint32_t i = 0; i < 2; i++)
         (void)domi_house_run(home, domi_queue_take(&home->schedule.ready[DOMUS_STATE]));
     ck_assert_int_eq(domi_house_stop(home, other), 0);
     for (uint32_t i = 0; i < 3; i++)
         (void)domt_iterate(world.managers[1]);
-    /* The process gathers the publication, and in the same turn learns that the other one has
-     * ended. */
+    /* The process gathers the publication, and learns in the same turn of the end of `other`, to
+     * which it is linked. */
     domt_settle(&world);
     ck_assert_uint_eq(closes, 1);
     ck_assert_uint_eq(steps, 1);
     ck_assert_uint_eq(releases, 1);
-    close_world();
+    close_world_of_process();
     domi_groups_fini(&groups);
 }
 
-static int become_supervisor(domus_stack *stack, void *unused)
+static int become_behaviour_with_rules(domus_stack *stack, void *unused)
 {
     return domus_become(stack, &supervisor);
 }
 
 DOMT_TEST(process_whose_spawner_got_rules_later_may_be_restarted)
 {
-    step_does = fail_number;
-    open_process();
-    domt_do(&world, agent, become_supervisor, NULL);
+    step_does = fail_step_with_number;
+    open_world_with_process();
+    domt_do(&world, agent, become_behaviour_with_rules, NULL);
     send_to_process(&number_type, 1);
     domt_settle(&world);
-    close_world();
+    close_world_of_process();
 }
 
 DOMT_SUITE(60)

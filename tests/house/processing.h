@@ -1,4 +1,5 @@
-/* A world with one process in it, which counts, adds up, and does what a test says. */
+/* A world with one process in it, which counts its events, adds up their payloads, and does as a
+ * test says. */
 #ifndef DOMT_HOUSE_PROCESSING_H
 #define DOMT_HOUSE_PROCESSING_H
 
@@ -14,34 +15,34 @@
 
 static unsigned releases;
 
-static inline void count_release(void *payload)
+static inline void count_payload_release(void *payload)
 {
     releases++;
 }
 
 static const domus_type number_type = {.name = "number", .size = 8};
-static const domus_type owned_type = {.name = "owned", .size = 8, .release = count_release};
+static const domus_type owned_type = {.name = "owned", .size = 8, .release = count_payload_release};
 static const domus_type owned_large_type = {
-    .name = "owned large", .size = 600, .release = count_release};
+    .name = "owned large", .size = 600, .release = count_payload_release};
 static const domus_type large_type = {.name = "large", .size = 600};
 static const domus_type value_type = {.name = "value", .size = 8};
 static const domus_type input_type = {.name = "input", .size = DOMUS_PROCESS_INPUT_MAX};
 static const domus_type too_large_type = {.name = "too large", .size = DOMUS_PROCESS_INPUT_MAX + 1};
 
 static domt_world world;
-static domus_address agent;   /* an agent on home 0, which spawns */
+static domus_address agent;   /* an agent on home 0, which spawns the process */
 static domus_address other;   /* an agent on home 1 */
 static domus_address process; /* the process under test */
 
-/* Functions that init and step call; each test sets them. The counters say what has come. */
+/* Functions that `init` and `step` of the process call; each test sets them. */
 static int (*init_does)(domus_stack *stack);
 static int (*step_does)(domus_stack *stack, const domus_process_event *events, uint32_t count,
                         domus_process_output *out);
 static unsigned inits, steps, closes;
-static uint32_t counts[64]; /* numbers of events, by step */
-static uint64_t sum;        /* sum of the payloads of the events */
+static uint32_t counts[64]; /* number of the events that each step was given */
+static uint64_t sum;        /* sum of the payloads of all events */
 static unsigned asks;
-static unsigned owned; /* events that own something */
+static unsigned owned; /* number of the events whose payloads own something */
 static domus_kept kept;
 static int error;
 static uint64_t value;
@@ -61,8 +62,9 @@ static inline int init_process(domus_stack *stack, void *self, const char *metho
     return init_does != NULL ? init_does(stack) : 0;
 }
 
-static inline int step_process(domus_stack *stack, void *self, const domus_process_event *events,
-                               uint32_t count, domus_process_output *out)
+static inline int count_events_and_step(domus_stack *stack, void *self,
+                                        const domus_process_event *events, uint32_t count,
+                                        domus_process_output *out)
 {
     ck_assert(*(uint64_t *)self == 42);
     counts[steps++] = count;
@@ -78,7 +80,7 @@ static inline int step_process(domus_stack *stack, void *self, const domus_proce
     return step_does != NULL ? step_does(stack, events, count, out) : 0;
 }
 
-static inline void close_it(domus_stack *stack, void *self)
+static inline void close_process(domus_stack *stack, void *self)
 {
     ck_assert(*(uint64_t *)self == 42);
     closes++;
@@ -87,19 +89,19 @@ static inline void close_it(domus_stack *stack, void *self)
 static const domus_process counting = {.name = "counting",
                                        .state_size = 3000,
                                        .init = init_process,
-                                       .step = step_process,
-                                       .close = close_it};
+                                       .step = count_events_and_step,
+                                       .close = close_process};
 
 /* --- the others ------------------------------------------------------------------------------ */
 
-static inline int take_value(domus_stack *stack, void *self, const void *payload)
+static inline int record_value_and_sender(domus_stack *stack, void *self, const void *payload)
 {
     value = *(const uint64_t *)payload;
     value_from = domus_sender(stack);
     return 0;
 }
 
-static inline int run_call(domus_stack *stack, void *self, const void *payload)
+static inline int run_function_of_call(domus_stack *stack, void *self, const void *payload)
 {
     const domt_call *order = payload;
 
@@ -112,14 +114,15 @@ static const domus_supervision restarting = {.otherwise = DOMUS_RESTART};
     {                                                                                              \
         .name = "spawner", .supervision = (supervised), .on = (const domus_on[])                   \
         {                                                                                          \
-            {&domt_call_type, run_call, 0}, {&value_type, take_value, 0}, {0},                     \
+            {&domt_call_type, run_function_of_call, 0}, {&value_type, record_value_and_sender, 0}, \
+                {0},                                                                               \
         }                                                                                          \
     }
 
 static const domus_behaviour spawner = SPAWNER(NULL);
 static const domus_behaviour supervisor = SPAWNER(&restarting);
 
-static inline int spawn_in(domus_stack *stack, void *method)
+static inline int spawn_process_with_method(domus_stack *stack, void *method)
 {
     char input[DOMUS_PROCESS_INPUT_MAX] = "given";
 
@@ -127,7 +130,7 @@ static inline int spawn_in(domus_stack *stack, void *method)
                domus_process_spawn(stack, &counting, method, &input_type, input, NULL, &process);
 }
 
-static inline void open_world(const domus_behaviour *behaviour)
+static inline void open_world_without_process(const domus_behaviour *behaviour)
 {
     domt_world_open(&world, 2);
     agent = domt_spawn(domt_outside(&world), world.managers[0], behaviour, NULL);
@@ -135,17 +138,17 @@ static inline void open_world(const domus_behaviour *behaviour)
     domt_settle(&world);
 }
 
-static inline void open_process(void)
+static inline void open_world_with_process(void)
 {
-    open_world(&spawner);
-    domt_do(&world, agent, spawn_in, "count");
+    open_world_without_process(&spawner);
+    domt_do(&world, agent, spawn_process_with_method, "count");
     ck_assert_int_eq(error, 0);
     ck_assert_uint_eq(inits, 1);
     ck_assert_uint_eq(steps, 1);
     ck_assert_uint_eq(counts[0], 0);
 }
 
-static inline void close_world(void)
+static inline void close_world_of_process(void)
 {
     domt_settle(&world);
     domt_end_clean(&world);
@@ -159,7 +162,7 @@ static inline void stop_process(void)
 
 static inline void send_to_process(const domus_type *type, uint64_t number)
 {
-    uint64_t payload[75] = {number}; /* the largest of the types */
+    uint64_t payload[75] = {number}; /* as large as the largest payload of the types */
 
     ck_assert_int_eq(domt_notice(domt_outside(&world), process, type, payload), 0);
 }

@@ -1,4 +1,4 @@
-/* Receives of asks, and receives beside stops, barriers, full mailboxes and withdrawn asks, and
+/* Receives of asks; and receives beside stops, barriers, full mailboxes and withdrawn asks, and
  * without memory. */
 #include "base/memory.h"
 #include "house/dispatch/dispatch.h"
@@ -15,7 +15,7 @@
 
 /* --- asks ------------------------------------------------------------------------------------ */
 
-static int reply_then_fail_to(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_and_reply_to_received(domus_stack *stack, void *self, const domus_answer *answer)
 {
     int64_t number = *(const int64_t *)answer->payload * 10;
 
@@ -33,7 +33,7 @@ DOMT_TEST(ask_that_was_received_is_answered_once)
 {
     domt_pick_open(0, 0);
     domt_begin(domt_receive_as,
-               &(domt_reception){&domt_questions, DOMUS_FOR_EVER, reply_then_fail_to});
+               &(domt_reception){&domt_questions, DOMUS_FOR_EVER, write_and_reply_to_received});
     domt_pick_settle();
     domt_tell(&domt_pick_note, 1);
     domt_ask_picker(4, 0);
@@ -43,50 +43,54 @@ DOMT_TEST(ask_that_was_received_is_answered_once)
     domt_pick_close();
 }
 
-static int took_and_fails(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_received_and_fail(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domt_took(stack, self, answer);
     return -EIO;
 }
 
-static int took_and_waits(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_received_and_receive_again(domus_stack *stack, void *self,
+                                            const domus_answer *answer)
 {
     (void)domt_took(stack, self, answer);
-    return domus_receive(stack, &domt_questions, took_and_fails);
+    return domus_receive(stack, &domt_questions, write_received_and_fail);
 }
 
 DOMT_TEST(received_ask_without_an_answer_fails_as_its_function_returns)
 {
     domt_pick_open(0, 0);
-    domt_begin(domt_receive_as, &(domt_reception){&domt_questions, DOMUS_FOR_EVER, took_and_waits});
+    domt_begin(domt_receive_as, &(domt_reception){&domt_questions, DOMUS_FOR_EVER,
+                                                  write_received_and_receive_again});
     domt_pick_settle();
     domt_ask_picker(1, 0);
-    domt_pick_heard("x-42 "); /* -ENOMSG: the conversation parked */
+    /* -ENOMSG: the function that got the ask parked its conversation without an answer */
+    domt_pick_heard("x-42 ");
     domt_ask_picker(2, 0);
     domt_pick_heard("x-42 x-5 ");
     domt_pick_close();
 }
 
-static int reply_to_both(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_to_received_and_own_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     int64_t numbers[2] = {100, 200};
 
     (void)domt_took(stack, self, answer);
-    /* answers the received ask */
+    /* this replies to the received ask, which is the current message */
     ck_assert_int_eq(domus_reply(stack, &domt_pick_number, &numbers[0]), 0);
-    /* answers the conversation's own ask */
+    /* this replies to the conversation's own ask */
     ck_assert_int_eq(domus_reply(stack, &domt_pick_number, &numbers[1]), 0);
     ck_assert_int_eq(domus_reply(stack, &domt_pick_number, &numbers[1]), -EALREADY);
     return 0;
 }
 
-static int receive_for_an_ask(domus_stack *stack, void *self, const void *payload)
+static int receive_question_for_own_ask(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_receive(stack, &domt_questions, reply_to_both);
+    return domus_receive(stack, &domt_questions, reply_to_received_and_own_ask);
 }
 
 static const domus_behaviour asked = {
-    .name = "asked", .on = (const domus_on[]){{&domt_pick_question, receive_for_an_ask, 0}, {0}}};
+    .name = "asked",
+    .on = (const domus_on[]){{&domt_pick_question, receive_question_for_own_ask, 0}, {0}}};
 
 DOMT_TEST(conversation_that_was_asked_answers_what_it_received_first)
 {
@@ -104,7 +108,7 @@ DOMT_TEST(conversation_that_was_asked_answers_what_it_received_first)
 
 static domus_kept kept;
 
-static int took_and_keeps(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_received_and_keep_it(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domt_took(stack, self, answer);
     ck_assert_int_eq(domus_keep(stack, &kept), 0);
@@ -112,7 +116,7 @@ static int took_and_keeps(domus_stack *stack, void *self, const domus_answer *an
     return domus_receive(stack, &domt_sevens, domt_took);
 }
 
-static int answer_kept(domus_stack *stack, void *context)
+static int reply_to_kept(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_kept_reply(stack, kept, &domt_pick_number, &(int64_t){50}), 0);
     ck_assert_int_eq(domus_kept_reply(stack, kept, &domt_pick_number, &(int64_t){50}), -ENOENT);
@@ -122,11 +126,12 @@ static int answer_kept(domus_stack *stack, void *context)
 DOMT_TEST(received_ask_may_be_kept_while_its_conversation_receives_again)
 {
     domt_pick_open(0, 0);
-    domt_begin(domt_receive_as, &(domt_reception){&domt_questions, DOMUS_FOR_EVER, took_and_keeps});
+    domt_begin(domt_receive_as,
+               &(domt_reception){&domt_questions, DOMUS_FOR_EVER, write_received_and_keep_it});
     domt_pick_settle();
     domt_ask_picker(1, 0);
     domt_pick_heard("");
-    domt_begin_by_event(answer_kept, NULL);
+    domt_begin_by_event(reply_to_kept, NULL);
     domt_pick_heard("r50 ");
     domt_tell(&domt_pick_note, 7);
     domt_pick_wrote("(q1) (7) ");
@@ -140,7 +145,7 @@ DOMT_TEST(asks_are_received_before_notices)
     domt_tell(&domt_pick_note, 1);
     domt_ask_picker(2, 0);
     domt_begin_by_event(domt_receive_one, &domt_any);
-    /* messages were handled: nothing was received yet */
+    /* the picker has handled messages, and has received none yet */
     (void)domt_iterate(domt_pick.world.managers[0]);
     domt_pick_settle();
     domt_tell(&domt_pick_note, 3);
@@ -150,7 +155,7 @@ DOMT_TEST(asks_are_received_before_notices)
     domt_pick_close();
 }
 
-/* An ask whose time is over is counted, dropped once, and not shown to a receive. */
+/* An ask whose deadline is over is counted as expired, dropped once, and not shown to a receive. */
 DOMT_TEST(expired_ask_is_not_received)
 {
     domt_pick_open(0, 0);
@@ -172,16 +177,16 @@ DOMT_TEST(expired_ask_is_not_received)
 
 static domus_conversation inquiry;
 
-static int handle_cancelled(domus_stack *stack, void *self, const domus_answer *answer)
+static int expect_cancel(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, -ECANCELED);
     return 0;
 }
 
-static int ask_known(domus_stack *stack, void *number)
+static int ask_picker_and_remember(domus_stack *stack, void *number)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &inquiry), 0);
-    return domus_ask(stack, domt_pick.picker, &domt_pick_question, number, handle_cancelled);
+    return domus_ask(stack, domt_pick.picker, &domt_pick_question, number, expect_cancel);
 }
 
 static int cancel_inquiry(domus_stack *stack, void *context)
@@ -193,7 +198,7 @@ DOMT_TEST(ask_that_was_seen_and_then_withdrawn_does_not_hurt_the_search)
 {
     domt_pick_open(0, 0);
     domt_begin(domt_receive_one, &domt_sevens);
-    domt_do(&domt_pick.world, domt_pick.asker, ask_known, &(int64_t){1});
+    domt_do(&domt_pick.world, domt_pick.asker, ask_picker_and_remember, &(int64_t){1});
     domt_tell(&domt_pick_note, 2);
     domt_pick_settle();
     domt_do(&domt_pick.world, domt_pick.asker, cancel_inquiry, NULL);
@@ -207,18 +212,20 @@ DOMT_TEST(ask_that_was_seen_and_then_withdrawn_does_not_hurt_the_search)
 
 /* --- stops ----------------------------------------------------------------------------------- */
 
-static int take_and_go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_all_received_until_error(domus_stack *stack, void *self,
+                                          const domus_answer *answer)
 {
     (void)domus_take(stack);
-    return domt_write(answer) ? domus_receive(stack, &domt_any, take_and_go_on) : answer->error;
+    return domt_write(answer) ? domus_receive(stack, &domt_any, write_all_received_until_error)
+                              : answer->error;
 }
 
-static int take_and_stop(domus_stack *stack, void *self, const domus_answer *answer)
+static int stop_itself_and_receive_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
     if (answer->error == 0)
         ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
-    return take_and_go_on(stack, self, answer);
+    return write_all_received_until_error(stack, self, answer);
 }
 
 DOMT_TEST(stop_while_receiving_fails_the_receive_and_what_waits)
@@ -239,7 +246,7 @@ DOMT_TEST(stop_while_receiving_fails_the_receive_and_what_waits)
 
 DOMT_TEST(actor_that_stops_itself_receives_at_most_one_more)
 {
-    static const domt_reception stopping = {&domt_any, DOMUS_FOR_EVER, take_and_stop};
+    static const domt_reception stopping = {&domt_any, DOMUS_FOR_EVER, stop_itself_and_receive_on};
 
     domt_pick_open(0, 0);
     domt_begin(domt_receive_as, &stopping);
@@ -268,7 +275,8 @@ static int stop_picker_after_mail(domus_stack *stack, void *context)
 DOMT_TEST(stop_after_mail_ends_an_actor_that_receives_everything)
 {
     domt_pick_open(0, 0);
-    domt_begin(domt_receive_as, &(domt_reception){&domt_any, DOMUS_FOR_EVER, take_and_go_on});
+    domt_begin(domt_receive_as,
+               &(domt_reception){&domt_any, DOMUS_FOR_EVER, write_all_received_until_error});
     domt_pick_settle();
     domt_tell_notes(1, 3);
     domt_do(&domt_pick.world, domt_pick.asker, stop_picker_after_mail, NULL);
@@ -307,13 +315,15 @@ DOMT_TEST(messages_that_no_pattern_takes_are_bounded_by_mailbox_max_and_counted)
     domt_pick_settle();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, refusals), 5);
     ck_assert_uint_eq(domt_pick.picker.house->mail, 8);
-    /* Only the end of the receive helps: here the actor is stopped with its conversation. */
+    /* Only the end of the receive frees the full mailbox: here the actor is stopped, and its
+     * conversation with it. */
     domt_pick_stop();
     ck_assert_uint_eq(domt_pick.releases, 8);
     domt_pick_close();
 }
 
-/* A receive resumes a conversation, and begins none. */
+/* A receive resumes a conversation and begins none, so it works although no further conversation is
+ * allowed. */
 DOMT_TEST(receives_go_on_at_conversations_max)
 {
     domt_pick_open(0, 2);
@@ -328,7 +338,7 @@ DOMT_TEST(receives_go_on_at_conversations_max)
     domt_pick_close();
 }
 
-static int nap_under_barrier(domus_stack *stack, void *context)
+static int raise_barrier_and_sleep(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_sleep(stack, 5 * MS, domt_took);
@@ -339,7 +349,7 @@ DOMT_TEST(receive_waits_behind_a_barrier_of_another_conversation)
     domt_pick_open(0, 0);
     domt_begin_by_event(domt_receive_one, &domt_sevens);
     domt_pick_settle();
-    domt_begin_by_event(nap_under_barrier, NULL);
+    domt_begin_by_event(raise_barrier_and_sleep, NULL);
     domt_pick_settle();
     domt_tell_notes(6, 7);
     domt_pick_wrote("");
@@ -351,24 +361,24 @@ DOMT_TEST(receive_waits_behind_a_barrier_of_another_conversation)
     domt_world_end(&domt_pick.world);
 }
 
-static int receive_under_barrier(domus_stack *stack, void *reception)
+static int raise_barrier_and_receive(domus_stack *stack, void *reception)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domt_receive_as(stack, reception);
 }
 
 /* A barrier lets no asks and notices through, not even to a receive of the conversation that raised
- * it: the receive ends at its time. */
+ * the barrier: the receive ends after its time. */
 DOMT_TEST(receive_under_the_own_barrier_ends_in_its_time)
 {
     static const domt_reception look = {&domt_any, 0, domt_took};
     static const domt_reception wait = {&domt_any, 5 * MS, domt_took};
 
     domt_pick_open(0, 0);
-    domt_begin(receive_under_barrier, &look);
+    domt_begin(raise_barrier_and_receive, &look);
     domt_tell_notes(1, 2);
     domt_pick_wrote("- 1 2 ");
-    domt_begin(receive_under_barrier, &wait);
+    domt_begin(raise_barrier_and_receive, &wait);
     domt_tell_notes(3, 4);
     domt_pick_wrote("- 1 2 ");
     domt_pick_pass(5 * MS);
@@ -387,7 +397,8 @@ DOMT_TEST(receive_without_memory_fails_and_changes_nothing)
         domi_memory_fail_after(count++, 1);
         domt_pick_settle();
         domi_memory_fail_after(-1, 0);
-        /* The call may have had no memory for its frame, too: then it is a dead letter. */
+        /* A call that had no memory for its frame is a dead letter, and nothing is received
+         * then. */
         bool failed = DOMT_SUM(&domt_pick.world, failures) != 0 ||
                       DOMT_SUM(&domt_pick.world, dead_letters) != 0;
         ck_assert_str_eq(domt_pick.text, failed ? "6 7 8 " : "(7) 6 8 ");

@@ -37,7 +37,8 @@ DOMT_TEST(receive_waits_for_the_next_match_and_nothing_else_is_taken)
         domt_pick_wrote("");
         ck_assert_uint_eq(domt_pick.picker.house->state, DOMI_WAITING);
     }
-    ck_assert_uint_eq(domt_pick.looks, 3); /* each message was looked at once */
+    /* the pattern has looked at each of the three messages once */
+    ck_assert_uint_eq(domt_pick.looks, 3);
     domt_tell(&domt_pick_note, 7);
     domt_pick_wrote("(7) 1 2 3 ");
     domt_pick_close();
@@ -60,17 +61,18 @@ DOMT_TEST(mailbox_longer_than_one_run_looks_at_is_searched_to_its_end)
     ck_assert_uint_ge(domt_pick.releases, MANY - 64);
 }
 
-/* Whether a receive sees the actor's state and the frame of its own conversation. */
-static bool is_framed(const void *self, const void *frame, const domus_type *type,
-                      const void *payload)
+/* The pattern of a receive sees the state of the actor and the frame of the receiving
+ * conversation. */
+static bool is_number_in_frame(const void *self, const void *frame, const domus_type *type,
+                               const void *payload)
 {
     ck_assert_ptr_eq(self, domt_pick.picker.house->self);
     return type == &domt_pick_note && *(const int64_t *)payload == *(const int64_t *)frame;
 }
 
-static int receive_framed(domus_stack *stack, void *number)
+static int receive_number_in_frame(domus_stack *stack, void *number)
 {
-    static const domus_pattern framed = {.matches = is_framed};
+    static const domus_pattern framed = {.matches = is_number_in_frame};
 
     *(int64_t *)domus_frame(stack) = *(int64_t *)number;
     return domus_receive(stack, &framed, domt_took);
@@ -81,10 +83,10 @@ DOMT_TEST(pattern_sees_the_frame_of_its_conversation)
     int64_t number = 3;
 
     domt_pick_open(0, 0);
-    domt_begin_by_event(receive_framed, &number);
+    domt_begin_by_event(receive_number_in_frame, &number);
     domt_pick_settle();
     number = 2;
-    domt_begin_by_event(receive_framed, &number);
+    domt_begin_by_event(receive_number_in_frame, &number);
     domt_pick_settle();
     domt_tell_notes(1, 4);
     domt_pick_wrote("(2) (3) 1 4 ");
@@ -122,14 +124,17 @@ DOMT_TEST(receive_within_a_very_long_time_is_no_overflow)
     domt_pick_close();
 }
 
-static int flush_next(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_and_receive_without_wait(domus_stack *stack, void *self,
+                                          const domus_answer *answer)
 {
-    return domt_write(answer) ? domus_receive_within(stack, &domt_any, 0, flush_next) : 0;
+    return domt_write(answer)
+               ? domus_receive_within(stack, &domt_any, 0, write_and_receive_without_wait)
+               : 0;
 }
 
-static const domt_reception flush = {&domt_any, 0, flush_next};
+static const domt_reception flush = {&domt_any, 0, write_and_receive_without_wait};
 
-/* A flush takes all messages that are there, and does not wait. */
+/* A receive without a wait, repeated, takes all messages that are there. */
 DOMT_TEST(flush_takes_all_that_is_there_and_does_not_wait)
 {
     domt_pick_open(0, 0);
@@ -145,17 +150,17 @@ DOMT_TEST(flush_takes_all_that_is_there_and_does_not_wait)
     domt_pick_close();
 }
 
-static int else_any(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_or_receive_any(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0)
         return domus_receive(stack, &domt_any, domt_took);
     return domt_took(stack, self, answer);
 }
 
-/* A receive by priority takes an urgent message if there is one, else any message. */
+/* A receive by priority: take an urgent message if there is one, else any message. */
 DOMT_TEST(priority_receive_takes_the_urgent_before_the_older)
 {
-    static const domt_reception by_priority = {&domt_urgents, 0, else_any};
+    static const domt_reception by_priority = {&domt_urgents, 0, write_or_receive_any};
 
     domt_pick_open(0, 0);
     domt_begin(domt_receive_as, &by_priority);
@@ -172,15 +177,16 @@ DOMT_TEST(priority_receive_takes_the_urgent_before_the_older)
     domt_pick_close();
 }
 
-static int flush_at_mount(domus_stack *stack, void *self)
+static int receive_all_that_wait_in_mount(domus_stack *stack, void *self)
 {
     return domt_receive_as(stack, (void *)(uintptr_t)&flush);
 }
 
-/* The mailbox is empty, and no message comes that would make the receive look. */
+/* The mailbox is empty and no message comes, so only the time can end the receive. */
 DOMT_TEST(looking_into_an_empty_mailbox_ends_also_from_an_event_and_at_mount)
 {
-    static const domus_behaviour mounting = {.name = "mounting", .on_mount = flush_at_mount};
+    static const domus_behaviour mounting = {.name = "mounting",
+                                             .on_mount = receive_all_that_wait_in_mount};
 
     domt_pick_open(0, 0);
     domt_begin_by_event(domt_receive_as, &flush);
@@ -216,13 +222,16 @@ DOMT_TEST(several_receives_are_tried_in_the_order_in_which_they_began)
     domt_begin_by_event(domt_receive_one, &domt_urgents);
     domt_pick_settle();
     ck_assert_uint_eq(domi_house_count_parked(domt_pick.picker.house), 3);
-    domt_tell(&domt_pick_note, 7); /* two receives could take it: the first and the second */
+    /* the first and the second receive could take this note; the first one does */
+    domt_tell(&domt_pick_note, 7);
     domt_pick_settle();
     ck_assert_uint_eq(domi_house_count_parked(domt_pick.picker.house), 2);
-    domt_tell(&domt_pick_urgent, 7); /* two receives could take it: the second and the third */
+    /* the second and the third receive could take this urgent note; the second one does */
+    domt_tell(&domt_pick_urgent, 7);
     domt_tell(&domt_pick_note, 1);
     domt_pick_wrote("(7) (u7) ");
-    ck_assert_uint_eq(domt_pick.picker.house->mail, 1); /* only the third message is left */
+    /* only this message is left, which the third receive does not take */
+    ck_assert_uint_eq(domt_pick.picker.house->mail, 1);
     domt_tell(&domt_pick_urgent, 8);
     domt_pick_wrote("(7) (u7) (u8) 1 ");
     domt_pick_close();
@@ -243,17 +252,18 @@ DOMT_TEST(new_receive_looks_at_what_the_others_have_left)
     domt_pick_close();
 }
 
-static int took_and_forget(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_and_leave_next_receive(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domt_write(answer);
     ck_assert_int_eq(domus_receive(stack, &domt_any, domt_took), DOMUS_PARKED);
-    return 0; /* the conversation ends with a receive that it began */
+    return 0; /* the conversation ends while the receive that it has begun still waits */
 }
 
 DOMT_TEST(receive_of_a_conversation_that_ended_takes_nothing)
 {
     domt_pick_open(0, 0);
-    domt_begin(domt_receive_as, &(domt_reception){&domt_sevens, DOMUS_FOR_EVER, took_and_forget});
+    domt_begin(domt_receive_as,
+               &(domt_reception){&domt_sevens, DOMUS_FOR_EVER, write_and_leave_next_receive});
     domt_tell_notes(6, 8);
     domt_pick_wrote("(7) 6 8 ");
     domt_pick_close();
@@ -261,26 +271,27 @@ DOMT_TEST(receive_of_a_conversation_that_ended_takes_nothing)
 
 static domus_conversation first;
 
-static int within_5_known(domus_stack *stack, void *reception)
+static int receive_and_remember_conversation(domus_stack *stack, void *reception)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
     return domt_receive_as(stack, reception);
 }
 
-static int took_and_cancel_the_first(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_and_cancel_remembered(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(domus_cancel(stack, first), 0);
     ck_assert_int_eq(domus_cancel(stack, first), -EALREADY);
     return domt_took(stack, self, answer);
 }
 
-/* While the mailbox is searched, the other receives are removed. */
+/* While the mailbox is searched for several receives, the first one that is resumed cancels
+ * another. */
 DOMT_TEST(resumed_receive_may_cancel_another_receive)
 {
     domt_pick_open(0, 0);
-    domt_begin_by_event(within_5_known, &within_5);
+    domt_begin_by_event(receive_and_remember_conversation, &within_5);
     domt_begin_by_event(domt_receive_as, &(domt_reception){&domt_urgents, DOMUS_FOR_EVER,
-                                                           took_and_cancel_the_first});
+                                                           write_and_cancel_remembered});
     domt_pick_settle();
     domt_tell(&domt_pick_note, 1);
     domt_tell(&domt_pick_urgent, 2);
@@ -293,43 +304,43 @@ DOMT_TEST(resumed_receive_may_cancel_another_receive)
 
 /* --- mail that leaves while it is seen ------------------------------------------------------- */
 
-static int handle_circle_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int expect_edeadlk(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, -EDEADLK);
     return 0;
 }
 
-static int ask_back(domus_stack *stack, void *context)
+static int ask_picker_back(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, domt_pick.picker, &domt_pick_question, &(int64_t){4},
-                     handle_circle_error);
+    return domus_ask(stack, domt_pick.picker, &domt_pick_question, &(int64_t){4}, expect_edeadlk);
 }
 
-static int raise_late(domus_stack *stack, void *self, const domus_answer *answer)
+static int raise_barrier_and_wait_for_all(domus_stack *stack, void *self,
+                                          const domus_answer *answer)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_wait_all(stack, domt_took);
 }
 
-static int ask_and_raise_later(domus_stack *stack, void *context)
+static int ask_asker_then_raise_barrier(domus_stack *stack, void *context)
 {
-    static const domt_call call = {ask_back, NULL};
+    static const domt_call call = {ask_picker_back, NULL};
 
     ck_assert_int_eq(domus_ask_add(stack, domt_pick.asker, &domt_call_type, &call, 0, 0), 0);
-    return domus_sleep(stack, 5 * MS, raise_late);
+    return domus_sleep(stack, 5 * MS, raise_barrier_and_wait_for_all);
 }
 
 DOMT_TEST(ask_that_waits_for_itself_leaves_the_mail_that_a_receive_has_seen)
 {
     domt_pick_open(0, 0);
-    domt_begin_by_event(ask_and_raise_later, NULL);
+    domt_begin_by_event(ask_asker_then_raise_barrier, NULL);
     domt_begin_by_event(domt_receive_one, &domt_sevens);
-    /* a notice comes before the event, so the receive takes it now */
+    /* a run takes notices before events, so note 7 is handled before the receive begins */
     domt_tell(&domt_pick_note, 7);
     domt_pick_settle();
     domt_tell(&domt_pick_note, 1);
     domt_pick_settle();
-    /* the notice has come back, and was looked at */
+    /* question 4 and note 1 wait in the mailbox, and the receive has looked at both */
     ck_assert_uint_eq(domt_pick.picker.house->mail, 2);
     domt_pick_pass(6 * MS);
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
@@ -339,28 +350,29 @@ DOMT_TEST(ask_that_waits_for_itself_leaves_the_mail_that_a_receive_has_seen)
     domt_pick_close();
 }
 
-static bool is_seven(const void *self, const void *frame, const domus_type *type,
-                     const void *payload)
+static bool is_number_7(const void *self, const void *frame, const domus_type *type,
+                        const void *payload)
 {
     return *(const int64_t *)payload == 7;
 }
 
 static const domus_pattern seventh_question = {
-    (const domus_type *const[]){&domt_pick_question, NULL}, is_seven};
+    (const domus_type *const[]){&domt_pick_question, NULL}, is_number_7};
 
 static domi_node *last_seen_node(void)
 {
     return domt_pick.picker.house->family->seen[0];
 }
 
-static int ask_third(domus_stack *stack, void *context)
+static int ask_picker_question_3(domus_stack *stack, void *context)
 {
     return domus_ask(stack, domt_pick.picker, &domt_pick_question, &(int64_t){3},
                      domt_hear_nothing);
 }
 
-/* Check that the receive takes the seventh question although the one that it saw last has gone. */
-static void seventh_is_taken(const char *text)
+/* Check that the receive takes the seventh question, although the question that it has seen last
+ * was removed. */
+static void expect_seventh_question_is_taken(const char *text)
 {
     ck_assert_ptr_null(last_seen_node());
     domt_ask_picker(7, 0);
@@ -374,25 +386,25 @@ DOMT_TEST(receive_looks_anew_when_what_it_saw_last_was_cancelled)
     domi_manager *there = domt_pick.world.managers[1];
     domus_address third = domt_spawn(there, there, &domt_agent, NULL);
     domt_begin(domt_receive_one, &seventh_question);
-    domt_do(&domt_pick.world, third, ask_third, NULL);
+    domt_do(&domt_pick.world, third, ask_picker_question_3, NULL);
     ck_assert_ptr_nonnull(last_seen_node());
     ck_assert_int_eq(domi_house_stop(there, third), 0);
     domt_pick_settle();
     ck_assert_uint_eq(domt_pick.picker.house->mail, 0);
-    seventh_is_taken("(q7) ");
+    expect_seventh_question_is_taken("(q7) ");
 }
 
 DOMT_TEST(receive_looks_anew_when_what_it_saw_last_was_a_circle)
 {
     domt_pick_open(0, 0);
-    domt_begin_by_event(ask_and_raise_later, NULL);
+    domt_begin_by_event(ask_asker_then_raise_barrier, NULL);
     domt_begin(domt_receive_one, &seventh_question);
     domt_pick_settle();
     ck_assert_ptr_nonnull(last_seen_node());
     domt_pick_pass(6 * MS);
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
     ck_assert_uint_eq(domt_pick.picker.house->mail, 0);
-    seventh_is_taken("x42 (q7) ");
+    expect_seventh_question_is_taken("x42 (q7) ");
 }
 
 DOMT_SUITE(60)

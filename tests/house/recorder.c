@@ -1,4 +1,4 @@
-/* An actor that writes down what it handles; see the header. */
+/* An actor that writes down what it handles; tests/house/recorder.h tells more. */
 #include "tests/house/recorder.h"
 #include "tests/house/steps.h"
 #include "tests/support/suite.h"
@@ -11,7 +11,7 @@ const domus_type domt_answer = {.name = "answer", .size = sizeof(int64_t)};
 const domus_type domt_inquire = {.name = "inquire", .size = sizeof(domt_inquiry)};
 const domus_type domt_tick = {.name = "tick", .size = sizeof(int64_t)};
 
-static void write_entry(void *self, char what, int64_t number)
+static void write_entry_to_log(void *self, char what, int64_t number)
 {
     domt_log *log = ((domt_recorder *)self)->log;
 
@@ -19,51 +19,51 @@ static void write_entry(void *self, char what, int64_t number)
     log->entries[log->count++] = (domt_entry){what, number};
 }
 
-static int on_note(domus_stack *stack, void *self, const void *number)
+static int on_note_write_n(domus_stack *stack, void *self, const void *number)
 {
-    write_entry(self, 'n', *(const int64_t *)number);
+    write_entry_to_log(self, 'n', *(const int64_t *)number);
     return 0;
 }
 
-static int on_question(domus_stack *stack, void *self, const void *number)
+static int on_question_write_a_and_reply(domus_stack *stack, void *self, const void *number)
 {
     const domt_recorder *recorder = self;
 
-    write_entry(self, 'a', *(const int64_t *)number);
+    write_entry_to_log(self, 'a', *(const int64_t *)number);
     if (recorder->fail != 0)
         return (int)recorder->fail;
     return domus_reply(stack, &domt_answer, number);
 }
 
-static int write_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_r_or_x_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0)
-        write_entry(self, 'x', answer->error);
+        write_entry_to_log(self, 'x', answer->error);
     else
-        write_entry(self, 'r', *(const int64_t *)answer->payload);
+        write_entry_to_log(self, 'r', *(const int64_t *)answer->payload);
     return 0;
 }
 
-static int on_inquiry(domus_stack *stack, void *self, const void *inquiry_)
+static int on_inquiry_ask(domus_stack *stack, void *self, const void *inquiry_)
 {
     const domt_inquiry *inquiry = inquiry_;
 
-    return domus_ask(stack, inquiry->to, &domt_question, &inquiry->number, write_answer);
+    return domus_ask(stack, inquiry->to, &domt_question, &inquiry->number, write_r_or_x_of_answer);
 }
 
-static int on_tick(domus_stack *stack, void *self, const void *number)
+static int on_tick_write_e(domus_stack *stack, void *self, const void *number)
 {
-    write_entry(self, 'e', *(const int64_t *)number);
+    write_entry_to_log(self, 'e', *(const int64_t *)number);
     return 0;
 }
 
-static int on_mount(domus_stack *stack, void *self)
+static int on_mount_count_in_log(domus_stack *stack, void *self)
 {
     ((domt_recorder *)self)->log->mounts++;
     return 0;
 }
 
-static void on_stop(domus_stack *stack, void *self)
+static void on_stop_count_in_log(domus_stack *stack, void *self)
 {
     ((domt_recorder *)self)->log->stops++;
 }
@@ -72,14 +72,14 @@ const domus_behaviour domt_recording = {
     .name = "recorder",
     .kind = DOMUS_STATE,
     .state_size = sizeof(domt_recorder),
-    .on = (const domus_on[]){{&domt_note, on_note, 0},
-                             {&domt_question, on_question, 0},
-                             {&domt_inquire, on_inquiry, 0},
-                             {&domt_tick, on_tick, 0},
+    .on = (const domus_on[]){{&domt_note, on_note_write_n, 0},
+                             {&domt_question, on_question_write_a_and_reply, 0},
+                             {&domt_inquire, on_inquiry_ask, 0},
+                             {&domt_tick, on_tick_write_e, 0},
                              {&domt_call_type, domt_on_call, 0},
                              {0}},
-    .on_mount = on_mount,
-    .on_stop = on_stop,
+    .on_mount = on_mount_count_in_log,
+    .on_stop = on_stop_count_in_log,
 };
 
 domus_address domt_recorder_new(domt_world *world, uint32_t home, domt_log *log)

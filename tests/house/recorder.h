@@ -27,7 +27,7 @@ typedef struct domt_log {
 
 typedef struct domt_recorder {
     domt_log *log;
-    /* error that the handler of questions returns instead of an answer; 0: it answers */
+    /* 0, or the negative errno with which the recorder fails each question instead of an answer */
     int64_t fail;
 } domt_recorder;
 
@@ -36,15 +36,16 @@ typedef struct domt_inquiry {
     int64_t number;
 } domt_inquiry;
 
-extern const domus_type domt_note;     /* payload: int64_t */
-extern const domus_type domt_question; /* payload: int64_t */
-extern const domus_type domt_answer;   /* payload: int64_t */
-extern const domus_type domt_inquire;  /* payload: domt_inquiry */
-extern const domus_type domt_tick;     /* payload: int64_t */
+extern const domus_type domt_note;     /* a notice; payload: int64_t */
+extern const domus_type domt_question; /* an ask; payload: int64_t */
+extern const domus_type domt_answer;   /* the answer to a question; payload: int64_t */
+/* a notice that makes the recorder ask; payload: domt_inquiry */
+extern const domus_type domt_inquire;
+extern const domus_type domt_tick; /* the event of a timer; payload: int64_t */
 
 extern const domus_behaviour domt_recording;
 
-/* Spawn a recorder on `home`, and run all homes until none has anything to do. The one of
+/* Spawn a recorder on `home`, and run all homes until none has anything to do. The recorder of
  * domt_recorder_failing() answers each domt_question with -EIO. */
 domus_address domt_recorder_new(domt_world *world, uint32_t home, domt_log *log);
 domus_address domt_recorder_failing(domt_world *world, uint32_t home, domt_log *log);
@@ -54,11 +55,12 @@ domus_address domt_recorder_failing(domt_world *world, uint32_t home, domt_log *
 void domt_note_to(domi_manager *from, domus_address to, int64_t number);
 void domt_inquire_by(domi_manager *from, domus_address asker, domus_address to, int64_t number);
 
-/* Return how many times `what` stands in the log, and the sum of the numbers of those entries. */
+/* Return how many entries of the log have the letter `what`, and the sum of their numbers. */
 uint32_t domt_log_count(const domt_log *log, char what);
 int64_t domt_log_sum(const domt_log *log, char what);
 
-/* Returns the letters of the log from entry `first` on, as a text (valid until the next call). */
+/* Returns the letters of the log from entry `first` on as text, which is valid until the next
+ * call. */
 const char *domt_log_text(const domt_log *log, uint32_t first);
 
 #endif

@@ -1,5 +1,5 @@
-/* M11: asks and notices are refused at mailboxMax, on both lanes, and counted; replies, exceptions
- * and events never are. A sender that was refused keeps what its payload owns. */
+/* M11: at mailboxMax asks and notices are refused on both lanes, and counted; replies, exceptions
+ * and events are never refused. A sender that was refused keeps what its payload owns. */
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "tests/house/recorder.h"
@@ -27,7 +27,7 @@ static void open_world(void)
 }
 
 /* Send notes from the thread of `from` until one is refused. Returns how many were taken. */
-static unsigned fill_with_notes(domi_manager *from)
+static unsigned count_notes_until_refused(domi_manager *from)
 {
     unsigned taken = 0;
     int64_t number = 1;
@@ -37,7 +37,7 @@ static unsigned fill_with_notes(domi_manager *from)
     return taken;
 }
 
-static bool is_full(void)
+static bool is_mailbox_marked_full(void)
 {
     return (atomic_load(&one.house->life) & DOMI_LIFE_FULL) != 0;
 }
@@ -45,13 +45,13 @@ static bool is_full(void)
 DOMT_TEST(m11_home_lane_refuses_at_mailbox_max)
 {
     open_world();
-    ck_assert_uint_eq(fill_with_notes(world.managers[0]), MAX);
+    ck_assert_uint_eq(count_notes_until_refused(world.managers[0]), MAX);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 1);
     ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_int_eq(domt_notice(domt_outside(&world), one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 4);
-    ck_assert_uint_eq(domt_releases, 0); /* the caller still owns the payload */
+    ck_assert_uint_eq(domt_releases, 0); /* the refused notice leaves its payload with the caller */
     ck_assert_uint_eq(domt_in_use_all(&world), MAX);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, MAX);
@@ -61,11 +61,12 @@ DOMT_TEST(m11_home_lane_refuses_at_mailbox_max)
 DOMT_TEST(m11_inbox_lane_refuses_at_mailbox_max)
 {
     open_world();
-    ck_assert_uint_eq(fill_with_notes(world.managers[1]), MAX);
+    ck_assert_uint_eq(count_notes_until_refused(world.managers[1]), MAX);
     ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
     (void)domi_manager_take_arrivals(world.managers[0]);
-    ck_assert(is_full()); /* sorted, but not handled: the mailbox is still full for all senders */
+    /* the messages were sorted but not handled, so the mailbox is still full for all senders */
+    ck_assert(is_mailbox_marked_full());
     ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 5);
@@ -78,13 +79,16 @@ DOMT_TEST(m11_inbox_lane_refuses_at_mailbox_max)
 DOMT_TEST(m11_both_lanes_together_are_bounded)
 {
     open_world();
-    unsigned taken = fill_with_notes(world.managers[0]) + fill_with_notes(world.managers[1]);
-    ck_assert_uint_eq(taken, MAX); /* messages of home count for other senders, too */
+    unsigned taken =
+        count_notes_until_refused(world.managers[0]) + count_notes_until_refused(world.managers[1]);
+    /* messages that came by the home lane count for senders of the inbox lane, too */
+    ck_assert_uint_eq(taken, MAX);
     domt_settle(&world);
     for (unsigned i = 0; i < MAX - 1; i++)
         domt_note_to(world.managers[0], one, 1);
-    taken = fill_with_notes(world.managers[1]) + fill_with_notes(world.managers[0]);
-    /* the inbox is not counted with the mailboxes: at most twice the bound */
+    taken =
+        count_notes_until_refused(world.managers[1]) + count_notes_until_refused(world.managers[0]);
+    /* the inbox is not counted with the mailboxes: together they hold at most twice MAX messages */
     ck_assert_uint_le(taken, MAX);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, 2 * MAX - 1 + taken);
@@ -94,12 +98,12 @@ DOMT_TEST(m11_both_lanes_together_are_bounded)
 DOMT_TEST(m11_recovers_below_half)
 {
     open_world();
-    (void)fill_with_notes(world.managers[0]);
+    (void)count_notes_until_refused(world.managers[0]);
     domi_house *house = domi_queue_take(&world.managers[0]->schedule.ready[0]);
     ck_assert_ptr_eq(house, one.house);
     ck_assert_uint_eq(domi_house_run(world.managers[0], house), 64);
     ck_assert_uint_eq(house->mail, 36);
-    ck_assert(!is_full());
+    ck_assert(!is_mailbox_marked_full());
     domt_note_to(world.managers[1], one, 2);
     domt_note_to(world.managers[0], one, 2);
     domt_settle(&world);
@@ -114,12 +118,12 @@ DOMT_TEST(m11_stays_full_above_half)
     world.config.scheduler.messages_per_run_max = 50;
     ck_assert_int_eq(domt_world_start(&world), 0);
     one = domt_recorder_new(&world, 0, &log0);
-    (void)fill_with_notes(world.managers[0]);
+    (void)count_notes_until_refused(world.managers[0]);
     domi_house_run(world.managers[0], domi_queue_take(&world.managers[0]->schedule.ready[0]));
     ck_assert_uint_eq(one.house->mail, 50);
-    ck_assert(is_full());
+    ck_assert(is_mailbox_marked_full());
     domi_house_run(world.managers[0], domi_queue_take(&world.managers[0]->schedule.ready[0]));
-    ck_assert(!is_full());
+    ck_assert(!is_mailbox_marked_full());
     domt_world_end(&world);
 }
 
@@ -127,15 +131,15 @@ DOMT_TEST(m11_stays_full_above_half)
 
 static int heard_error;
 
-static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     heard_error = answer->error;
     return 0;
 }
 
-static int ask_owned(domus_stack *stack, void *context)
+static int ask_with_counted_payload(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, one, &domt_counted, "payload", record_error);
+    return domus_ask(stack, one, &domt_counted, "payload", record_error_of_answer);
 }
 
 DOMT_TEST(m11_refused_ask_resumes_with_enobufs)
@@ -144,14 +148,14 @@ DOMT_TEST(m11_refused_ask_resumes_with_enobufs)
     domus_address here = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
     domus_address there = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
     domt_settle(&world);
-    (void)fill_with_notes(world.managers[0]);
-    /* takes the actor off its queue, so that it does not run */
+    (void)count_notes_until_refused(world.managers[0]);
+    /* takes the full actor off its queue, so that it does not run */
     domi_house *full = domi_queue_take(&world.managers[0]->schedule.ready[0]);
     for (int i = 0; i < 2; i++) {
         heard_error = 0;
-        domt_do(&world, i == 0 ? here : there, ask_owned, NULL);
+        domt_do(&world, i == 0 ? here : there, ask_with_counted_payload, NULL);
         ck_assert_int_eq(heard_error, -ENOBUFS);
-        /* the ask's payload was released with it */
+        /* the refused ask's payload was released */
         ck_assert_uint_eq(domt_releases, (unsigned)i + 1);
     }
     domi_queue_put(&world.managers[0]->schedule.ready[0], full);
@@ -161,7 +165,7 @@ DOMT_TEST(m11_refused_ask_resumes_with_enobufs)
 
 /* --- never refused --------------------------------------------------------------------------- */
 
-static int arm_many(domus_stack *stack, void *count)
+static int arm_timers_of_1_ms(domus_stack *stack, void *count)
 {
     for (int64_t i = 0; i < *(int *)count; i++)
         ck_assert_int_eq(domus_after(stack, MS, &domt_tick, &i, NULL), 0);
@@ -174,19 +178,19 @@ DOMT_TEST(m11_replies_exceptions_and_events_are_never_refused)
 
     open_world();
     domus_address failing = domt_recorder_failing(&world, 1, &log1);
-    domt_do(&world, one, arm_many, &events);
+    domt_do(&world, one, arm_timers_of_1_ms, &events);
     for (unsigned i = 0; i < 2 * MAX; i++) {
         domt_inquire_by(world.managers[0], one, i % 2 == 0 ? other : failing, i);
         (void)domt_run_state(world.managers[0]);
     }
     domt_let_work(world.managers[1]);
     ck_assert_uint_eq(atomic_load(&one.house->inbox) >> 48, 2 * MAX);
-    ck_assert_uint_eq(fill_with_notes(world.managers[0]), 0);
+    ck_assert_uint_eq(count_notes_until_refused(world.managers[0]), 0);
     domt_jump(&world, 2 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(world.managers[0]), 3 * MAX);
     (void)domi_manager_take_arrivals(world.managers[0]);
-    /* messages that are never refused take no room */
-    ck_assert_uint_eq(fill_with_notes(world.managers[0]), MAX);
+    /* messages that are never refused take no room from those that may be */
+    ck_assert_uint_eq(count_notes_until_refused(world.managers[0]), MAX);
     domt_settle(&world);
     ck_assert_uint_eq(domt_log_count(&log0, 'r'), MAX);
     ck_assert_uint_eq(domt_log_count(&log0, 'x'), MAX);

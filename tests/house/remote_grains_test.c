@@ -1,4 +1,4 @@
-/* Grains that are spread over nodes (domus/remote.h): their messages come to gateways, which pass
+/* Grains that are spread over nodes (domus/remote.h): messages to them go to gateways, which pass
  * them on to the grains here, until a thread has opened the part. */
 #include "house/directory/grain.h"
 #include "tests/house/remote_world.h"
@@ -30,7 +30,7 @@ static struct {
     bool is_whole;
 } life;
 
-static int begin_life(domus_stack *stack, void *self)
+static int on_mount_record_life(domus_stack *stack, void *self)
 {
     life.lives++;
     life.fence = domus_grain_fence(stack);
@@ -38,12 +38,12 @@ static int begin_life(domus_stack *stack, void *self)
     return 0;
 }
 
-static void end_life(domus_stack *stack, void *self)
+static void on_stop_count_end_of_life(domus_stack *stack, void *self)
 {
     life.ended++;
 }
 
-static int handle_word(domus_stack *stack, void *self, const void *payload)
+static int record_word_and_reply(domus_stack *stack, void *self, const void *payload)
 {
     memcpy(&life.value, payload, sizeof life.value);
     life.sender = domus_sender(stack);
@@ -54,8 +54,8 @@ static int handle_word(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* True if each byte is the number of its place, in 8 bits. */
-static bool are_numbers(const unsigned char *bytes, size_t size)
+/* Returns true if each byte of `bytes` is the low byte of its index. */
+static bool are_bytes_their_indices(const unsigned char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         if (bytes[i] != (unsigned char)i)
@@ -64,26 +64,27 @@ static bool are_numbers(const unsigned char *bytes, size_t size)
     return true;
 }
 
-static int handle_odd(domus_stack *stack, void *self, const void *payload)
+static int check_payload_of_odd_size(domus_stack *stack, void *self, const void *payload)
 {
-    life.is_whole = are_numbers(payload, sizeof(odd));
+    life.is_whole = are_bytes_their_indices(payload, sizeof(odd));
     return 0;
 }
 
-static int handle_large(domus_stack *stack, void *self, const void *payload)
+static int check_large_payload_and_reply(domus_stack *stack, void *self, const void *payload)
 {
-    life.is_whole = are_numbers(payload, sizeof(large));
+    life.is_whole = are_bytes_their_indices(payload, sizeof(large));
     (void)domus_reply(stack, &domt_plain, &life.value);
     return 0;
 }
 
-static const domus_behaviour behaviour = {.name = "grain",
-                                          .on_mount = begin_life,
-                                          .on_stop = end_life,
-                                          .on = (const domus_on[]){{&domt_word, handle_word, 0},
-                                                                   {&odd_type, handle_odd, 0},
-                                                                   {&large_type, handle_large, 0},
-                                                                   {0}}};
+static const domus_behaviour behaviour = {
+    .name = "grain",
+    .on_mount = on_mount_record_life,
+    .on_stop = on_stop_count_end_of_life,
+    .on = (const domus_on[]){{&domt_word, record_word_and_reply, 0},
+                             {&odd_type, check_payload_of_odd_size, 0},
+                             {&large_type, check_large_payload_and_reply, 0},
+                             {0}}};
 static const domus_grain_kind kind = {.name = "spread", .behaviour = &behaviour};
 
 static domi_grains grains;
@@ -108,7 +109,8 @@ static void open_world(void)
     ck_assert_int_eq(domi_grain_open(domt_remote.managers[0], &kind, &spread.kind), 0);
     domt_as_agent(0, place_grains, &not_permitted);
     domt_as_gateway(0, place_grains, &no_error);
-    domt_as_gateway(1, place_grains, &no_error); /* the same name again */
+    /* the gateway of the other home places the same kind */
+    domt_as_gateway(1, place_grains, &no_error);
 }
 
 static void close_world(void)
@@ -130,7 +132,7 @@ typedef struct doing {
     uint64_t timeout_ns;
     uint32_t part;
     int expected;
-    int error; /* error of an answer; 1: none yet */
+    int error; /* error of the answer; 1: none came yet */
     uint64_t answer;
     domus_kept kept;
     domus_conversation conversation;
@@ -161,7 +163,7 @@ static int ask_grain(domus_stack *stack, void *unused)
                                   record_answer);
 }
 
-static int set_fence(domus_stack *stack, void *unused)
+static int set_fence_of_part(domus_stack *stack, void *unused)
 {
     ck_assert_int_eq(domus_remote_part_set(stack, now.part, now.value), now.expected);
     return 0;
@@ -179,24 +181,24 @@ static int close_part(domus_stack *stack, void *unused)
     return 0;
 }
 
-static int pass_kept(domus_stack *stack, void *unused)
+static int pass_kept_ask_to_grain(domus_stack *stack, void *unused)
 {
     ck_assert_int_eq(domus_remote_grain_pass_kept(stack, now.kept), now.expected);
     return 0;
 }
 
-static void use_key(const char *key, uint64_t *value)
+static void set_key_of_next_deed(const char *key, uint64_t *value)
 {
     now = (doing){.key = key, .type = &domt_word, .payload = value};
     now.part = (uint32_t)domus_remote_part_of(spread, key);
 }
 
-/* Let this system have the part of the key, with a fence. */
-static void have_part(const char *key, uint64_t fence)
+/* Tell this system that it has the part to which the key belongs, with a fence. */
+static void give_part_to_this_system(const char *key, uint64_t fence)
 {
-    use_key(key, &(uint64_t){0});
+    set_key_of_next_deed(key, &(uint64_t){0});
     now.value = fence;
-    domt_as_agent(0, set_fence, NULL);
+    domt_as_agent(0, set_fence_of_part, NULL);
 }
 
 /* --- tests -------------------------------------------------------------------------------------
@@ -207,7 +209,7 @@ DOMT_TEST(messages_come_to_the_gateway_of_the_sender)
     uint64_t value = 42;
 
     open_world();
-    use_key("17", &value);
+    set_key_of_next_deed("17", &value);
     domt_as_agent(1, notify_grain, NULL);
     ck_assert_uint_eq(domt_carried_by[1].notices, 1);
     ck_assert_uint_eq(domt_carried_by[0].notices, 0);
@@ -233,16 +235,16 @@ DOMT_TEST(a_kept_ask_is_passed_on_if_the_part_has_a_fence)
     uint64_t value = 7;
 
     open_world();
-    use_key("17", &value);
+    set_key_of_next_deed("17", &value);
     domt_as_agent(1, ask_grain, NULL);
     now.kept = domt_carried_by[1].kept[0];
     now.expected = -EHOSTDOWN;
-    domt_as_gateway(1, pass_kept, NULL);
+    domt_as_gateway(1, pass_kept_ask_to_grain, NULL);
     ck_assert_uint_eq(life.lives, 0);
     now.expected = 0;
     now.value = 99;
-    domt_as_agent(0, set_fence, NULL);
-    domt_as_gateway(1, pass_kept, NULL);
+    domt_as_agent(0, set_fence_of_part, NULL);
+    domt_as_gateway(1, pass_kept_ask_to_grain, NULL);
     ck_assert_uint_eq(life.asks, 1);
     ck_assert_uint_eq(life.fence, 99);
     ck_assert_str_eq(life.key, "17");
@@ -250,20 +252,21 @@ DOMT_TEST(a_kept_ask_is_passed_on_if_the_part_has_a_fence)
     ck_assert_int_eq(now.error, 0);
     ck_assert_uint_eq(now.answer, 7);
     now.expected = -ENOENT;
-    domt_as_gateway(1, pass_kept, NULL);
+    domt_as_gateway(1, pass_kept_ask_to_grain, NULL);
     close_world();
 }
 
 DOMT_TEST(an_open_part_needs_no_gateway)
 {
     open_world();
-    have_part("17", 3);
-    use_key("17", &(uint64_t){5});
+    give_part_to_this_system("17", 3);
+    set_key_of_next_deed("17", &(uint64_t){5});
     domt_as_gateway(0, open_part, NULL);
     domt_as_agent(0, notify_grain, NULL);
     ck_assert_uint_eq(domt_carried_by[0].notices, 0);
     ck_assert_uint_eq(life.notices, 1);
-    domt_as_agent(1, notify_grain, NULL); /* this thread has not opened the part */
+    /* the thread of home 1 has not opened the part, so its message goes to a gateway */
+    domt_as_agent(1, notify_grain, NULL);
     ck_assert_uint_eq(domt_carried_by[1].notices, 1);
     domt_as_gateway(0, close_part, NULL);
     domt_as_agent(0, notify_grain, NULL);
@@ -274,11 +277,11 @@ DOMT_TEST(an_open_part_needs_no_gateway)
     now.expected = -EINVAL;
     now.part = DOMUS_REMOTE_PARTS;
     domt_as_gateway(0, open_part, NULL);
-    domt_as_agent(0, set_fence, NULL);
+    domt_as_agent(0, set_fence_of_part, NULL);
     close_world();
 }
 
-static int notify_and_open(domus_stack *stack, void *unused)
+static int notify_grain_and_refuse_open(domus_stack *stack, void *unused)
 {
     ck_assert_int_eq(domus_grain_notice(stack, spread, now.key, now.type, now.payload), 0);
     ck_assert_int_eq(domus_remote_part_open(stack, now.part), -EAGAIN);
@@ -288,8 +291,8 @@ static int notify_and_open(domus_stack *stack, void *unused)
 DOMT_TEST(a_part_is_not_opened_while_mail_waits_for_the_gateway)
 {
     open_world();
-    use_key("17", &(uint64_t){5});
-    domt_as_gateway(0, notify_and_open, NULL);
+    set_key_of_next_deed("17", &(uint64_t){5});
+    domt_as_gateway(0, notify_grain_and_refuse_open, NULL);
     domt_as_gateway(0, open_part, NULL);
     close_world();
 }
@@ -300,8 +303,8 @@ DOMT_TEST(payloads_of_any_size_stay_whole)
     large big;
 
     open_world();
-    have_part("a", 1);
-    use_key("a", NULL);
+    give_part_to_this_system("a", 1);
+    set_key_of_next_deed("a", NULL);
     for (size_t i = 0; i < sizeof big.bytes; i++)
         big.bytes[i] = (unsigned char)i;
     memcpy(small.bytes, big.bytes, sizeof small.bytes);
@@ -309,7 +312,7 @@ DOMT_TEST(payloads_of_any_size_stay_whole)
     now.payload = &big;
     domt_as_agent(0, ask_grain, NULL);
     now.kept = domt_carried_by[0].kept[0];
-    domt_as_gateway(0, pass_kept, NULL);
+    domt_as_gateway(0, pass_kept_ask_to_grain, NULL);
     ck_assert(life.is_whole);
     ck_assert_int_eq(now.error, 0);
     life.is_whole = false;
@@ -324,7 +327,7 @@ DOMT_TEST(payloads_of_any_size_stay_whole)
 /* --- what other nodes send ---------------------------------------------------------------------
  */
 
-static int send_as_remote(domus_stack *stack, void *far_)
+static int send_to_grain_as_remote_actor(domus_stack *stack, void *far_)
 {
     domus_address far = *(const domus_address *)far_;
     const domus_address nobody = {NULL, 0};
@@ -349,13 +352,13 @@ DOMT_TEST(other_nodes_reach_a_grain_whose_part_is_here)
 
     open_world();
     domus_address far = domt_far(1, 0);
-    use_key("b", &value);
+    set_key_of_next_deed("b", &value);
     now.expected = -EHOSTDOWN;
-    domt_as_gateway(0, send_as_remote, &far);
+    domt_as_gateway(0, send_to_grain_as_remote_actor, &far);
     ck_assert_int_eq(domt_carried_by[0].answer_error, -EHOSTDOWN);
-    have_part("b", 4);
-    use_key("b", &value);
-    domt_as_gateway(0, send_as_remote, &far);
+    give_part_to_this_system("b", 4);
+    set_key_of_next_deed("b", &value);
+    domt_as_gateway(0, send_to_grain_as_remote_actor, &far);
     ck_assert_uint_eq(life.notices, 1);
     ck_assert_uint_eq(life.asks, 1);
     ck_assert_uint_eq(life.value, 21);
@@ -371,11 +374,11 @@ DOMT_TEST(other_nodes_reach_a_grain_whose_part_is_here)
 
 typedef struct stopping {
     bool after_mail;
-    bool others; /* true: all parts but that one */
+    bool others; /* true: stop the grains of all parts but this one */
     uint32_t left;
 } stopping;
 
-static int stop_part(domus_stack *stack, void *stopping_)
+static int stop_grains_of_parts(domus_stack *stack, void *stopping_)
 {
     stopping *way = stopping_;
 
@@ -395,30 +398,30 @@ DOMT_TEST(the_grains_of_a_part_are_stopped_and_counted)
     open_world();
     for (uint32_t round = 0; round < 2; round++) {
         stopping way = {.after_mail = round == 0, .others = true, .left = 9};
-        have_part("c", 10 + round);
-        use_key("c", &value);
+        give_part_to_this_system("c", 10 + round);
+        set_key_of_next_deed("c", &value);
         domt_as_gateway(0, open_part, NULL);
         domt_as_agent(0, notify_grain, NULL);
         ck_assert_uint_eq(life.lives, round + 1);
         ck_assert_uint_eq(life.fence, 10 + round);
-        domt_as_agent(0, stop_part, &way);
+        domt_as_agent(0, stop_grains_of_parts, &way);
         ck_assert_uint_eq(life.ended, round);
         way.others = false;
-        domt_as_agent(0, stop_part, &way);
+        domt_as_agent(0, stop_grains_of_parts, &way);
         ck_assert_uint_eq(way.left, 1);
         ck_assert_uint_eq(life.ended, round + 1);
-        domt_as_agent(0, stop_part, &way);
+        domt_as_agent(0, stop_grains_of_parts, &way);
         ck_assert_uint_eq(way.left, 0);
-        have_part("c", 0);
+        give_part_to_this_system("c", 0);
     }
-    use_key("c", &value);
-    now.expected = -EHOSTDOWN; /* no life is made any more */
+    set_key_of_next_deed("c", &value);
+    now.expected = -EHOSTDOWN; /* no life is made in a part that was given up */
     domt_as_agent(0, notify_grain, NULL);
     ck_assert_uint_eq(life.lives, 2);
     close_world();
 }
 
-static int name_of_grains(domus_stack *stack, void *unused)
+static int try_name_of_grains_as_address(domus_stack *stack, void *unused)
 {
     const domus_remote_name name = {.node = DOMUS_REMOTE_GRAINS, .number = 1, .lease = 1};
     domus_address address;
@@ -426,17 +429,18 @@ static int name_of_grains(domus_stack *stack, void *unused)
 
     ck_assert_int_eq(domus_remote_address(stack, &name, &address), -EINVAL);
     ck_assert_int_eq(domus_remote_node_open(stack, DOMUS_REMOTE_GRAINS, 0), -EINVAL);
-    ck_assert_int_ne(domus_remote_grain_of(stack, &grain), 0); /* a call was sent to no grain */
+    /* the message that is handled now is a call, which was sent to no grain */
+    ck_assert_int_ne(domus_remote_grain_of(stack, &grain), 0);
     return 0;
 }
 
 DOMT_TEST(a_stranger_cannot_name_what_gateways_use)
 {
     open_world();
-    domt_as_gateway(0, name_of_grains, NULL);
+    domt_as_gateway(0, try_name_of_grains_as_address, NULL);
     ck_assert_int_eq(domus_remote_part_of((domus_grains){NULL}, "a"), -EINVAL);
     ck_assert_int_eq(domus_remote_part_of(spread, ""), -EINVAL);
-    /* The part of a key is the same on every machine, for ever. */
+    /* A key belongs to the same part on every machine, for ever. */
     ck_assert_int_eq(domus_remote_part_of(spread, "17"), 113);
     close_world();
 }

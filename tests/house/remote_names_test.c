@@ -1,4 +1,5 @@
-/* domus/remote.h: names lead to addresses and back, and the table of addresses has its limits. */
+/* domus/remote.h: a name leads to an address, an address to its name, and the table of addresses
+ * has its limits. */
 #include "house/family/slots.h"
 #include "tests/house/remote_world.h"
 
@@ -6,15 +7,15 @@
 
 #include <string.h>
 
-/* A call of domus_remote_address(), and of domus_remote_name_of() for the address that it has
- * found. */
+/* The name and the results of a call of domus_remote_address(), and of domus_remote_name_of() for
+ * the address that it has found. */
 typedef struct looking {
     domus_remote_name name, back;
     domus_address address;
     int error, back_error;
 } looking;
 
-static int look_up_name(domus_stack *stack, void *looking_)
+static int look_up_name_and_back(domus_stack *stack, void *looking_)
 {
     looking *now = looking_;
 
@@ -24,38 +25,38 @@ static int look_up_name(domus_stack *stack, void *looking_)
     return 0;
 }
 
-static looking look_at(domus_remote_name name)
+static looking look_up_by_gateway(domus_remote_name name)
 {
     looking now = {.name = name};
 
-    domt_as_gateway(0, look_up_name, &now);
+    domt_as_gateway(0, look_up_name_and_back, &now);
     return now;
 }
 
 static domus_remote_name asked_name;
 static int asked_error;
 
-static int name_of(domus_stack *stack, void *address)
+static int record_name_of_address(domus_stack *stack, void *address)
 {
     asked_error = domus_remote_name_of(stack, *(domus_address *)address, &asked_name);
     return 0;
 }
 
-static int error_of_name(domus_address address)
+static int error_of_name_of_address(domus_address address)
 {
-    domt_as_gateway(0, name_of, &address);
+    domt_as_gateway(0, record_name_of_address, &address);
     return asked_error;
 }
 
 static bool is_alive;
 
-static int look_alive(domus_stack *stack, void *name)
+static int record_whether_name_is_alive(domus_stack *stack, void *name)
 {
     is_alive = domus_remote_is_alive(stack, name);
     return 0;
 }
 
-static int spawn_routees(domus_stack *stack, void *address)
+static int spawn_router_of_two(domus_stack *stack, void *address)
 {
     return domus_spawn_many(stack, &domt_agent, NULL, 2, NULL, NULL, address);
 }
@@ -66,51 +67,51 @@ DOMT_TEST(actors_and_routers_of_this_system_have_names)
 
     domt_remote_open(NULL);
     for (uint32_t i = 0; i < 2; i++)
-        domt_as_agent(0, spawn_routees, &routers[i]);
+        domt_as_agent(0, spawn_router_of_two, &routers[i]);
     const domus_address all[] = {domt_agents[0], domt_agents[1], routers[0], routers[1]};
     for (uint32_t i = 0; i < 4; i++) {
-        ck_assert_int_eq(error_of_name(all[i]), 0);
+        ck_assert_int_eq(error_of_name_of_address(all[i]), 0);
         ck_assert_uint_eq(asked_name.node, DOMUS_REMOTE_HERE);
-        looking now = look_at(asked_name);
+        looking now = look_up_by_gateway(asked_name);
         ck_assert_int_eq(now.error, 0);
         ck_assert(domus_address_equals(now.address, all[i]));
-        domt_as_gateway(0, look_alive, &asked_name);
+        domt_as_gateway(0, record_whether_name_is_alive, &asked_name);
         ck_assert(is_alive);
         asked_name.lease++;
-        domt_as_gateway(0, look_alive, &asked_name);
+        domt_as_gateway(0, record_whether_name_is_alive, &asked_name);
         ck_assert(!is_alive);
     }
-    ck_assert_int_eq(error_of_name((domus_address){NULL, 0}), -EINVAL);
+    ck_assert_int_eq(error_of_name_of_address((domus_address){NULL, 0}), -EINVAL);
     domt_remote_close();
 }
 
 DOMT_TEST(names_that_strangers_make_up_lead_nowhere)
 {
     domt_remote_open(NULL);
-    ck_assert_int_eq(error_of_name(domt_agents[1]), 0);
+    ck_assert_int_eq(error_of_name_of_address(domt_agents[1]), 0);
     domus_remote_name name = asked_name;
     name.lease = 0;
-    ck_assert_int_eq(look_at(name).error, -EINVAL);
+    ck_assert_int_eq(look_up_by_gateway(name).error, -EINVAL);
     name = asked_name;
-    /* numbers of other slots; the last ones are far too large */
+    /* numbers that differ in one bit: those of other slots, the last ones far too large */
     for (uint32_t i = 0; i < 32; i++) {
         name.number = asked_name.number ^ 1u << i;
-        looking now = look_at(name);
+        looking now = look_up_by_gateway(name);
         ck_assert(now.error == -ENOENT || (now.error == 0 && now.address.house != NULL));
         if (i >= 20)
             ck_assert_int_eq(now.error, -ENOENT);
     }
     name = asked_name;
     name.home = 3;
-    ck_assert_int_eq(look_at(name).error, -ENOENT);
+    ck_assert_int_eq(look_up_by_gateway(name).error, -ENOENT);
     name.home = DOMUS_REMOTE_ROUTER;
-    ck_assert_int_eq(look_at(name).error, -ENOENT);
+    ck_assert_int_eq(look_up_by_gateway(name).error, -ENOENT);
     name = asked_name;
     name.node = DOMT_NODE + 1;
-    ck_assert_int_eq(look_at(name).error, -ENOENT);
+    ck_assert_int_eq(look_up_by_gateway(name).error, -ENOENT);
     for (uint32_t i = 0; i < 2; i++) { /* a gateway itself is not found by its name */
-        ck_assert_int_eq(error_of_name(domt_gateways[i]), 0);
-        ck_assert_int_eq(look_at(asked_name).error, -ENOENT);
+        ck_assert_int_eq(error_of_name_of_address(domt_gateways[i]), 0);
+        ck_assert_int_eq(look_up_by_gateway(asked_name).error, -ENOENT);
     }
     domt_remote_close();
 }
@@ -137,19 +138,19 @@ DOMT_TEST(a_remote_name_has_one_address)
     ck_assert(domus_address_equals(domt_far(1, 0), first));
     ck_assert(!domus_address_equals(domt_far(2, 0), first));
     ck_assert(!domus_address_equals(domt_far(1, 1), first));
-    looking now = look_at(domt_name(1, 0));
+    looking now = look_up_by_gateway(domt_name(1, 0));
     ck_assert_int_eq(now.back_error, 0);
     ck_assert_mem_eq(&now.back, &now.name, sizeof now.name);
     domus_remote_name other = domt_name(1, 0);
     other.lease++;
-    ck_assert(!domus_address_equals(look_at(other).address, first));
+    ck_assert(!domus_address_equals(look_up_by_gateway(other).address, first));
     domt_remote_close();
 }
 
 /* --- limits ------------------------------------------------------------------------------------
  */
 
-static int end_one(domus_stack *stack, void *name)
+static int end_remote_actor(domus_stack *stack, void *name)
 {
     ck_assert_int_eq(domus_remote_end(stack, name, -EHOSTDOWN), 0);
     ck_assert_int_eq(domus_remote_end(stack, name, -EHOSTDOWN), -ENOENT);
@@ -164,18 +165,18 @@ DOMT_TEST(the_table_is_full_at_addresses_max)
     domt_remote_open(&options);
     for (uint32_t i = 0; i < 256; i++)
         first[i] = domt_far(i, 0);
-    ck_assert_int_eq(look_at(domt_name(256, 0)).error, -ENOSPC);
+    ck_assert_int_eq(look_up_by_gateway(domt_name(256, 0)).error, -ENOSPC);
     domus_remote_name name = domt_name(17, 0);
-    domt_as_gateway(0, end_one, &name);
-    ck_assert_int_eq(error_of_name(first[17]), -ESTALE);
-    looking now = look_at(domt_name(256, 0));
+    domt_as_gateway(0, end_remote_actor, &name);
+    ck_assert_int_eq(error_of_name_of_address(first[17]), -ESTALE);
+    looking now = look_up_by_gateway(domt_name(256, 0));
     ck_assert_int_eq(now.error, 0);
-    /* the house is used again, with another lease */
+    /* the house of the forgotten address is used again, with another lease */
     ck_assert_ptr_eq(now.address.house, first[17].house);
     ck_assert_uint_ne(now.address.lease, first[17].lease);
     ck_assert_int_eq(domt_notice(domt_outside(&domt_remote), first[17], &domt_plain, "seventee"),
                      -ESTALE);
-    ck_assert_int_eq(look_at(name).error, -ENOSPC);
+    ck_assert_int_eq(look_up_by_gateway(name).error, -ENOSPC);
     domt_remote_close();
 }
 
@@ -184,7 +185,7 @@ DOMT_TEST(an_address_is_used_again_behind_all_other_free_ones)
     domt_remote_open(NULL);
     domus_address first = domt_far(0, 0);
     domus_remote_name name = domt_name(0, 0);
-    domt_as_gateway(0, end_one, &name);
+    domt_as_gateway(0, end_remote_actor, &name);
     for (uint32_t i = 1; i < 256; i++)
         ck_assert_ptr_ne(domt_far(i, 0).house, first.house);
     domt_remote_close();
@@ -192,13 +193,13 @@ DOMT_TEST(an_address_is_used_again_behind_all_other_free_ones)
 
 static int opened;
 
-static int open_one(domus_stack *stack, void *node)
+static int try_to_open_node(domus_stack *stack, void *node)
 {
     opened = domus_remote_node_open(stack, *(uint64_t *)node, 0);
     return 0;
 }
 
-static int end_node(domus_stack *stack, void *node)
+static int end_node_as_gateway(domus_stack *stack, void *node)
 {
     opened = domus_remote_node_set(stack, *(uint64_t *)node, -ESTALE);
     return 0;
@@ -210,22 +211,22 @@ DOMT_TEST(nodes_max_nodes_are_known_at_a_time)
     uint64_t numbers[] = {DOMUS_REMOTE_HERE, 8, 9};
 
     domt_remote_open(&options); /* opens node 7 */
-    domt_as_gateway(1, open_one, &numbers[0]);
+    domt_as_gateway(1, try_to_open_node, &numbers[0]);
     ck_assert_int_eq(opened, -EINVAL);
-    domt_as_gateway(1, open_one, &numbers[1]);
+    domt_as_gateway(1, try_to_open_node, &numbers[1]);
     ck_assert_int_eq(opened, 0);
-    domt_as_gateway(1, open_one, &numbers[2]);
+    domt_as_gateway(1, try_to_open_node, &numbers[2]);
     ck_assert_int_eq(opened, -ENOSPC);
-    domt_as_gateway(0, end_node, &numbers[1]);
+    domt_as_gateway(0, end_node_as_gateway, &numbers[1]);
     ck_assert_int_eq(opened, 0);
-    domt_as_gateway(0, end_node, &numbers[1]);
-    ck_assert_int_eq(opened, -ENOENT); /* forgotten, because the node has no address */
-    domt_as_gateway(1, open_one, &numbers[2]);
+    domt_as_gateway(0, end_node_as_gateway, &numbers[1]);
+    ck_assert_int_eq(opened, -ENOENT); /* node 8 has no address, so it was forgotten */
+    domt_as_gateway(1, try_to_open_node, &numbers[2]);
     ck_assert_int_eq(opened, 0);
     domt_remote_close();
 }
 
-static int open_wrong(domus_stack *stack, void *options)
+static int try_wrong_options(domus_stack *stack, void *options)
 {
     ck_assert_int_eq(domi_remotes_open(&(domi_remotes){.max = 0}, options, 2), -EINVAL);
     (void)stack;
@@ -239,7 +240,7 @@ DOMT_TEST(wrong_options_are_refused)
 
     domt_remote_open(NULL);
     for (uint32_t i = 0; i < 3; i++)
-        domt_as_agent(0, open_wrong, (void *)(uintptr_t)&wrong[i]);
+        domt_as_agent(0, try_wrong_options, (void *)(uintptr_t)&wrong[i]);
     domt_remote_close();
 }
 
@@ -249,7 +250,7 @@ DOMT_TEST(wrong_options_are_refused)
 static domus_remote_name idle[8];
 static uint32_t idle_count;
 
-static int list_idle(domus_stack *stack, void *context)
+static int list_idle_addresses(domus_stack *stack, void *context)
 {
     uint32_t cursor = 0;
 
@@ -263,15 +264,15 @@ DOMT_TEST(addresses_that_nobody_uses_are_listed_at_the_third_look)
     domt_remote_open(NULL);
     (void)domt_far(1, 0);
     domus_address used = domt_far(2, 0);
-    (void)domt_far(3, 1); /* an address of the other gateway */
+    (void)domt_far(3, 1); /* an address that belongs to the other gateway */
     for (uint32_t looks = 0; looks < 4; looks++) {
         ck_assert_int_eq(domt_notice(domt_outside(&domt_remote), used, &domt_plain, "a notice"), 0);
-        domt_as_gateway(0, list_idle, NULL);
+        domt_as_gateway(0, list_idle_addresses, NULL);
         ck_assert_uint_eq(idle_count, looks < 2 ? 0 : 1);
     }
     ck_assert_uint_eq(idle[0].number, 1);
-    (void)domt_far(1, 0); /* a message came from there */
-    domt_as_gateway(0, list_idle, NULL);
+    (void)domt_far(1, 0); /* looks the address up, as for a message from actor 1 */
+    domt_as_gateway(0, list_idle_addresses, NULL);
     ck_assert_uint_eq(idle_count, 0);
     domt_remote_close();
 }
@@ -283,15 +284,16 @@ DOMT_TEST(all_addresses_of_a_node_that_has_ended_are_listed)
     domt_remote_open(NULL);
     (void)domt_far(1, 0);
     (void)domt_far(2, 0);
-    domt_as_gateway(0, end_node, &node);
-    ck_assert_int_eq(look_at(domt_name(1, 0)).error, -ESTALE);
-    domt_as_gateway(0, open_one, &node);
+    domt_as_gateway(0, end_node_as_gateway, &node);
+    ck_assert_int_eq(look_up_by_gateway(domt_name(1, 0)).error, -ESTALE);
+    domt_as_gateway(0, try_to_open_node, &node);
     ck_assert_int_eq(opened, -EALREADY);
-    domt_as_gateway(0, list_idle, NULL);
+    domt_as_gateway(0, list_idle_addresses, NULL);
     ck_assert_uint_eq(idle_count, 2);
     for (uint32_t i = 0; i < 2; i++)
-        domt_as_gateway(0, end_one, &idle[i]);
-    domt_as_gateway(0, open_one, &node); /* the node was forgotten with its last address */
+        domt_as_gateway(0, end_remote_actor, &idle[i]);
+    /* with its last address the node was forgotten, so it can be opened anew */
+    domt_as_gateway(0, try_to_open_node, &node);
     ck_assert_int_eq(opened, 0);
     domt_remote_close();
 }

@@ -10,22 +10,21 @@
 
 #include <string.h>
 
-/* --- to remote actors --------------------------------------------------------------------------
- */
+/* --- to remote actors ------------------------------------------------------------------------- */
 
 typedef struct sending {
     domus_address to;
     uint64_t value;
     uint64_t timeout_ns;
     int expected;
-    int error;        /* error of the answer; 1: none yet */
-    uint64_t replied; /* the value of the answer */
+    int error;        /* error of the answer; 1: none came yet */
+    uint64_t replied; /* the value in the answer */
     domus_conversation conversation;
 } sending;
 
 static sending asked[4];
 
-static int send_notice(domus_stack *stack, void *sending_)
+static int send_notice_to_remote(domus_stack *stack, void *sending_)
 {
     sending *now = sending_;
 
@@ -33,7 +32,7 @@ static int send_notice(domus_stack *stack, void *sending_)
     return 0;
 }
 
-static int record_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answer_of_remote(domus_stack *stack, void *self, const domus_answer *answer)
 {
     asked[0].error = answer->error;
     if (answer->payload != NULL)
@@ -41,17 +40,17 @@ static int record_answer(domus_stack *stack, void *self, const domus_answer *ans
     return 0;
 }
 
-static int send_ask(domus_stack *stack, void *sending_)
+static int send_ask_to_remote(domus_stack *stack, void *sending_)
 {
     sending *now = sending_;
 
     now->error = 1;
     ck_assert_int_eq(domus_conversation_of(stack, &now->conversation), 0);
     return domus_ask_within(stack, now->to, &domt_word, &now->value, now->timeout_ns,
-                            record_answer);
+                            record_answer_of_remote);
 }
 
-static int cancel_ask(domus_stack *stack, void *sending_)
+static int cancel_ask_to_remote(domus_stack *stack, void *sending_)
 {
     ck_assert_int_eq(domus_cancel(stack, ((sending *)sending_)->conversation), 0);
     return 0;
@@ -63,7 +62,7 @@ DOMT_TEST(notices_come_to_the_gateway_of_their_senders_home)
     domus_remote_name name = domt_name(3, 1);
     sending now = {.to = domt_far(3, 1), .value = 42};
     for (uint32_t home = 0; home < 2; home++) {
-        domt_as_agent(home, send_notice, &now);
+        domt_as_agent(home, send_notice_to_remote, &now);
         domt_carried *carried = &domt_carried_by[home];
         ck_assert_uint_eq(carried->notices, 1);
         ck_assert_int_eq(carried->target_error, 0);
@@ -91,7 +90,7 @@ DOMT_TEST(senders_without_a_thread_have_one_gateway_each)
     domt_remote_close();
 }
 
-static int reply_kept(domus_stack *stack, void *value)
+static int reply_to_kept_as_gateway(domus_stack *stack, void *value)
 {
     ck_assert_int_eq(domus_kept_reply(stack, domt_carried_by[1].kept[0], &domt_plain, value), 0);
     ck_assert_int_eq(domus_kept_reply(stack, domt_carried_by[1].kept[0], &domt_plain, value),
@@ -99,7 +98,7 @@ static int reply_kept(domus_stack *stack, void *value)
     return 0;
 }
 
-static int fail_kept(domus_stack *stack, void *context)
+static int fail_kept_as_gateway(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_kept_fail(stack, domt_carried_by[1].kept[0], -EHOSTDOWN), 0);
     return 0;
@@ -111,17 +110,17 @@ DOMT_TEST(asks_are_kept_by_the_gateway_and_answered)
 
     domt_remote_open(NULL);
     asked[0] = (sending){.to = domt_far(4, 0), .value = 9};
-    domt_as_agent(1, send_ask, &asked[0]);
+    domt_as_agent(1, send_ask_to_remote, &asked[0]);
     ck_assert_uint_eq(domt_carried_by[1].asks, 1);
     ck_assert_uint_eq(domt_carried_by[1].value, 9);
     ck_assert_int_eq(asked[0].error, 1);
-    domt_as_gateway(1, reply_kept, &value);
+    domt_as_gateway(1, reply_to_kept_as_gateway, &value);
     ck_assert_int_eq(asked[0].error, 0);
     ck_assert_uint_eq(asked[0].replied, 77);
     ck_assert_uint_eq(domt_releases, 1);
     domt_carried_by[1].asks = 0;
-    domt_as_agent(1, send_ask, &asked[0]);
-    domt_as_gateway(1, fail_kept, NULL);
+    domt_as_agent(1, send_ask_to_remote, &asked[0]);
+    domt_as_gateway(1, fail_kept_as_gateway, NULL);
     ck_assert_int_eq(asked[0].error, -EHOSTDOWN);
     ck_assert_uint_eq(domt_releases, 2);
     domt_remote_close();
@@ -131,39 +130,40 @@ DOMT_TEST(a_cancel_ends_the_kept_ask_and_tells_the_gateway)
 {
     domt_remote_open(NULL);
     asked[0] = (sending){.to = domt_far(4, 0)};
-    domt_as_agent(1, send_ask, &asked[0]);
-    domt_as_agent(1, cancel_ask, &asked[0]);
+    domt_as_agent(1, send_ask_to_remote, &asked[0]);
+    domt_as_agent(1, cancel_ask_to_remote, &asked[0]);
     ck_assert_int_eq(asked[0].error, -ECANCELED);
     ck_assert_uint_eq(domt_carried_by[1].cancels, 1);
     ck_assert_uint_eq(domt_carried_by[0].cancels, 0);
     ck_assert_ptr_eq(domt_carried_by[1].cancelled.stack, domt_carried_by[1].kept[0].stack);
     ck_assert_uint_eq(domt_carried_by[1].cancelled.serial, domt_carried_by[1].kept[0].serial);
     ck_assert_uint_eq(domt_releases, 1);
-    /* only the asker's conversation is parked */
+    /* only the conversation of the asker is parked, not the ask that was cancelled */
     ck_assert_uint_eq(domi_house_count_parked(domt_gateways[1].house), 1);
     domt_remote_close();
 }
 
-/* Cancel only the asks that are kept for a conversation, as a channel does whose peer has finished
- * sending. */
-static int cancel_kept(domus_stack *stack, void *sending_)
+/* Cancel only those asks of a conversation that the gateway keeps, as a channel does whose peer has
+ * finished sending. */
+static int cancel_kept_asks_of_conversation(domus_stack *stack, void *sending_)
 {
     domi_stack_cancel_kept(stack->manager, ((sending *)sending_)->conversation.stack);
     return 0;
 }
 
-/* The remote actor may work for the ask, so the gateway counts as working, too. */
+/* The remote actor may work for the ask, so the gateway counts as working, and the ask is not
+ * kept. */
 DOMT_TEST(an_ask_on_its_way_to_a_remote_actor_does_not_count_as_kept)
 {
     uint64_t value = 77;
 
     domt_remote_open(NULL);
     asked[0] = (sending){.to = domt_far(4, 0)};
-    domt_as_agent(1, send_ask, &asked[0]);
-    domt_as_agent(1, cancel_kept, &asked[0]);
+    domt_as_agent(1, send_ask_to_remote, &asked[0]);
+    domt_as_agent(1, cancel_kept_asks_of_conversation, &asked[0]);
     ck_assert_int_eq(asked[0].error, 1);
     ck_assert_uint_eq(domt_carried_by[1].cancels, 0);
-    domt_as_gateway(1, reply_kept, &value);
+    domt_as_gateway(1, reply_to_kept_as_gateway, &value);
     ck_assert_int_eq(asked[0].error, 0);
     ck_assert_uint_eq(asked[0].replied, 77);
     domt_remote_close();
@@ -173,7 +173,7 @@ DOMT_TEST(a_deadline_travels_and_ends_the_kept_ask)
 {
     domt_remote_open(NULL);
     asked[0] = (sending){.to = domt_far(4, 0), .timeout_ns = 10 * DOMT_MS};
-    domt_as_agent(1, send_ask, &asked[0]);
+    domt_as_agent(1, send_ask_to_remote, &asked[0]);
     domt_pass(&domt_remote, 20 * DOMT_MS);
     ck_assert_int_eq(asked[0].error, -ETIMEDOUT);
     ck_assert_uint_eq(domi_house_count_parked(domt_gateways[1].house), 1);
@@ -181,13 +181,13 @@ DOMT_TEST(a_deadline_travels_and_ends_the_kept_ask)
     domt_remote_close();
 }
 
-static int send_asks(domus_stack *stack, void *sending_)
+static int send_20_asks_to_remote(domus_stack *stack, void *sending_)
 {
     sending *now = sending_;
 
     for (uint32_t i = 0; i < 20; i++)
         ck_assert_int_eq(domus_ask_add(stack, now->to, &domt_plain, &now->value, 0, 0), 0);
-    return domus_wait_all(stack, record_answer);
+    return domus_wait_all(stack, record_answer_of_remote);
 }
 
 DOMT_TEST(asks_that_a_gateway_keeps_do_not_count_as_conversations)
@@ -195,19 +195,18 @@ DOMT_TEST(asks_that_a_gateway_keeps_do_not_count_as_conversations)
     domt_remote_open(NULL);
     domt_remote.managers[1]->limits.conversations_max = 4;
     sending now = {.to = domt_far(4, 0)};
-    domt_as_agent(1, send_asks, &now);
+    domt_as_agent(1, send_20_asks_to_remote, &now);
     ck_assert_uint_eq(domt_carried_by[1].asks, 20);
-    domt_as_agent(1, send_notice, &now);
+    domt_as_agent(1, send_notice_to_remote, &now);
     ck_assert_uint_eq(domt_carried_by[1].notices, 1);
     domt_remote_close();
 }
 
-/* --- states of a node --------------------------------------------------------------------------
- */
+/* --- states of a node ------------------------------------------------------------------------- */
 
 static int state_error;
 
-static int set_state(domus_stack *stack, void *error)
+static int set_state_of_node(domus_stack *stack, void *error)
 {
     state_error = domus_remote_node_set(stack, DOMT_NODE, (int)(intptr_t)error);
     return 0;
@@ -220,35 +219,35 @@ DOMT_TEST(a_node_that_is_full_or_down_refuses_what_is_sent)
     domt_remote_open(NULL);
     domus_address to = domt_far(4, 0);
     for (uint32_t i = 0; i < 3; i++) {
-        domt_as_gateway(0, set_state, (void *)(intptr_t)errors[i]);
+        domt_as_gateway(0, set_state_of_node, (void *)(intptr_t)errors[i]);
         ck_assert_int_eq(state_error, 0);
         domt_releases = 0;
         sending now = {.to = to, .expected = errors[i]};
-        domt_as_agent(0, send_notice, &now);
+        domt_as_agent(0, send_notice_to_remote, &now);
         ck_assert_uint_eq(domt_releases, 0);
         asked[0] = (sending){.to = to};
-        domt_as_agent(0, send_ask, &asked[0]);
+        domt_as_agent(0, send_ask_to_remote, &asked[0]);
         ck_assert_int_eq(asked[0].error, errors[i]);
         ck_assert_uint_eq(domt_releases, 1);
-        domt_as_gateway(0, set_state, NULL);
-        /* a stale address stays stale for ever */
+        domt_as_gateway(0, set_state_of_node, NULL);
+        /* an address that is stale stays so, whatever the state of the node is afterwards */
         now.expected = errors[i] == -ESTALE ? -ESTALE : 0;
-        domt_as_agent(0, send_notice, &now);
+        domt_as_agent(0, send_notice_to_remote, &now);
     }
     ck_assert_uint_eq(DOMT_SUM(&domt_remote, refusals), 2);
-    domt_as_gateway(0, set_state, (void *)(intptr_t)1);
+    domt_as_gateway(0, set_state_of_node, (void *)(intptr_t)1);
     ck_assert_int_eq(state_error, -EINVAL);
     domt_remote_close();
 }
 
-static int expect_refusals(domus_stack *stack, void *context)
+static int expect_gateway_verbs_are_refused(domus_stack *stack, void *context)
 {
     domus_remote_name name = domt_name(1, 0);
     domus_remote_message message;
     domus_address address = {NULL, 0};
     uint32_t cursor = 0;
 
-    /* -EOPNOTSUPP, because a state actor cannot be a gateway */
+    /* -EOPNOTSUPP: only a channels actor can be a gateway */
     ck_assert_int_eq(domus_remote_open(stack, NULL), -EOPNOTSUPP);
     ck_assert_int_eq(domus_remote_node_open(stack, 1, 0), -EPERM);
     ck_assert_int_eq(domus_remote_node_set(stack, 1, 0), -EPERM);
@@ -267,15 +266,14 @@ static int expect_refusals(domus_stack *stack, void *context)
     return 0;
 }
 
-DOMT_TEST(only_gateways_use_these_verbs)
+DOMT_TEST(only_gateways_use_the_verbs_of_gateways)
 {
     domt_remote_open(NULL);
-    domt_as_agent(0, expect_refusals, NULL);
+    domt_as_agent(0, expect_gateway_verbs_are_refused, NULL);
     domt_remote_close();
 }
 
-/* --- in the name of remote actors --------------------------------------------------------------
- */
+/* --- in the name of remote actors ------------------------------------------------------------- */
 
 typedef struct naming {
     domus_address from, to;
@@ -288,17 +286,17 @@ static domus_address seen_sender;
 static uint64_t seen_value;
 static domus_kept seen_kept;
 static domus_address passed_to;
-static int handling; /* how the worker handles an ask */
+static int handling; /* what the worker does with an ask */
 enum { REPLIES, FAILS, KEEPS, PASSES_ON, SLEEPS };
 static int worker_heard;
 
-static int handle_end_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     worker_heard = answer->error;
     return answer->error;
 }
 
-static int double_value(domus_stack *stack, void *self, const void *payload)
+static int handle_value_as_test_says(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t doubled;
 
@@ -314,7 +312,7 @@ static int double_value(domus_stack *stack, void *self, const void *payload)
         handling = KEEPS;
         return domus_forward(stack, passed_to);
     case SLEEPS:
-        return domus_sleep(stack, 1000 * DOMT_MS, handle_end_of_sleep);
+        return domus_sleep(stack, 1000 * DOMT_MS, record_error_of_sleep);
     default:
         (void)domus_reply(stack, &domt_plain, &doubled);
         ck_assert(domus_address_equals(domus_sender(stack), seen_sender));
@@ -324,8 +322,8 @@ static int double_value(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour worker = {
     .name = "worker",
-    .on =
-        (const domus_on[]){{&domt_call_type, domt_on_call, 0}, {&domt_word, double_value, 0}, {0}}};
+    .on = (const domus_on[]){
+        {&domt_call_type, domt_on_call, 0}, {&domt_word, handle_value_as_test_says, 0}, {0}}};
 
 static domus_address workers[2];
 
@@ -339,7 +337,7 @@ static void open_with_workers(void)
     worker_heard = 1;
 }
 
-static int notice_as(domus_stack *stack, void *naming_)
+static int send_notice_as_remote(domus_stack *stack, void *naming_)
 {
     naming *now = naming_;
 
@@ -348,7 +346,7 @@ static int notice_as(domus_stack *stack, void *naming_)
     return 0;
 }
 
-static int ask_as(domus_stack *stack, void *naming_)
+static int send_ask_as_remote(domus_stack *stack, void *naming_)
 {
     naming *now = naming_;
     uint32_t home = domus_self(stack).house->home->index;
@@ -363,20 +361,20 @@ DOMT_TEST(a_notice_in_the_name_of_a_remote_actor_shows_it_as_the_sender)
 {
     open_with_workers();
     naming now = {.from = domt_far(8, 1), .to = workers[1], .value = 5};
-    domt_as_gateway(0, notice_as, &now);
+    domt_as_gateway(0, send_notice_as_remote, &now);
     ck_assert(domus_address_equals(seen_sender, now.from));
     ck_assert_uint_eq(seen_value, 5);
     ck_assert_uint_eq(domt_releases, 1);
     now.from = (domus_address){NULL, 0};
-    domt_as_gateway(0, notice_as, &now);
+    domt_as_gateway(0, send_notice_as_remote, &now);
     ck_assert_ptr_null(seen_sender.house);
     now.from = workers[0];
     now.expected = -EINVAL;
-    domt_as_gateway(0, notice_as, &now);
+    domt_as_gateway(0, send_notice_as_remote, &now);
     now.from = domt_far(8, 1);
     now.to.lease++;
     now.expected = -ESTALE;
-    domt_as_gateway(0, notice_as, &now);
+    domt_as_gateway(0, send_notice_as_remote, &now);
     ck_assert_uint_eq(domt_releases, 2);
     domt_remote_close();
 }
@@ -390,14 +388,14 @@ DOMT_TEST(an_ask_in_the_name_of_a_remote_actor_is_answered_to_the_gateway)
             domt_carried *carried = &domt_carried_by[home];
             unsigned before = carried->answers;
             handling = REPLIES;
-            domt_as_gateway(home, ask_as, &now);
+            domt_as_gateway(home, send_ask_as_remote, &now);
             ck_assert(domus_address_equals(seen_sender, now.from));
             ck_assert_uint_eq(carried->answers, before + 1);
             ck_assert_int_eq(carried->answer_error, 0);
             ck_assert_uint_eq(carried->answer_tag, 11);
             ck_assert_uint_eq(carried->answer_value, 10);
             handling = FAILS;
-            domt_as_gateway(home, ask_as, &now);
+            domt_as_gateway(home, send_ask_as_remote, &now);
             ck_assert_int_eq(carried->answer_error, -ENOTSUP);
         }
     }
@@ -405,28 +403,28 @@ DOMT_TEST(an_ask_in_the_name_of_a_remote_actor_is_answered_to_the_gateway)
     domt_remote_close();
 }
 
-static int reply_seen(domus_stack *stack, void *value)
+static int reply_to_kept_by_worker(domus_stack *stack, void *value)
 {
     ck_assert_int_eq(domus_kept_reply(stack, seen_kept, &domt_plain, value), 0);
     return 0;
 }
 
-DOMT_TEST(such_an_ask_may_be_kept_and_passed_on)
+DOMT_TEST(ask_of_a_remote_actor_may_be_kept_and_passed_on)
 {
     uint64_t value = 123;
 
     open_with_workers();
     naming now = {.from = domt_far(8, 1), .to = workers[0], .value = 5, .tag = 1};
     handling = KEEPS;
-    domt_as_gateway(0, ask_as, &now);
-    domt_do(&domt_remote, workers[0], reply_seen, &value);
+    domt_as_gateway(0, send_ask_as_remote, &now);
+    domt_do(&domt_remote, workers[0], reply_to_kept_by_worker, &value);
     ck_assert_uint_eq(domt_carried_by[0].answer_value, 123);
     handling = PASSES_ON;
     passed_to = workers[1];
     value = 124;
-    domt_as_gateway(0, ask_as, &now);
+    domt_as_gateway(0, send_ask_as_remote, &now);
     ck_assert(domus_address_equals(seen_sender, now.from));
-    domt_do(&domt_remote, workers[1], reply_seen, &value);
+    domt_do(&domt_remote, workers[1], reply_to_kept_by_worker, &value);
     ck_assert_uint_eq(domt_carried_by[0].answer_value, 124);
     domt_remote_close();
 }
@@ -440,17 +438,17 @@ DOMT_TEST(an_ask_of_a_remote_actor_may_be_passed_on_to_another_one)
     naming now = {.from = domt_far(8, 1), .to = workers[0], .value = 5, .tag = 1};
     handling = PASSES_ON;
     passed_to = domt_far(9, 0);
-    domt_as_gateway(0, ask_as, &now);
-    /* The ask is sent on by the gateway that has the watches of its sender. */
+    domt_as_gateway(0, send_ask_as_remote, &now);
+    /* The ask goes on by the gateway that has the watches of its sender. */
     ck_assert_uint_eq(domt_carried_by[1].asks, 1);
     ck_assert(domt_is_same_name(&domt_carried_by[1].target, &name));
     ck_assert(domus_address_equals(domt_carried_by[1].sender, now.from));
-    domt_as_gateway(1, reply_kept, &value);
+    domt_as_gateway(1, reply_to_kept_as_gateway, &value);
     ck_assert_uint_eq(domt_carried_by[0].answer_value, 99);
     domt_remote_close();
 }
 
-static int cancel_as(domus_stack *stack, void *naming_)
+static int cancel_ask_as_remote(domus_stack *stack, void *naming_)
 {
     naming *now = naming_;
 
@@ -464,35 +462,35 @@ DOMT_TEST(a_cancel_of_a_remote_actor_comes_to_the_worker_for_it)
         open_with_workers();
         naming now = {.from = domt_far(8, 1), .to = workers[1], .value = 5, .tag = 6};
         handling = SLEEPS;
-        domt_as_gateway(0, ask_as, &now);
-        domt_as_gateway(0, cancel_as, &now);
+        domt_as_gateway(0, send_ask_as_remote, &now);
+        domt_as_gateway(0, cancel_ask_as_remote, &now);
         ck_assert_int_eq(worker_heard, -ECANCELED);
         ck_assert_int_eq(domt_carried_by[0].answer_error, -ECANCELED);
         ck_assert_uint_eq(domt_carried_by[0].answer_tag, 6);
         now.expected = -ENOENT;
-        domt_as_gateway(0, cancel_as, &now);
-        domt_as_gateway(1, cancel_as, &now);
+        domt_as_gateway(0, cancel_ask_as_remote, &now);
+        domt_as_gateway(1, cancel_ask_as_remote, &now);
         ck_assert_uint_eq(domi_house_count_parked(workers[1].house), 0);
         domt_remote_close();
     }
 }
 
-DOMT_TEST(such_an_ask_fails_as_any_other)
+DOMT_TEST(ask_of_a_remote_actor_fails_as_any_other)
 {
     open_with_workers();
     naming now = {.from = domt_far(8, 1), .to = workers[0], .tag = 6};
     now.to.lease++;
-    domt_as_gateway(1, ask_as, &now);
+    domt_as_gateway(1, send_ask_as_remote, &now);
     ck_assert_int_eq(domt_carried_by[1].answer_error, -ESTALE);
     now.from = workers[0];
     now.expected = -EINVAL;
-    domt_as_gateway(1, ask_as, &now);
+    domt_as_gateway(1, send_ask_as_remote, &now);
     now.from = (domus_address){NULL, 0};
-    domt_as_gateway(1, ask_as, &now);
+    domt_as_gateway(1, send_ask_as_remote, &now);
     domt_askers[1].serial++;
     now.from = domt_far(8, 1);
     now.expected = -ENOENT;
-    domt_as_gateway(1, ask_as, &now);
+    domt_as_gateway(1, send_ask_as_remote, &now);
     domt_remote_close();
 }
 

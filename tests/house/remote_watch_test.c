@@ -1,6 +1,6 @@
-/* domus/remote.h: watches of remote actors, stops of them, and the end of a gateway; and a group
- * with an outlet, whose publications come to the gateways, while publications of gateways come to
- * members. */
+/* domus/remote.h: watches of remote actors, stops of remote actors, and the end of a gateway; and a
+ * group with an outlet, whose publications go to the gateways, while publications of gateways come
+ * to members. */
 #include "house/directory/group.h"
 #include "house/family/life.h"
 #include "house/family/watch.h"
@@ -16,84 +16,84 @@ static domus_down heard[4];
 static unsigned downs, rooms;
 static int room_reason;
 
-static int handle_down(domus_stack *stack, void *self, const void *payload)
+static int record_end_of_watched(domus_stack *stack, void *self, const void *payload)
 {
     heard[downs++ % 4] = *(const domus_down *)payload;
     return 0;
 }
 
-static int handle_room(domus_stack *stack, void *self, const void *payload)
+static int count_room_event(domus_stack *stack, void *self, const void *payload)
 {
     room_reason = ((const domus_down *)payload)->reason;
     rooms++;
     return 0;
 }
 
-static const domus_behaviour watching = {.name = "watching",
-                                         .on =
-                                             (const domus_on[]){{&domt_call_type, domt_on_call, 0},
-                                                                {&domus_down_type, handle_down, 0},
-                                                                {&domus_room_type, handle_room, 0},
-                                                                {0}}};
+static const domus_behaviour watching = {
+    .name = "watching",
+    .on = (const domus_on[]){{&domt_call_type, domt_on_call, 0},
+                             {&domus_down_type, record_end_of_watched, 0},
+                             {&domus_room_type, count_room_event, 0},
+                             {0}}};
 
 static domus_address watcher, remote;
 static domus_remote_name name;
 static domus_watch held;
 
-static void open_watching(uint32_t home)
+static void open_world_with_watcher(uint32_t home)
 {
     domt_remote_open(NULL);
     downs = rooms = 0;
     watcher = domt_spawn(domt_outside(&domt_remote), domt_remote.managers[home], &watching, NULL);
     domt_settle(&domt_remote);
-    name = domt_name(3, 0); /* the actor's watches come to the gateway of home 0 */
+    name = domt_name(3, 0); /* watches of this remote actor are told to the gateway of home 0 */
     remote = domt_far(3, 0);
 }
 
-static void close_watching(void)
+static void close_world_with_watcher(void)
 {
     for (uint32_t i = 0; i < 2; i++)
         ck_assert_ptr_null(domt_gateways[i].house->attached);
     domt_remote_close();
 }
 
-static int watch(domus_stack *stack, void *context)
+static int watch_remote_actor(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_watch_actor(stack, remote, &held), 0);
     return 0;
 }
 
-static int watch_room(domus_stack *stack, void *context)
+static int watch_room_of_remote(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_watch_room(stack, remote, &held), 0);
     return 0;
 }
 
-static int unwatch(domus_stack *stack, void *context)
+static int try_to_unwatch(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_unwatch(stack, held), (int)(intptr_t)context);
     return 0;
 }
 
-static int report_end(domus_stack *stack, void *reason)
+static int report_end_as_gateway(domus_stack *stack, void *reason)
 {
     ck_assert_int_eq(domus_remote_end(stack, &name, (int)(intptr_t)reason), 0);
     return 0;
 }
 
-static int report_down(domus_stack *stack, void *reason)
+static int report_down_as_gateway(domus_stack *stack, void *reason)
 {
     ck_assert_int_eq(domus_remote_down(stack, &name, (int)(intptr_t)reason), 0);
     return 0;
 }
 
-static int report_room(domus_stack *stack, void *context)
+static int report_room_as_gateway(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_remote_room(stack, &name), 0);
     return 0;
 }
 
-static int send_from_other(domus_stack *stack, void *context)
+static int try_reports_by_other_gateway(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_remote_end(stack, &name, 0), -EXDEV);
     ck_assert_int_eq(domus_remote_down(stack, &name, 0), -EXDEV);
@@ -104,121 +104,122 @@ static int send_from_other(domus_stack *stack, void *context)
 DOMT_TEST(the_end_of_a_remote_actor_is_reported_to_its_watcher)
 {
     for (uint32_t home = 0; home < 2; home++) {
-        open_watching(home);
-        domt_do(&domt_remote, watcher, watch, NULL);
+        open_world_with_watcher(home);
+        domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
         ck_assert_uint_eq(domt_carried_by[0].watches, 1);
         ck_assert_uint_eq(domt_carried_by[1].watches, 0);
         ck_assert_uint_eq(domt_carried_by[0].target.number, 3);
         ck_assert(!domt_carried_by[0].room);
-        domt_as_gateway(1, send_from_other, NULL);
+        domt_as_gateway(1, try_reports_by_other_gateway, NULL);
         ck_assert_uint_eq(downs, 0);
-        domt_as_gateway(0, report_end, (void *)(intptr_t)-EIO);
+        domt_as_gateway(0, report_end_as_gateway, (void *)(intptr_t)-EIO);
         ck_assert_uint_eq(downs, 1);
         ck_assert_int_eq(heard[0].reason, -EIO);
         ck_assert(domus_address_equals(heard[0].who, remote));
-        domt_do(&domt_remote, watcher, watch, NULL); /* the remote actor is gone now */
+        /* the remote actor has ended, so this watch is told at once */
+        domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
         ck_assert_uint_eq(downs, 2);
         ck_assert_int_eq(heard[1].reason, -ESTALE);
         ck_assert_uint_eq(domt_carried_by[0].watches, 1);
-        close_watching();
+        close_world_with_watcher();
     }
 }
 
 DOMT_TEST(a_node_that_is_down_leaves_its_addresses)
 {
-    open_watching(1);
-    domt_do(&domt_remote, watcher, watch, NULL);
-    domt_as_gateway(0, report_down, (void *)(intptr_t)-EHOSTDOWN);
+    open_world_with_watcher(1);
+    domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
+    domt_as_gateway(0, report_down_as_gateway, (void *)(intptr_t)-EHOSTDOWN);
     ck_assert_uint_eq(downs, 1);
     ck_assert_int_eq(heard[0].reason, -EHOSTDOWN);
-    domt_as_gateway(0, report_down, (void *)(intptr_t)-EHOSTDOWN);
+    domt_as_gateway(0, report_down_as_gateway, (void *)(intptr_t)-EHOSTDOWN);
     ck_assert_uint_eq(downs, 1);
-    domt_do(&domt_remote, watcher, watch, NULL);
+    domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
     ck_assert_uint_eq(domt_carried_by[0].watches, 2);
     ck_assert_uint_eq(downs, 1);
-    domt_do(&domt_remote, watcher, unwatch, NULL);
-    close_watching();
+    domt_do(&domt_remote, watcher, try_to_unwatch, NULL);
+    close_world_with_watcher();
 }
 
 DOMT_TEST(a_watch_that_is_taken_back_is_not_told)
 {
-    open_watching(1);
-    domt_do(&domt_remote, watcher, watch, NULL);
-    domt_do(&domt_remote, watcher, unwatch, NULL);
-    domt_do(&domt_remote, watcher, unwatch, (void *)(intptr_t)-ENOENT);
+    open_world_with_watcher(1);
+    domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
+    domt_do(&domt_remote, watcher, try_to_unwatch, NULL);
+    domt_do(&domt_remote, watcher, try_to_unwatch, (void *)(intptr_t)-ENOENT);
     ck_assert_ptr_null(remote.house->attached);
-    domt_as_gateway(0, report_end, NULL);
+    domt_as_gateway(0, report_end_as_gateway, NULL);
     ck_assert_uint_eq(downs, 0);
-    close_watching();
+    close_world_with_watcher();
 }
 
 DOMT_TEST(room_is_told_by_the_gateway)
 {
-    open_watching(1);
-    domt_do(&domt_remote, watcher, watch_room, NULL);
+    open_world_with_watcher(1);
+    domt_do(&domt_remote, watcher, watch_room_of_remote, NULL);
     ck_assert(domt_carried_by[0].room);
     ck_assert_uint_eq(rooms, 0);
-    domt_as_gateway(0, report_room, NULL);
-    domt_as_gateway(0, report_room, NULL);
+    domt_as_gateway(0, report_room_as_gateway, NULL);
+    domt_as_gateway(0, report_room_as_gateway, NULL);
     ck_assert_uint_eq(rooms, 1);
-    close_watching();
+    close_world_with_watcher();
 }
 
 DOMT_TEST(watcher_of_room_learns_whether_the_actor_or_its_node_is_gone)
 {
-    open_watching(1);
-    domt_do(&domt_remote, watcher, watch_room, NULL);
-    domt_as_gateway(0, report_down, (void *)(intptr_t)-EHOSTDOWN);
+    open_world_with_watcher(1);
+    domt_do(&domt_remote, watcher, watch_room_of_remote, NULL);
+    domt_as_gateway(0, report_down_as_gateway, (void *)(intptr_t)-EHOSTDOWN);
     ck_assert_uint_eq(rooms, 1);
     ck_assert_int_eq(room_reason, -EHOSTDOWN);
-    domt_do(&domt_remote, watcher, watch_room, NULL);
-    domt_as_gateway(0, report_end, (void *)(intptr_t)-EIO);
+    domt_do(&domt_remote, watcher, watch_room_of_remote, NULL);
+    domt_as_gateway(0, report_end_as_gateway, (void *)(intptr_t)-EIO);
     ck_assert_uint_eq(rooms, 2);
     ck_assert_int_eq(room_reason, -ESTALE);
-    close_watching();
+    close_world_with_watcher();
 }
 
-static int stop_self(domus_stack *stack, void *context)
+static int stop_itself(domus_stack *stack, void *context)
 {
     return domus_stop(stack, domus_self(stack));
 }
 
 DOMT_TEST(a_watcher_that_ends_leaves_nothing)
 {
-    open_watching(1);
-    domt_do(&domt_remote, watcher, watch, NULL);
-    domt_do(&domt_remote, watcher, stop_self, NULL);
+    open_world_with_watcher(1);
+    domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
+    domt_do(&domt_remote, watcher, stop_itself, NULL);
     ck_assert_ptr_null(remote.house->attached);
-    close_watching();
+    close_world_with_watcher();
 }
 
 DOMT_TEST(the_end_of_a_gateway_tells_its_watches)
 {
-    open_watching(1);
-    domt_do(&domt_remote, watcher, watch, NULL);
-    domt_as_gateway(0, stop_self, NULL);
+    open_world_with_watcher(1);
+    domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
+    domt_as_gateway(0, stop_itself, NULL);
     ck_assert_uint_eq(downs, 1);
     ck_assert_int_eq(heard[0].reason, -EHOSTDOWN);
     ck_assert_ptr_null(remote.house->attached);
-    domt_do(&domt_remote, watcher, watch, NULL);
+    domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
     ck_assert_uint_eq(downs, 2); /* no gateway is left that could tell of the end */
-    /* Messages of that home's actors go by another gateway. */
+    /* Messages of actors on that home go by the other gateway. */
     ck_assert_int_eq(domt_notice(domt_remote.managers[0], remote, &domt_plain, "a notice"), 0);
     domt_settle(&domt_remote);
     ck_assert_uint_eq(domt_carried_by[1].notices, 1);
-    domt_as_gateway(1, stop_self, NULL);
+    domt_as_gateway(1, stop_itself, NULL);
     ck_assert_int_eq(domt_notice(domt_remote.managers[0], remote, &domt_plain, "a notice"),
                      -EHOSTDOWN);
     domt_remote_close();
 }
 
-static int cannot_link(domus_stack *stack, void *context)
+static int try_to_link_to_remote(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_link_actor(stack, remote, NULL), -EOPNOTSUPP);
     return 0;
 }
 
-static int stop_remote(domus_stack *stack, void *context)
+static int try_to_stop_remote(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_stop(stack, remote), (int)(intptr_t)context);
     return 0;
@@ -232,18 +233,18 @@ static int stop_remote_after_mail(domus_stack *stack, void *context)
 
 DOMT_TEST(stops_are_told_to_a_gateway)
 {
-    open_watching(1);
-    domt_do(&domt_remote, watcher, cannot_link, NULL);
-    domt_do(&domt_remote, watcher, stop_remote, NULL);
+    open_world_with_watcher(1);
+    domt_do(&domt_remote, watcher, try_to_link_to_remote, NULL);
+    domt_do(&domt_remote, watcher, try_to_stop_remote, NULL);
     ck_assert_uint_eq(domt_carried_by[0].stops, 1);
     ck_assert_uint_eq(domt_carried_by[0].target.number, 3);
     domt_do(&domt_remote, watcher, stop_remote_after_mail, NULL);
-    /* this stop comes behind what the actor has sent */
+    /* the gateway gets this stop behind what the actor has sent */
     ck_assert_uint_eq(domt_carried_by[1].last_stops, 1);
     ck_assert_uint_eq(domt_carried_by[1].target.number, 3);
-    domt_as_gateway(0, report_end, NULL);
-    domt_do(&domt_remote, watcher, stop_remote, (void *)(intptr_t)-ESTALE);
-    close_watching();
+    domt_as_gateway(0, report_end_as_gateway, NULL);
+    domt_do(&domt_remote, watcher, try_to_stop_remote, (void *)(intptr_t)-ESTALE);
+    close_world_with_watcher();
 }
 
 /* --- groups ----------------------------------------------------------------------------------- */
@@ -261,10 +262,10 @@ typedef struct had {
     domus_address from;
 } had;
 
-static had members_had[2]; /* members seen by each home */
+static had members_had[2]; /* publications that members have got, by home */
 static domus_address forward_to;
 
-static int handle_word(domus_stack *stack, void *self, const void *payload)
+static int record_word_and_forward(domus_stack *stack, void *self, const void *payload)
 {
     had *now = &members_had[domus_self(stack).house->home->index];
 
@@ -274,14 +275,15 @@ static int handle_word(domus_stack *stack, void *self, const void *payload)
     return forward_to.house != NULL ? domus_forward(stack, forward_to) : 0;
 }
 
-static int join(domus_stack *stack, void *self)
+static int join_group_of_test(domus_stack *stack, void *self)
 {
     return domus_group_join(stack, group);
 }
 
-static const domus_behaviour member = {.name = "member",
-                                       .on_mount = join,
-                                       .on = (const domus_on[]){{&domt_word, handle_word, 0}, {0}}};
+static const domus_behaviour member = {
+    .name = "member",
+    .on_mount = join_group_of_test,
+    .on = (const domus_on[]){{&domt_word, record_word_and_forward, 0}, {0}}};
 
 static int open_group(domus_stack *stack, void *context)
 {
@@ -289,7 +291,7 @@ static int open_group(domus_stack *stack, void *context)
     return 0;
 }
 
-static int add_outlet(domus_stack *stack, void *expected)
+static int try_to_join_outlet(domus_stack *stack, void *expected)
 {
     ck_assert_int_eq(domus_remote_join(stack, group, outlet), (int)(intptr_t)expected);
     return 0;
@@ -324,7 +326,7 @@ static domus_address spawn_member(uint32_t home)
     return address;
 }
 
-static int publish(domus_stack *stack, void *value)
+static int publish_word(domus_stack *stack, void *value)
 {
     ck_assert_int_eq(domus_publish(stack, group, &domt_word, value), 0);
     return 0;
@@ -335,11 +337,11 @@ DOMT_TEST(publications_come_to_the_gateway_of_the_publishers_home)
     open_world();
     const domus_remote_name there = domt_name(OUTLET_NUMBER, OUTLET_HOME);
     (void)spawn_member(1);
-    domt_as_agent(0, add_outlet, 0);
+    domt_as_agent(0, try_to_join_outlet, 0);
     ck_assert_uint_eq(domus_group_members(group), 1);
     for (uint64_t home = 0; home < 2; home++) {
         uint64_t value = 40 + home;
-        domt_as_agent((uint32_t)home, publish, &value);
+        domt_as_agent((uint32_t)home, publish_word, &value);
         const domt_carried *carried = &domt_carried_by[home];
         ck_assert_uint_eq(carried->notices, 1);
         ck_assert_int_eq(carried->target_error, 0);
@@ -359,7 +361,7 @@ typedef struct publishing {
     int expected;
 } publishing;
 
-static int publish_from_afar(domus_stack *stack, void *publishing_)
+static int publish_as_remote(domus_stack *stack, void *publishing_)
 {
     publishing *now = publishing_;
 
@@ -373,11 +375,11 @@ DOMT_TEST(publications_from_afar_come_to_members_and_not_back)
     open_world();
     for (uint32_t home = 0; home < 2; home++)
         (void)spawn_member(home);
-    domt_as_agent(0, add_outlet, 0);
+    domt_as_agent(0, try_to_join_outlet, 0);
     publishing now = {.from = domt_far(3, 0), .group = group, .value = 77};
-    domt_as_gateway(1, publish_from_afar, &now);
+    domt_as_gateway(1, publish_as_remote, &now);
     now.from = (domus_address){NULL, 0};
-    domt_as_gateway(0, publish_from_afar, &now);
+    domt_as_gateway(0, publish_as_remote, &now);
     for (uint32_t home = 0; home < 2; home++) {
         ck_assert_uint_eq(members_had[home].count, 2);
         ck_assert_uint_eq(members_had[home].value, 77);
@@ -391,10 +393,10 @@ DOMT_TEST(a_publication_from_afar_shows_its_publisher_and_can_be_forwarded_afar)
 {
     open_world();
     (void)spawn_member(1);
-    domt_as_agent(0, add_outlet, 0);
+    domt_as_agent(0, try_to_join_outlet, 0);
     forward_to = domt_far(4, 1);
     publishing now = {.from = domt_far(3, 0), .group = group, .value = 78};
-    domt_as_gateway(1, publish_from_afar, &now);
+    domt_as_gateway(1, publish_as_remote, &now);
     ck_assert(domus_address_equals(members_had[1].from, now.from));
     ck_assert_uint_eq(domt_carried_by[0].notices + domt_carried_by[1].notices, 1);
     ck_assert_uint_eq(domt_releases, 1);
@@ -405,7 +407,7 @@ DOMT_TEST(the_gateway_of_the_outlet_hears_of_first_members)
 {
     open_world();
     const domus_remote_name there = domt_name(OUTLET_NUMBER, OUTLET_HOME);
-    domt_as_agent(0, add_outlet, 0);
+    domt_as_agent(0, try_to_join_outlet, 0);
     ck_assert_uint_eq(domt_carried_by[1].joins, 0);
     for (unsigned round = 1; round <= 2; round++) {
         domus_address first = spawn_member(0);
@@ -425,7 +427,7 @@ DOMT_TEST(a_group_that_has_members_tells_so_when_it_gets_its_outlet)
 {
     open_world();
     (void)spawn_member(0);
-    domt_as_agent(0, add_outlet, 0);
+    domt_as_agent(0, try_to_join_outlet, 0);
     ck_assert_uint_eq(domt_carried_by[1].joins, 1);
     close_world();
 }
@@ -433,20 +435,20 @@ DOMT_TEST(a_group_that_has_members_tells_so_when_it_gets_its_outlet)
 DOMT_TEST(wrong_calls_are_refused)
 {
     open_world();
-    domt_as_agent(1, add_outlet, 0);
-    domt_as_agent(0, add_outlet, (void *)(intptr_t)-EALREADY);
+    domt_as_agent(1, try_to_join_outlet, 0);
+    domt_as_agent(0, try_to_join_outlet, (void *)(intptr_t)-EALREADY);
     outlet = domt_agents[0];
-    domt_as_agent(0, add_outlet, (void *)(intptr_t)-EINVAL);
+    domt_as_agent(0, try_to_join_outlet, (void *)(intptr_t)-EINVAL);
     outlet = domt_far(OUTLET_NUMBER, OUTLET_HOME);
     publishing now = {.from = domt_agents[0], .group = group, .expected = -EINVAL};
-    domt_as_gateway(0, publish_from_afar, &now);
+    domt_as_gateway(0, publish_as_remote, &now);
     now = (publishing){.group = group, .expected = -EPERM};
-    domt_as_agent(0, publish_from_afar, &now);
+    domt_as_agent(0, publish_as_remote, &now);
     now = (publishing){.expected = -EINVAL};
-    domt_as_gateway(0, publish_from_afar, &now);
-    ck_assert_uint_eq(domt_releases, 3); /* payloads are consumed in every case */
+    domt_as_gateway(0, publish_as_remote, &now);
+    ck_assert_uint_eq(domt_releases, 3); /* refused publications release their payloads, too */
     group = (domus_group){NULL};
-    domt_as_agent(0, add_outlet, (void *)(intptr_t)-EINVAL);
+    domt_as_agent(0, try_to_join_outlet, (void *)(intptr_t)-EINVAL);
     close_world();
 }
 

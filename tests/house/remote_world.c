@@ -1,4 +1,5 @@
-/* Gateways that record the messages that they are given, and do what a test says. */
+/* Gateways that record the messages that they are given, and do as a test says;
+ * tests/house/remote_world.h tells more. */
 #include "tests/house/remote_world.h"
 #include "tests/house/steps.h"
 
@@ -18,14 +19,14 @@ domus_conversation domt_askers[2];
 const domus_type domt_word = {.name = "word", .size = 8, .release = domt_count_release};
 const domus_type domt_plain = {.name = "plain", .size = 8};
 
-static domt_carried *carried_by(const domus_stack *stack)
+static domt_carried *record_of_gateway(const domus_stack *stack)
 {
     return &domt_carried_by[domus_self(stack).house->home->index];
 }
 
-static int handle_any(domus_stack *stack, void *self, const void *payload)
+static int record_message_and_keep_ask(domus_stack *stack, void *self, const void *payload)
 {
-    domt_carried *carried = carried_by(stack);
+    domt_carried *carried = record_of_gateway(stack);
     domus_kept kept;
 
     domus_remote_message message;
@@ -45,80 +46,80 @@ static int handle_any(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int handle_cancel(domus_stack *stack, void *self, const void *payload)
+static int record_cancelled_ask(domus_stack *stack, void *self, const void *payload)
 {
-    carried_by(stack)->cancels++;
-    carried_by(stack)->cancelled = ((const domus_remote_cancelled_ask *)payload)->kept;
+    record_of_gateway(stack)->cancels++;
+    record_of_gateway(stack)->cancelled = ((const domus_remote_cancelled_ask *)payload)->kept;
     return 0;
 }
 
-static int handle_watch(domus_stack *stack, void *self, const void *payload)
+static int record_watch_of_remote(domus_stack *stack, void *self, const void *payload)
 {
     const domus_remote_watch *watch = payload;
 
-    carried_by(stack)->watches++;
-    carried_by(stack)->target = watch->name;
-    carried_by(stack)->room = watch->room;
+    record_of_gateway(stack)->watches++;
+    record_of_gateway(stack)->target = watch->name;
+    record_of_gateway(stack)->room = watch->room;
     return 0;
 }
 
-static int handle_stop(domus_stack *stack, void *self, const void *payload)
+static int record_stop_of_remote(domus_stack *stack, void *self, const void *payload)
 {
-    carried_by(stack)->stops++;
-    carried_by(stack)->target = ((const domus_remote_stop *)payload)->name;
+    record_of_gateway(stack)->stops++;
+    record_of_gateway(stack)->target = ((const domus_remote_stop *)payload)->name;
     return 0;
 }
 
-static int handle_joined(domus_stack *stack, void *self, const void *payload)
+static int record_join_of_outlet(domus_stack *stack, void *self, const void *payload)
 {
-    carried_by(stack)->joins++;
-    carried_by(stack)->target = ((const domus_remote_joined *)payload)->outlet;
+    record_of_gateway(stack)->joins++;
+    record_of_gateway(stack)->target = ((const domus_remote_joined *)payload)->outlet;
     return 0;
 }
 
-static int handle_last_stop(domus_stack *stack, void *self, const void *payload)
+static int record_stop_after_mail(domus_stack *stack, void *self, const void *payload)
 {
     domus_remote_message message;
 
-    carried_by(stack)->last_stops++;
+    record_of_gateway(stack)->last_stops++;
     int error = domus_remote_target(stack, &message);
-    carried_by(stack)->target = message.to;
+    record_of_gateway(stack)->target = message.to;
     return error;
 }
 
-static int handle_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answer_to_remote(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    domt_carried *carried = carried_by(stack);
+    domt_carried *carried = record_of_gateway(stack);
 
     if (answer->tag == UINT64_MAX)
-        return 0; /* the sleep was cancelled, because the gateway ends */
+        return 0; /* the sleep of the conversation is cancelled when the gateway ends */
     carried->answers++;
     carried->answer_error = answer->error;
     carried->answer_tag = answer->tag;
     if (answer->payload != NULL)
         memcpy(&carried->answer_value, answer->payload, sizeof carried->answer_value);
-    return domus_wait_first(stack, handle_answer);
+    return domus_wait_first(stack, record_answer_to_remote);
 }
 
-static int begin_asker(domus_stack *stack, void *context)
+static int begin_conversation_for_asks(domus_stack *stack, void *context)
 {
     uint32_t home = domus_self(stack).house->home->index;
 
     ck_assert_int_eq(domus_sleep_add(stack, UINT64_C(1) << 60, UINT64_MAX), 0);
     ck_assert_int_eq(domus_conversation_of(stack, &domt_askers[home]), 0);
-    return domus_wait_first(stack, handle_answer);
+    return domus_wait_first(stack, record_answer_to_remote);
 }
 
 static const domus_behaviour gateway = {
     .name = "gateway",
     .kind = DOMUS_CHANNELS,
     .on = (const domus_on[]){{&domt_call_type, domt_on_call, 0},
-                             {&domus_remote_cancel_type, handle_cancel, 0},
-                             {&domus_remote_watch_type, handle_watch, 0},
-                             {&domus_remote_stop_type, handle_stop, 0},
-                             {&domus_remote_joined_type, handle_joined, 0},
-                             {&domus_remote_stop_after_mail_type, handle_last_stop, 0},
-                             {NULL, handle_any, 0}}};
+                             {&domus_remote_cancel_type, record_cancelled_ask, 0},
+                             {&domus_remote_watch_type, record_watch_of_remote, 0},
+                             {&domus_remote_stop_type, record_stop_of_remote, 0},
+                             {&domus_remote_joined_type, record_join_of_outlet, 0},
+                             {&domus_remote_stop_after_mail_type, record_stop_after_mail, 0},
+                             {NULL, record_message_and_keep_ask, 0}}};
 
 static int open_gateway(domus_stack *stack, void *options)
 {
@@ -127,7 +128,7 @@ static int open_gateway(domus_stack *stack, void *options)
     return 0;
 }
 
-static int open_node(domus_stack *stack, void *context)
+static int open_node_7(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_remote_node_open(stack, DOMT_NODE, 0), 0);
     ck_assert_int_eq(domus_remote_node_open(stack, DOMT_NODE, 0), -EALREADY);
@@ -153,9 +154,9 @@ void domt_remote_open(const domus_remote_options *options)
     domt_settle(&domt_remote);
     for (uint32_t i = 0; i < 2; i++) {
         domt_as_gateway(i, open_gateway, (void *)(uintptr_t)options);
-        domt_as_gateway(i, begin_asker, NULL);
+        domt_as_gateway(i, begin_conversation_for_asks, NULL);
     }
-    domt_as_gateway(0, open_node, NULL);
+    domt_as_gateway(0, open_node_7, NULL);
 }
 
 void domt_remote_close(void)
@@ -181,7 +182,7 @@ typedef struct finding {
     domus_address address;
 } finding;
 
-static int find_address(domus_stack *stack, void *finding_)
+static int find_address_of_name(domus_stack *stack, void *finding_)
 {
     finding *found = finding_;
 
@@ -193,7 +194,7 @@ domus_address domt_far(uint32_t number, uint16_t home)
 {
     finding found = {.name = domt_name(number, home)};
 
-    domt_as_gateway(0, find_address, &found);
+    domt_as_gateway(0, find_address_of_name, &found);
     return found.address;
 }
 

@@ -21,9 +21,9 @@ static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
 static domus_behaviour boss;
 static domus_behaviour under;
 
-/* Open a world with actor 1 on home 0, and its children 2 (here) and 3 (there), which may have
- * children themselves. */
-static void open_two(const domus_supervision *supervision)
+/* Open a world with actor 1 on home 0 and its children 2 (on home 0) and 3 (on home 1), which may
+ * have children themselves. */
+static void open_boss_with_two_children(const domus_supervision *supervision)
 {
     domt_kin_open_boss(2, supervision);
     (void)domt_kin_child(1, 2, 0, &domt_kin_hearing);
@@ -33,7 +33,7 @@ static void open_two(const domus_supervision *supervision)
 
 /* --- what runs ------------------------------------------------------------------------------- */
 
-static int spoil_state(domus_stack *stack, void *unused)
+static int set_worth_of_state_to_0(domus_stack *stack, void *unused)
 {
     ((domt_kin *)domus_self(stack).house->self)->worth = 0;
     return 0;
@@ -41,9 +41,9 @@ static int spoil_state(domus_stack *stack, void *unused)
 
 DOMT_TEST(restart_runs_on_stop_and_on_mount_with_the_state_of_the_spawn)
 {
-    open_two(&restarts);
+    open_boss_with_two_children(&restarts);
     for (uint32_t child = 2; child < 4; child++) {
-        domt_kin_do(child, spoil_state, NULL);
+        domt_kin_do(child, set_worth_of_state_to_0, NULL);
         domt_kin_note_to(child);
         ck_assert_uint_eq(domt_kin_of[child].worth, 0);
         domt_kin_err(child, -EIO);
@@ -64,7 +64,7 @@ DOMT_TEST(restart_runs_on_restart_once_with_the_error_and_neither_stop_nor_mount
     (void)domt_kin_root(1, 0, &boss);
     for (uint32_t child = 2; child < 4; child++) {
         (void)domt_kin_child(1, child, child - 2, &under);
-        domt_kin_do(child, spoil_state, NULL);
+        domt_kin_do(child, set_worth_of_state_to_0, NULL);
         domt_kin_err(child, -EPERM);
         ck_assert_int_eq(domt_kin_of[child].cause, -EPERM);
         domt_kin_note_to(child);
@@ -77,11 +77,11 @@ DOMT_TEST(restart_runs_on_restart_once_with_the_error_and_neither_stop_nor_mount
 DOMT_TEST(mount_that_fails_is_tried_again_without_on_stop)
 {
     for (uint32_t home = 0; home < 2; home++) {
-        open_two(&restarts);
+        open_boss_with_two_children(&restarts);
         domt_kin_let_fail(4, 2, -EIO);
         under = domt_kin_restarting(NULL);
         (void)domt_kin_child(1, 4, home, &under);
-        /* actor 4 had never begun, so on_restart is not called */
+        /* no mount of actor 4 had succeeded, so on_restart is not called */
         ck_assert_str_eq(domt_kin_trail(), "m4 ");
         ck_assert_uint_eq(domt_kin_of[4].bad_mounts, 2);
         domt_kin_note_to(4);
@@ -92,12 +92,12 @@ DOMT_TEST(mount_that_fails_is_tried_again_without_on_stop)
     }
 }
 
-/* on_stop is not called for a state that on_restart has given up: the next mount begins as a spawn
- * does. */
+/* An on_restart that fails has given the state up, so on_stop is not called: the next mount begins
+ * as a spawn does. */
 DOMT_TEST(on_restart_that_fails_is_a_failure_again)
 {
     for (uint32_t home = 0; home < 2; home++) {
-        open_two(&restarts);
+        open_boss_with_two_children(&restarts);
         under = domt_kin_restarting(NULL);
         (void)domt_kin_child(1, 4, home, &under);
         domt_kin_let_fail(4, 1, -EBADF);
@@ -106,7 +106,8 @@ DOMT_TEST(on_restart_that_fails_is_a_failure_again)
         ck_assert_str_eq(domt_kin_trail(), "m4 m4 ");
         ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 2);
         ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 2);
-        domt_kin_of[4].mounts--; /* on_restart ended the first life of the actor */
+        /* on_restart has ended the first life of actor 4, so its mount has no on_stop */
+        domt_kin_of[4].mounts--;
         domt_kin_close();
     }
 }
@@ -140,12 +141,12 @@ DOMT_TEST(restart_takes_conversations_timers_watches_and_children)
     domt_kin_close();
 }
 
-/* A conversation that the restart cancels may begin new work, and so may on_stop: this work also
- * belongs to the old life. */
+/* A conversation that the restart cancels may begin new work, and on_stop may, too: all that work
+ * belongs to the old life and is removed. */
 DOMT_TEST(restart_takes_what_its_cancelled_conversations_begin)
 {
     for (uint32_t child = 2; child < 4; child++) {
-        open_two(&restarts);
+        open_boss_with_two_children(&restarts);
         domt_kin_of[child].resuming = domt_kin_do_tick;
         domt_kin_do(child, domt_kin_do_sleep, NULL);
         domt_kin_err(child, -EIO);
@@ -162,7 +163,7 @@ DOMT_TEST(restart_takes_what_its_cancelled_conversations_begin)
 
 static int born;
 
-static int spawn_one(domus_stack *stack, void *unused)
+static int try_to_spawn_kin_8(domus_stack *stack, void *unused)
 {
     born = domt_kin_spawn(stack, 8, &domt_kin_hearing, NULL);
     return 0;
@@ -171,19 +172,20 @@ static int spawn_one(domus_stack *stack, void *unused)
 DOMT_TEST(restart_ends_although_a_cancelled_conversation_spawns)
 {
     for (uint32_t child = 2; child < 4; child++) {
-        open_two(&restarts);
-        domt_kin_of[child].resuming = spawn_one;
+        open_boss_with_two_children(&restarts);
+        domt_kin_of[child].resuming = try_to_spawn_kin_8;
         domt_kin_do(child, domt_kin_do_sleep, NULL);
         domt_kin_err(child, -EIO);
         ck_assert_int_eq(born, -ESHUTDOWN);
         ck_assert_uint_eq(domt_kin_of[child].mounts, 2);
         domt_kin_note_to(child);
         ck_assert_uint_eq(domt_kin_of[child].notes, 1);
-        domt_kin_of[child].stopping = spawn_one; /* a spawn in on_stop fails, too */
+        /* a spawn in on_stop fails, too, because the old life ends */
+        domt_kin_of[child].stopping = try_to_spawn_kin_8;
         domt_kin_err(child, -EIO);
         domt_kin_of[child].stopping = NULL;
         ck_assert_int_eq(born, -ESHUTDOWN);
-        domt_kin_of[child].mounting = spawn_one; /* a spawn in on_mount succeeds */
+        domt_kin_of[child].mounting = try_to_spawn_kin_8; /* a spawn in on_mount succeeds */
         domt_kin_err(child, -EIO);
         ck_assert_int_eq(born, 0);
         ck_assert_uint_eq(domt_kin_houses(), 4);
@@ -196,7 +198,7 @@ DOMT_TEST(restart_ends_although_a_cancelled_conversation_spawns)
 DOMT_TEST(mail_that_waits_is_handled_in_order_by_the_next_life)
 {
     for (uint32_t child = 2; child < 4; child++) {
-        open_two(&restarts);
+        open_boss_with_two_children(&restarts);
         domt_kin_tell(child, &domt_kin_note, 0);
         domt_kin_tell(child, &domt_kin_fail, -EIO);
         for (int i = 0; i < 200; i++)
@@ -208,12 +210,12 @@ DOMT_TEST(mail_that_waits_is_handled_in_order_by_the_next_life)
     }
 }
 
-static int take_name(domus_stack *stack, void *unused)
+static int register_name_child(domus_stack *stack, void *unused)
 {
     return domus_name_register(stack, "child");
 }
 
-static int become_deaf(domus_stack *stack, void *unused)
+static int become_behaviour_deaf(domus_stack *stack, void *unused)
 {
     return domus_become(stack, &domt_kin_deaf);
 }
@@ -225,12 +227,12 @@ DOMT_TEST(address_and_name_stay_and_a_become_is_undone)
 
     for (uint32_t child = 2; child < 4; child++) {
         domus_address address = {0};
-        open_two(&restarts);
+        open_boss_with_two_children(&restarts);
         ck_assert_int_eq(domi_names_init(&names, 8, key), 0);
         for (uint32_t i = 0; i < 3; i++)
             domt_kin_world.managers[i]->directory.names = &names;
-        domt_kin_do(child, take_name, NULL);
-        domt_kin_do(child, become_deaf, NULL);
+        domt_kin_do(child, register_name_child, NULL);
+        domt_kin_do(child, become_behaviour_deaf, NULL);
         ck_assert_ptr_eq(domt_kin_of[child].address.house->behaviour, &domt_kin_deaf);
         domt_kin_err(child, -EIO);
         ck_assert_ptr_eq(domt_kin_of[child].address.house->behaviour, &domt_kin_hearing);
@@ -245,10 +247,11 @@ DOMT_TEST(address_and_name_stay_and_a_become_is_undone)
 
 /* --- in the midst of it ---------------------------------------------------------------------- */
 
-/* Begin a restart of 2, while its child on the other home has not ended yet. */
-static void begin_restart(uint32_t child)
+/* Begin a restart of the child, which waits because a child of its own on the other home has not
+ * ended yet. */
+static void begin_restart_with_grandchild(uint32_t child)
 {
-    open_two(&restarts);
+    open_boss_with_two_children(&restarts);
     (void)domt_kin_child(child, 4, 3 - child, &domt_kin_hearing);
     domt_kin_tell(child, &domt_kin_fail, -EIO);
     uint32_t home = child - 2;
@@ -267,8 +270,8 @@ DOMT_TEST(stop_in_the_midst_of_a_restart_ends_it)
 {
     for (uint32_t round = 0; round < 2 * 3 * 2; round++) {
         uint32_t child = 2 + round % 2;
-        begin_restart(child);
-        /* ends the restarting actor itself, or its parent */
+        begin_restart_with_grandchild(child);
+        /* the actor to be stopped: the one that restarts, or its parent */
         uint32_t ended = round / 6 == 0 ? child : 1;
         domt_kin_stop_by(domt_kin_world.managers[round / 2 % 3], ended);
         ck_assert(!domt_kin_lives(child) && !domt_kin_lives(4));
@@ -278,15 +281,15 @@ DOMT_TEST(stop_in_the_midst_of_a_restart_ends_it)
     }
 }
 
-static int fail_soon(domus_stack *stack, void *unused)
+static int arm_failing_timer(domus_stack *stack, void *unused)
 {
     const int error = -EIO;
 
     return domus_after(stack, MS, &domt_kin_fail, &error, NULL);
 }
 
-/* A failure and a stop both need the child's node. The stop has it: the node is in the inbox when
- * an event fails. */
+/* A failure and a stop both need the one node of the child. The stop has that node in the inbox
+ * when an event's handler fails. */
 DOMT_TEST(failure_leaves_a_stop_that_is_under_way_alone)
 {
     for (uint32_t from = 0; from < 3; from++) {
@@ -295,7 +298,7 @@ DOMT_TEST(failure_leaves_a_stop_that_is_under_way_alone)
         boss = domt_kin_boss(&restarts);
         (void)domt_kin_root(1, 0, &boss);
         (void)domt_kin_child(1, 2, 1, &domt_kin_hearing);
-        domt_kin_do(2, fail_soon, NULL);
+        domt_kin_do(2, arm_failing_timer, NULL);
         domt_jump(&domt_kin_world, 3 * MS);
         ck_assert_uint_eq(domi_manager_fire_timers(there), 1);
         ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[from], domt_kin_of[2].address), 0);
@@ -309,23 +312,24 @@ DOMT_TEST(failure_leaves_a_stop_that_is_under_way_alone)
     }
 }
 
-static int turn_of_the_parent(domus_stack *stack, void *unused)
+static int take_turn_of_home_0(domus_stack *stack, void *unused)
 {
     domt_kin_turn(0);
     return 0;
 }
 
-/* The parent restarts all while 3 runs on_stop, and an actor watches 3 at the same time. */
+/* The parent restarts all its children while child 3 runs on_stop, and another actor watches child
+ * 3 at the same time. */
 DOMT_TEST(all_for_one_leaves_a_child_in_its_last_moment_alone)
 {
     static const domus_supervision all = {.all_for_one = true, .otherwise = DOMUS_RESTART};
 
-    open_two(&all);
+    open_boss_with_two_children(&all);
     (void)domt_kin_root(9, 0, &domt_kin_hearing);
     domt_kin_tell(2, &domt_kin_fail, -EIO);
     domt_kin_run(0);
     domt_kin_send(domt_outside(&domt_kin_world), 9, domt_kin_do_watch, &domt_kin_of[3].address);
-    domt_kin_of[3].stopping = turn_of_the_parent;
+    domt_kin_of[3].stopping = take_turn_of_home_0;
     ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[1], domt_kin_of[3].address), 0);
     domt_kin_turn(1);
     domt_settle(&domt_kin_world);
@@ -337,8 +341,8 @@ DOMT_TEST(all_for_one_leaves_a_child_in_its_last_moment_alone)
     domt_kin_close_clean();
 }
 
-/* The child's failure is on its way when the parent begins to restart. That is no second failure of
- * the parent, whatever the parent's rules are. */
+/* The failure of the child is on its way when the parent begins to restart. It is no second failure
+ * of the parent, whatever rules the parent has. */
 DOMT_TEST(child_that_fails_while_its_parent_restarts_is_stopped)
 {
     domt_kin_open(2);
@@ -351,9 +355,9 @@ DOMT_TEST(child_that_fails_while_its_parent_restarts_is_stopped)
     domt_kin_tell(2, &domt_kin_fail, -EIO);
     domt_kin_tell(3, &domt_kin_fail, -EIO);
     (void)domi_manager_take_arrivals(here);
-    (void)domt_run_state(here); /* actor 2 has failed */
-    domt_kin_turn(1);           /* actor 3 has failed, too */
-    (void)domt_run_state(here); /* actor 1 has decided about actor 2 */
+    (void)domt_run_state(here); /* home 0 runs actor 2, which fails */
+    domt_kin_turn(1);           /* home 1 runs actor 3, which fails, too */
+    (void)domt_run_state(here); /* home 0 runs actor 1, which decides about actor 2 */
     (void)domi_manager_take_arrivals(here);
     ck_assert_uint_ne(domt_kin_of[2].address.house->marks & DOMI_MARK_RESTART, 0);
     domt_settle(&domt_kin_world);
@@ -368,11 +372,11 @@ DOMT_TEST(child_that_fails_while_its_parent_restarts_is_stopped)
 
 DOMT_TEST(more_than_three_restarts_in_five_seconds_escalate)
 {
-    open_two(&restarts);
+    open_boss_with_two_children(&restarts);
     domt_kin_err(2, -EIO);
     domt_jump(&domt_kin_world, 5 * SECOND);
     domt_kin_err(2, -EIO);
-    domt_kin_err(3, -EIO); /* the failure counts for the parent */
+    domt_kin_err(3, -EIO); /* restarts of all children count together, so this failure escalates */
     ck_assert_uint_eq(domt_kin_houses(), 3);
     domt_jump(&domt_kin_world, 5 * SECOND + 1); /* all earlier restarts are forgotten */
     for (int i = 0; i < 3; i++)
@@ -390,7 +394,7 @@ DOMT_TEST(intensity_and_period_may_be_set)
     static const domus_supervision one = {
         .intensity = 1, .period_ns = MS, .otherwise = DOMUS_RESTART};
 
-    open_two(&one);
+    open_boss_with_two_children(&one);
     for (uint32_t i = 0; i < 100; i++) {
         domt_kin_err(2 + i % 2, -EIO);
         domt_jump(&domt_kin_world, MS + 1);
@@ -416,10 +420,11 @@ DOMT_TEST(mount_that_always_fails_is_given_up)
         (void)domt_kin_child(2, 3, home, &domt_kin_hearing);
         ck_assert_uint_eq(domt_kin_of[3].bad_mounts, 4);
         ck_assert_uint_eq(domt_kin_of[3].stops, 0);
-        ck_assert_uint_eq(domt_kin_of[2].mounts, 2); /* the parent of the child has restarted */
+        /* child 3 was given up: its parent, actor 2, has restarted */
+        ck_assert_uint_eq(domt_kin_of[2].mounts, 2);
         ck_assert(!domt_kin_lives(3) && domt_kin_lives(2));
         domt_kin_of[3].fails = 2;
-        /* the restarted parent has a new count */
+        /* a restarted parent counts the restarts of its children anew */
         (void)domt_kin_child(2, 3, home, &domt_kin_hearing);
         ck_assert_uint_eq(domt_kin_of[2].mounts, 2);
         ck_assert(domt_kin_lives(3));

@@ -1,5 +1,5 @@
-/* domus_route_to(): routers over actors that already exist, here and on node 7; the choice follows
- * their states and ends, and the end of a router is not the end of its routees. */
+/* domus_route_to(): routers over actors that already exist, here and on node 7. The choice follows
+ * the states and ends of these routees, and the end of a router does not end them. */
 #include "tests/house/remote_world.h"
 #include "tests/house/steps.h"
 
@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-#define HERE 2u /* number of workers, one on each home */
-#define FAR  3u /* index of the remote actor among the routees */
+#define HERE 2u /* number of the first workers, one on each home */
+#define FAR  3u /* index of the remote actor in `routees` */
 
 static unsigned got[HERE];
-static domus_address routees[FAR + 1]; /* two workers, a second one on home 1, and a remote actor */
+static domus_address routees[FAR + 1]; /* two workers, another one on home 1, and a remote actor */
 static domus_address router;
 static domus_routing routing;
 static int result;
@@ -27,7 +27,7 @@ static int count_work(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour worker = {.name = "worker",
                                        .on = (const domus_on[]){{&domt_plain, count_work, 0}, {0}}};
 
-static uint64_t key_of(const domus_type *type, const void *payload)
+static uint64_t key_of_number(const domus_type *type, const void *payload)
 {
     return *(const uint64_t *)payload;
 }
@@ -39,7 +39,7 @@ typedef struct making {
     uint32_t count;
 } making;
 
-static int make_router(domus_stack *stack, void *making_)
+static int try_to_make_router(domus_stack *stack, void *making_)
 {
     const making *now = making_;
 
@@ -47,32 +47,34 @@ static int make_router(domus_stack *stack, void *making_)
     return 0;
 }
 
-static int make_with(const domus_address *addresses, uint32_t count, domus_route route)
+static int result_of_router_over(const domus_address *addresses, uint32_t count, domus_route route)
 {
     making now = {addresses, count};
 
-    routing = (domus_routing){.route = route, .key = route == DOMUS_ROUTE_HASH ? key_of : NULL};
-    domt_as_agent(0, make_router, &now);
+    routing =
+        (domus_routing){.route = route, .key = route == DOMUS_ROUTE_HASH ? key_of_number : NULL};
+    domt_as_agent(0, try_to_make_router, &now);
     return result;
 }
 
-static int set_node(domus_stack *stack, void *error)
+static int set_state_of_node(domus_stack *stack, void *error)
 {
     ck_assert_int_eq(domus_remote_node_set(stack, DOMT_NODE, (int)(intptr_t)error), 0);
     return 0;
 }
 
-static void node_is(int error)
+static void let_gateway_set_state_of_node(int error)
 {
-    domt_as_gateway(0, set_node, (void *)(intptr_t)error);
+    domt_as_gateway(0, set_state_of_node, (void *)(intptr_t)error);
 }
 
-/* An order to send numbers first .. first + count - 1 in one turn; the last error is the result. */
+/* An order to an agent: send the numbers first .. first + count - 1 in one turn; the last error is
+ * the result. */
 typedef struct sending {
     uint64_t first, count;
 } sending;
 
-static int send_some(domus_stack *stack, void *sending_)
+static int send_numbers_as_ordered(domus_stack *stack, void *sending_)
 {
     const sending *now = sending_;
 
@@ -84,17 +86,17 @@ static int send_some(domus_stack *stack, void *sending_)
     return 0;
 }
 
-static int send_by(uint32_t home, uint64_t first, uint64_t count)
+static int send_numbers_by_agent(uint32_t home, uint64_t first, uint64_t count)
 {
     sending now = {first, count};
 
     memset(got, 0, sizeof got);
     domt_carried_by[0].notices = domt_carried_by[1].notices = 0;
-    domt_as_agent(home, send_some, &now);
+    domt_as_agent(home, send_numbers_as_ordered, &now);
     return result;
 }
 
-static unsigned count_far(void)
+static unsigned count_notices_to_remote(void)
 {
     return domt_carried_by[0].notices + domt_carried_by[1].notices;
 }
@@ -119,7 +121,7 @@ static void stop_actor(domus_address who)
     domt_stop(&domt_remote, domt_outside(&domt_remote), who);
 }
 
-static bool is_alive(domus_address who)
+static bool is_actor_alive(domus_address who)
 {
     uint64_t life = domi_house_life(who.house);
 
@@ -131,46 +133,46 @@ static bool is_alive(domus_address who)
 DOMT_TEST(robin_passes_over_actors_that_are_gone_and_nodes_that_are_down_or_full)
 {
     set_up_routees();
-    ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_ROBIN), 0);
-    ck_assert_int_eq(send_by(0, 0, 40), 0);
+    ck_assert_int_eq(result_of_router_over(routees, 4, DOMUS_ROUTE_ROBIN), 0);
+    ck_assert_int_eq(send_numbers_by_agent(0, 0, 40), 0);
     ck_assert_uint_eq(got[0], 10);
     ck_assert_uint_eq(got[1], 20);
-    ck_assert_uint_eq(count_far(), 10);
-    node_is(-EHOSTDOWN);
-    ck_assert_int_eq(send_by(1, 0, 30), 0);
+    ck_assert_uint_eq(count_notices_to_remote(), 10);
+    let_gateway_set_state_of_node(-EHOSTDOWN);
+    ck_assert_int_eq(send_numbers_by_agent(1, 0, 30), 0);
     ck_assert_uint_eq(got[0] + got[1], 30);
-    node_is(-ENOBUFS);
-    ck_assert_int_eq(send_by(1, 0, 30), 0);
-    ck_assert_uint_eq(count_far(), 0);
+    let_gateway_set_state_of_node(-ENOBUFS);
+    ck_assert_int_eq(send_numbers_by_agent(1, 0, 30), 0);
+    ck_assert_uint_eq(count_notices_to_remote(), 0);
     for (uint32_t i = 0; i < FAR; i++)
         stop_actor(routees[i]);
-    ck_assert_int_eq(send_by(0, 0, 1), -ENOBUFS);
-    node_is(-EHOSTDOWN);
-    ck_assert_int_eq(send_by(0, 0, 1), -EHOSTDOWN);
-    node_is(0);
-    ck_assert_int_eq(send_by(0, 0, 5), 0);
-    ck_assert_uint_eq(count_far(), 5);
+    ck_assert_int_eq(send_numbers_by_agent(0, 0, 1), -ENOBUFS);
+    let_gateway_set_state_of_node(-EHOSTDOWN);
+    ck_assert_int_eq(send_numbers_by_agent(0, 0, 1), -EHOSTDOWN);
+    let_gateway_set_state_of_node(0);
+    ck_assert_int_eq(send_numbers_by_agent(0, 0, 5), 0);
+    ck_assert_uint_eq(count_notices_to_remote(), 5);
     tear_down_routees();
 }
 
 DOMT_TEST(near_prefers_the_senders_thread_then_this_system_then_another_node)
 {
     set_up_routees();
-    ck_assert_int_eq(make_with(routees + 1, 3, DOMUS_ROUTE_NEAR), 0);
-    ck_assert_int_eq(send_by(1, 0, 20), 0);
+    ck_assert_int_eq(result_of_router_over(routees + 1, 3, DOMUS_ROUTE_NEAR), 0);
+    ck_assert_int_eq(send_numbers_by_agent(1, 0, 20), 0);
     ck_assert_uint_eq(got[1], 20);
-    /* goes to the other thread, rather than to the other node */
-    ck_assert_int_eq(send_by(0, 0, 20), 0);
+    /* the worker on the other thread is chosen, rather than the actor on the other node */
+    ck_assert_int_eq(send_numbers_by_agent(0, 0, 20), 0);
     ck_assert_uint_eq(got[1], 20);
-    ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_NEAR), 0);
-    ck_assert_int_eq(send_by(0, 0, 20), 0);
+    ck_assert_int_eq(result_of_router_over(routees, 4, DOMUS_ROUTE_NEAR), 0);
+    ck_assert_int_eq(send_numbers_by_agent(0, 0, 20), 0);
     ck_assert_uint_eq(got[0], 20);
     for (uint32_t i = 0; i < FAR; i++)
         stop_actor(routees[i]);
-    ck_assert_int_eq(send_by(0, 0, 20), 0);
-    ck_assert_uint_eq(count_far(), 20);
-    node_is(-EHOSTDOWN);
-    ck_assert_int_eq(send_by(0, 0, 1), -EHOSTDOWN);
+    ck_assert_int_eq(send_numbers_by_agent(0, 0, 20), 0);
+    ck_assert_uint_eq(count_notices_to_remote(), 20);
+    let_gateway_set_state_of_node(-EHOSTDOWN);
+    ck_assert_int_eq(send_numbers_by_agent(0, 0, 1), -EHOSTDOWN);
     tear_down_routees();
 }
 
@@ -178,18 +180,19 @@ DOMT_TEST(least_sends_afar_when_everybody_here_has_more)
 {
     set_up_routees();
     domus_address some[] = {routees[0], routees[FAR], domt_far(4, 0)};
-    ck_assert_int_eq(make_with(some, 3, DOMUS_ROUTE_LEAST), 0);
-    ck_assert_int_eq(send_by(0, 0, 64), 0);
+    ck_assert_int_eq(result_of_router_over(some, 3, DOMUS_ROUTE_LEAST), 0);
+    ck_assert_int_eq(send_numbers_by_agent(0, 0, 64), 0);
     ck_assert_uint_eq(got[0], 64);
-    ck_assert_int_eq(send_by(0, 0, 200), 0);
+    ck_assert_int_eq(send_numbers_by_agent(0, 0, 200), 0);
     ck_assert_uint_ge(got[0], 64);
     ck_assert_uint_le(got[0], 66);
-    ck_assert_uint_eq(got[0] + count_far(), 200);
-    node_is(-ENOBUFS);
-    ck_assert_int_eq(send_by(0, 0, 200), 0); /* messages that the node refuses are taken here */
+    ck_assert_uint_eq(got[0] + count_notices_to_remote(), 200);
+    let_gateway_set_state_of_node(-ENOBUFS);
+    /* the node refuses messages, so workers of this system get them */
+    ck_assert_int_eq(send_numbers_by_agent(0, 0, 200), 0);
     ck_assert_uint_eq(got[0], 200);
     stop_actor(routees[0]);
-    ck_assert_int_eq(send_by(0, 0, 1), -ENOBUFS);
+    ck_assert_int_eq(send_numbers_by_agent(0, 0, 1), -ENOBUFS);
     tear_down_routees();
 }
 
@@ -200,25 +203,25 @@ DOMT_TEST(hash_moves_keys_only_when_their_routee_is_gone)
 
     set_up_routees();
     domus_address some[] = {routees[0], routees[1], routees[FAR]};
-    ck_assert_int_eq(make_with(some, 3, DOMUS_ROUTE_HASH), 0);
+    ck_assert_int_eq(result_of_router_over(some, 3, DOMUS_ROUTE_HASH), 0);
     for (uint64_t key = 0; key < KEYS; key++) {
-        ck_assert_int_eq(send_by((uint32_t)(key % 2), key, 1), 0);
-        ck_assert_uint_eq(got[0] + got[1] + count_far(), 1);
+        ck_assert_int_eq(send_numbers_by_agent((uint32_t)(key % 2), key, 1), 0);
+        ck_assert_uint_eq(got[0] + got[1] + count_notices_to_remote(), 1);
         where[key] = (unsigned char)(got[0] ? 0 : got[1] ? 1 : 2);
     }
-    node_is(-EHOSTDOWN);
+    let_gateway_set_state_of_node(-EHOSTDOWN);
     for (uint64_t key = 0; key < KEYS; key++) {
-        ck_assert_int_eq(send_by(0, key, 1), where[key] == 2 ? -EHOSTDOWN : 0);
+        ck_assert_int_eq(send_numbers_by_agent(0, key, 1), where[key] == 2 ? -EHOSTDOWN : 0);
         ck_assert_uint_eq(got[0], where[key] == 0);
         ck_assert_uint_eq(got[1], where[key] == 1);
     }
-    node_is(0);
+    let_gateway_set_state_of_node(0);
     stop_actor(routees[1]);
     unsigned moved = 0;
     for (uint64_t key = 0; key < KEYS; key++) {
-        ck_assert_int_eq(send_by(0, key, 1), 0);
+        ck_assert_int_eq(send_numbers_by_agent(0, key, 1), 0);
         ck_assert(where[key] != 0 || got[0] == 1);
-        ck_assert(where[key] != 2 || count_far() == 1);
+        ck_assert(where[key] != 2 || count_notices_to_remote() == 1);
         moved += where[key] == 1;
     }
     ck_assert_uint_gt(moved, KEYS / 6);
@@ -235,20 +238,20 @@ static int record_error(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int ask_router(domus_stack *stack, void *value)
+static int ask_router_and_remember(domus_stack *stack, void *value)
 {
     result = 1;
     ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
     return domus_ask(stack, router, &domt_plain, value, record_error);
 }
 
-static int cancel(domus_stack *stack, void *context)
+static int cancel_ask_to_router(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_cancel(stack, asking), 0);
     return 0;
 }
 
-static int reply_as_remote(domus_stack *stack, void *value)
+static int reply_to_kept_as_gateway(domus_stack *stack, void *value)
 {
     ck_assert_int_eq(domus_kept_reply(stack, domt_carried_by[1].kept[0], &domt_plain, value), 0);
     return 0;
@@ -259,14 +262,14 @@ DOMT_TEST(ask_of_a_router_is_answered_from_afar_and_can_be_cancelled)
     uint64_t value = 5;
 
     set_up_routees();
-    ck_assert_int_eq(make_with(&routees[FAR], 1, DOMUS_ROUTE_ROBIN), 0);
-    domt_as_agent(1, ask_router, &value);
+    ck_assert_int_eq(result_of_router_over(&routees[FAR], 1, DOMUS_ROUTE_ROBIN), 0);
+    domt_as_agent(1, ask_router_and_remember, &value);
     ck_assert_uint_eq(domt_carried_by[1].asks, 1);
-    domt_as_gateway(1, reply_as_remote, &value);
+    domt_as_gateway(1, reply_to_kept_as_gateway, &value);
     ck_assert_int_eq(result, 0);
-    domt_as_agent(1, ask_router, &value);
+    domt_as_agent(1, ask_router_and_remember, &value);
     ck_assert_uint_eq(domt_carried_by[1].asks, 2);
-    domt_as_agent(1, cancel, NULL);
+    domt_as_agent(1, cancel_ask_to_router, NULL);
     ck_assert_int_eq(result, -ECANCELED);
     ck_assert_uint_eq(domt_carried_by[1].cancels, 1);
     tear_down_routees();
@@ -281,18 +284,18 @@ static int stop_router(domus_stack *stack, void *after_mail)
     return 0;
 }
 
-static void routees_live(void)
+static void expect_routees_alive(void)
 {
     domt_settle(&domt_remote);
-    ck_assert_int_eq(send_by(1, 0, 1), -ESTALE);
+    ck_assert_int_eq(send_numbers_by_agent(1, 0, 1), -ESTALE);
     for (uint32_t i = 0; i < FAR; i++)
-        ck_assert(is_alive(routees[i]));
+        ck_assert(is_actor_alive(routees[i]));
     ck_assert_uint_eq(domt_carried_by[0].stops + domt_carried_by[1].stops, 0);
     ck_assert_uint_eq(domt_carried_by[0].last_stops + domt_carried_by[1].last_stops, 0);
     ck_assert_uint_le(domt_remote_routers.count, 1);
 }
 
-static int spawn_many(domus_stack *stack, void *context)
+static int spawn_router_of_four(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_spawn_many(stack, &worker, NULL, 4, NULL, NULL, &router), 0);
     return 0;
@@ -302,22 +305,22 @@ DOMT_TEST(end_of_a_router_is_not_that_of_its_routees)
 {
     set_up_routees();
     for (uintptr_t after_mail = 0; after_mail < 2; after_mail++) {
-        ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_ROBIN), 0);
+        ck_assert_int_eq(result_of_router_over(routees, 4, DOMUS_ROUTE_ROBIN), 0);
         domt_as_agent(1, stop_router, (void *)after_mail);
-        routees_live();
+        expect_routees_alive();
     }
-    ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_ROBIN), 0);
+    ck_assert_int_eq(result_of_router_over(routees, 4, DOMUS_ROUTE_ROBIN), 0);
     stop_actor(domt_agents[0]); /* stops the agent that has made the router */
-    routees_live();
+    expect_routees_alive();
     ck_assert_uint_eq(domt_remote_routers.count, 0);
     /* Routees that a router has made stop with it. */
-    domt_as_agent(1, spawn_many, NULL);
+    domt_as_agent(1, spawn_router_of_four, NULL);
     domus_address made[4];
     ck_assert_uint_eq(domus_routees(NULL, router, made, 4), 4);
     domt_as_agent(1, stop_router, NULL);
     domt_settle(&domt_remote);
     for (uint32_t i = 0; i < 4; i++)
-        ck_assert(!is_alive(made[i]));
+        ck_assert(!is_actor_alive(made[i]));
     tear_down_routees();
 }
 
@@ -326,32 +329,32 @@ DOMT_TEST(routees_are_told_and_wrong_calls_are_refused)
     domus_address found[4], wrong[2];
 
     set_up_routees();
-    ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_ROBIN), 0);
+    ck_assert_int_eq(result_of_router_over(routees, 4, DOMUS_ROUTE_ROBIN), 0);
     stop_actor(routees[1]);
     ck_assert_uint_eq(domus_routees(NULL, router, found, 4), 3);
     ck_assert(domus_address_equals(found[0], routees[0]));
     ck_assert(domus_address_equals(found[2], routees[FAR]));
     wrong[0] = routees[0];
     wrong[1] = router;
-    ck_assert_int_eq(make_with(wrong, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
+    ck_assert_int_eq(result_of_router_over(wrong, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
     wrong[1] = (domus_address){NULL, 0};
-    ck_assert_int_eq(make_with(wrong, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
-    ck_assert_int_eq(make_with(routees, 0, DOMUS_ROUTE_ROBIN), -EINVAL);
-    ck_assert_int_eq(make_with(NULL, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
+    ck_assert_int_eq(result_of_router_over(wrong, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
+    ck_assert_int_eq(result_of_router_over(routees, 0, DOMUS_ROUTE_ROBIN), -EINVAL);
+    ck_assert_int_eq(result_of_router_over(NULL, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
     /* -EINVAL, because routees.max is 8 */
-    ck_assert_int_eq(make_with(routees, 9, DOMUS_ROUTE_ROBIN), -EINVAL);
-    ck_assert_int_eq(make_with(routees, 2, DOMUS_ROUTE_HASH + 1), -EINVAL);
+    ck_assert_int_eq(result_of_router_over(routees, 9, DOMUS_ROUTE_ROBIN), -EINVAL);
+    ck_assert_int_eq(result_of_router_over(routees, 2, DOMUS_ROUTE_HASH + 1), -EINVAL);
     making now = {routees, 2};
     routing = (domus_routing){.route = DOMUS_ROUTE_HASH};
-    domt_as_agent(0, make_router, &now);
+    domt_as_agent(0, try_to_make_router, &now);
     ck_assert_int_eq(result, -EINVAL);
     for (uint32_t i = 1; i < 8; i++)
-        ck_assert_int_eq(make_with(routees, 1, DOMUS_ROUTE_LEAST), 0);
-    ck_assert_int_eq(make_with(routees, 1, DOMUS_ROUTE_LEAST), -ENOSPC);
+        ck_assert_int_eq(result_of_router_over(routees, 1, DOMUS_ROUTE_LEAST), 0);
+    ck_assert_int_eq(result_of_router_over(routees, 1, DOMUS_ROUTE_LEAST), -ENOSPC);
     tear_down_routees();
 }
 
-static int spawn_least(domus_stack *stack, void *context)
+static int spawn_router_by_least(domus_stack *stack, void *context)
 {
     const domus_routing least = {.route = DOMUS_ROUTE_LEAST};
 
@@ -359,23 +362,24 @@ static int spawn_least(domus_stack *stack, void *context)
     return 0;
 }
 
-static int replace_router(domus_stack *stack, void *making_)
+static int stop_router_and_make_another(domus_stack *stack, void *making_)
 {
     ck_assert_int_eq(domus_stop(stack, router), 0);
-    return make_router(stack, making_);
+    return try_to_make_router(stack, making_);
 }
 
-/* Routees that were made report their loads until they have ended, which is after their router. */
+/* Routees that a router has made report their loads until they have ended, which is after the end
+ * of their router. */
 DOMT_TEST(loads_of_actors_that_were_made_are_not_taken_for_distances)
 {
     making now = {routees, 4};
 
     set_up_routees();
-    domt_as_agent(0, spawn_least, NULL);
+    domt_as_agent(0, spawn_router_by_least, NULL);
     routing = (domus_routing){.route = DOMUS_ROUTE_NEAR};
-    domt_as_agent(0, replace_router, &now);
+    domt_as_agent(0, stop_router_and_make_another, &now);
     ck_assert_int_eq(result, 0);
-    ck_assert_int_eq(send_by(0, 0, 20), 0);
+    ck_assert_int_eq(send_numbers_by_agent(0, 0, 20), 0);
     ck_assert_uint_eq(got[0], 20);
     tear_down_routees();
 }

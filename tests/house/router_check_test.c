@@ -6,12 +6,12 @@
 #include "tests/house/workers.h"
 #include "tests/support/death.h"
 
-static domi_router *made; /* a router of four routees, made by agents[0] */
+static domi_router *made; /* a router of four routees; agents[0] has made it */
 
 static void make_router(uint32_t max, domus_route route)
 {
     open_workers(max);
-    spawn_many(4, route);
+    spawn_router_with_routees(4, route);
     made = (domi_router *)(void *)router.house;
 }
 
@@ -20,7 +20,7 @@ typedef struct row {
     const char *text;
 } row;
 
-static void each_dies(void (*body)(void *), const row *rows, size_t count)
+static void expect_each_breach_ends_process(void (*body)(void *), const row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         domt_dies(body, (void *)(uintptr_t)&rows[i].breaks, rows[i].text);
@@ -38,7 +38,7 @@ static void break_with_a_home(void)
     made->face.home = world.managers[0];
 }
 
-static void lives_as_an_actor(void)
+static void break_with_state_waiting(void)
 {
     made->face.state = DOMI_WAITING;
 }
@@ -58,7 +58,7 @@ static void break_with_no_class(void)
     made->size_class = DOMI_ROUTER_CLASSES;
 }
 
-static void stops_before_it_closes(void)
+static void break_with_stopping_but_open(void)
 {
     atomic_fetch_or(&made->face.life, DOMI_ROUTER_STOPPING);
 }
@@ -68,7 +68,7 @@ static void break_with_open_orphan(void)
     atomic_fetch_or(&made->face.life, DOMI_ROUTER_ORPHAN);
 }
 
-static void opens_with_no_lease(void)
+static void break_with_no_lease(void)
 {
     atomic_fetch_and(&made->face.life, UINT32_MAX);
 }
@@ -93,7 +93,7 @@ static void break_with_no_such_route(void)
     atomic_store(&made->route, DOMUS_ROUTE_HASH + 1);
 }
 
-static void hashes_without_a_key(void)
+static void break_with_hash_without_a_key(void)
 {
     atomic_store(&made->route, DOMUS_ROUTE_HASH);
 }
@@ -118,13 +118,13 @@ static void break_with_a_routee_of_the_future(void)
     atomic_fetch_add(&made->routees[3].lease, 1);
 }
 
-static void check_open(void *breaks)
+static void break_and_check_open_router(void *breaks)
 {
     break_router(breaks);
     domi_router_check(made);
 }
 
-static void check_at_its_making(void *breaks)
+static void break_and_check_before_open(void *breaks)
 {
     atomic_fetch_or(&made->face.life, DOMI_LIFE_CLOSED);
     break_router(breaks);
@@ -135,32 +135,35 @@ DOMT_TEST(each_invariant_of_an_open_router_is_checked)
 {
     static const row rows[] = {
         {break_with_a_home, "router->face.home == NULL"},
-        {lives_as_an_actor, "router->face.state"},
+        {break_with_state_waiting, "router->face.state"},
         {break_with_conversations, "router->face.stacks"},
         {break_with_another_class, "router->turns"},
         {break_with_no_class, "DOMI_ROUTER_CLASSES"},
-        {opens_with_no_lease, "DOMI_LIFE_LEASE"},
+        {break_with_no_lease, "DOMI_LIFE_LEASE"},
         {break_with_one_routee, "count >= 2"},
         {break_with_more_routees_than_places, "count <= 1u << router->size_class"},
         {break_with_too_large_a_router, "router->size_class >> 1"},
         {break_with_no_such_route, "route <= DOMUS_ROUTE_HASH"},
-        {hashes_without_a_key, "has_key"},
+        {break_with_hash_without_a_key, "has_key"},
         {break_with_nobody_as_a_routee, "who.house != NULL"},
         {break_with_a_router_as_a_routee, "who.house->home != NULL"},
         {break_with_a_routee_without_a_lease, "who.lease != 0"},
         {break_with_a_routee_of_the_future, "reached >= who.lease"},
     };
     static const row states[] = {
-        {stops_before_it_closes, "no state"},
+        {break_with_stopping_but_open, "no state"},
         {break_with_open_orphan, "no state"},
     };
 
     make_router(1, DOMUS_ROUTE_ROBIN);
     domi_router_check(made);
-    each_dies(check_open, rows, sizeof rows / sizeof rows[0]);
-    each_dies(check_open, states, sizeof states / sizeof states[0]);
-    each_dies(check_at_its_making, rows, sizeof rows / sizeof rows[0]);
-    stop_actor(routees[1]); /* a routee may end before its router does */
+    expect_each_breach_ends_process(break_and_check_open_router, rows,
+                                    sizeof rows / sizeof rows[0]);
+    expect_each_breach_ends_process(break_and_check_open_router, states,
+                                    sizeof states / sizeof states[0]);
+    expect_each_breach_ends_process(break_and_check_before_open, rows,
+                                    sizeof rows / sizeof rows[0]);
+    stop_actor(routees[1]); /* a routee that ends before its router breaks no invariant */
     domi_router_check(made);
     close_workers();
 }
@@ -185,7 +188,7 @@ static void break_with_a_routee_that_goes_on(void)
     atomic_store(&made->routees[2].lease, agent.lease);
 }
 
-static void check_given_back(void *breaks)
+static void break_and_check_before_give_back(void *breaks)
 {
     break_router(breaks);
     (void)domi_router_may_be_given_back(world.managers[0], made);
@@ -202,23 +205,24 @@ DOMT_TEST(each_invariant_of_a_router_that_is_given_back_is_checked)
 
     make_router(1, DOMUS_ROUTE_ROBIN);
     ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
-    /* all routees are asked to stop */
+    /* all routees were asked to stop, so the router may be given back */
     ck_assert(domi_router_may_be_given_back(world.managers[0], made));
     domt_settle(&world);
     ck_assert(domi_router_may_be_given_back(world.managers[0], made));
     domi_router_check(made);
-    each_dies(check_given_back, rows, sizeof rows / sizeof rows[0]);
+    expect_each_breach_ends_process(break_and_check_before_give_back, rows,
+                                    sizeof rows / sizeof rows[0]);
     close_workers();
 }
 
 /* --- all routers, and their owner ------------------------------------------------------------- */
 
-static void counts_one_too_many(void)
+static void break_with_count_too_large(void)
 {
     routers.count++;
 }
 
-static void counts_one_too_few(void)
+static void break_with_count_too_small(void)
 {
     routers.count--;
 }
@@ -228,7 +232,7 @@ static void break_with_more_than_allowed(void)
     routers.max = 0;
 }
 
-static void frees_an_open_router(void)
+static void break_with_open_router_in_free_list(void)
 {
     routers.free[made->size_class] = made;
 }
@@ -243,7 +247,7 @@ static void break_with_a_free_router_without_leases(void)
     atomic_store(&routers.free[made->size_class - 1]->face.life, DOMI_LIFE_CLOSED);
 }
 
-static void loses_a_free_router(void)
+static void break_with_lost_free_router(void)
 {
     routers.free[made->size_class - 1] = NULL;
 }
@@ -268,12 +272,12 @@ static void break_with_load_at_another_place(void)
     routees[0].house->family->load = &made->routees[2].load;
 }
 
-static void belongs_to_another_lease(void)
+static void break_with_load_of_another_lease(void)
 {
     atomic_fetch_sub(&made->routees[0].lease, 1);
 }
 
-static void check_houses(void *breaks)
+static void break_and_check_houses(void *breaks)
 {
     break_router(breaks);
     domi_manager_check_houses(world.managers[0]);
@@ -282,30 +286,30 @@ static void check_houses(void *breaks)
 DOMT_TEST(each_invariant_of_all_routers_is_checked)
 {
     static const row rows[] = {
-        {counts_one_too_many, "routers->count + free <= made"},
-        {counts_one_too_few, "routers->count + free + used_up >= made"},
-        {loses_a_free_router, "routers->count + free + used_up >= made"},
+        {break_with_count_too_large, "routers->count + free <= made"},
+        {break_with_count_too_small, "routers->count + free + used_up >= made"},
+        {break_with_lost_free_router, "routers->count + free + used_up >= made"},
         {break_with_more_than_allowed, "routers->count <= routers->max"},
-        {frees_an_open_router, "== DOMI_LIFE_CLOSED"},
+        {break_with_open_router_in_free_list, "== DOMI_LIFE_CLOSED"},
         {break_with_a_free_router_among_larger_ones, "router->size_class == size_class"},
         {break_with_a_free_router_without_leases, "DOMI_LIFE_LEASE"},
         {break_with_no_owner, "router->owned"},
         {break_with_orphan_of_a_living_owner, "DOMI_ROUTER_ORPHAN"},
         {break_with_a_circle, "count <= manager->directory.routers->count"},
         {break_with_load_at_another_place, "has_routee_left"},
-        {belongs_to_another_lease, "has_routee_left"},
+        {break_with_load_of_another_lease, "has_routee_left"},
         {break_with_one_routee, "count >= 2"},
     };
 
     open_workers(8);
-    spawn_many(2, DOMUS_ROUTE_ROBIN);
+    spawn_router_with_routees(2, DOMUS_ROUTE_ROBIN);
     ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
     domt_settle(&world);
-    spawn_many(4, DOMUS_ROUTE_LEAST);
+    spawn_router_with_routees(4, DOMUS_ROUTE_LEAST);
     made = (domi_router *)(void *)router.house;
     domi_manager_check_houses(world.managers[0]);
-    /* the stopped router, which is removed, and its memory used again */
-    spawn_many(2, DOMUS_ROUTE_NEAR);
+    /* the memory of the stopped router is used again for this one */
+    spawn_router_with_routees(2, DOMUS_ROUTE_NEAR);
     ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
     domt_settle(&world);
     domi_manager_check_houses(world.managers[0]);
@@ -316,11 +320,12 @@ DOMT_TEST(each_invariant_of_all_routers_is_checked)
         ck_assert_int_eq(
             domi_router_spawn(domt_outside(&world), NULL, &worker, NULL, 2, NULL, NULL, &router),
             0);
-    ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0); /* free at once */
-    spawn_many(4, DOMUS_ROUTE_LEAST);
+    /* a router without an owner is free at once when it stops */
+    ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
+    spawn_router_with_routees(4, DOMUS_ROUTE_LEAST);
     made = (domi_router *)(void *)router.house;
     domi_manager_check_houses(world.managers[0]);
-    each_dies(check_houses, rows, sizeof rows / sizeof rows[0]);
+    expect_each_breach_ends_process(break_and_check_houses, rows, sizeof rows / sizeof rows[0]);
     close_workers();
 }
 
@@ -330,7 +335,7 @@ static domus_address old;
 static domus_address young;
 static bool swaps;
 
-static domus_address spawn_ownerless(const domus_routing *routing)
+static domus_address spawn_router_without_owner(const domus_routing *routing)
 {
     domus_address address;
 
@@ -341,15 +346,15 @@ static domus_address spawn_ownerless(const domus_routing *routing)
     return address;
 }
 
-/* Replace the router; called between the look at the router and the choice of a routee. */
-static uint64_t swap_routers(const domus_type *type, const void *payload)
+/* Replace the router by another one between the look at the router and the choice of a routee. */
+static uint64_t replace_router_during_choice(const domus_type *type, const void *payload)
 {
     static const domus_routing robin = {.route = DOMUS_ROUTE_ROBIN};
 
     if (swaps) {
         swaps = false;
         ck_assert_int_eq(domi_router_stop(domt_outside(&world), old), 0);
-        young = spawn_ownerless(&robin);
+        young = spawn_router_without_owner(&robin);
         ck_assert_ptr_eq(young.house, old.house);
     }
     return *(const uint64_t *)payload;
@@ -357,16 +362,16 @@ static uint64_t swap_routers(const domus_type *type, const void *payload)
 
 DOMT_TEST(view_of_a_router_that_has_ended_shows_none_of_the_next_routers_routees)
 {
-    const domus_routing hash = {.route = DOMUS_ROUTE_HASH, .key = swap_routers};
+    const domus_routing hash = {.route = DOMUS_ROUTE_HASH, .key = replace_router_during_choice};
 
     open_workers(8);
     for (uint32_t i = 0; i < 10; i++) {
         swaps = false;
-        old = router = spawn_ownerless(&hash);
+        old = router = spawn_router_without_owner(&hash);
         ck_assert_int_eq(domi_router_stop(domt_outside(&world), old), 0);
-        old = router = spawn_ownerless(&hash);
+        old = router = spawn_router_without_owner(&hash);
         swaps = true;
-        ck_assert_int_eq(put_number(world.managers[0], i), -ESTALE);
+        ck_assert_int_eq(put_number_to_router(world.managers[0], i), -ESTALE);
         for (uint32_t r = 0; r < 4; r++)
             ck_assert_uint_eq(domi_router_routee((domi_router *)(void *)young.house, r).house->mail,
                               0);
@@ -376,8 +381,8 @@ DOMT_TEST(view_of_a_router_that_has_ended_shows_none_of_the_next_routers_routees
     close_workers();
 }
 
-/* End the owner when the stop of a routee wakes the first sleeper. */
-static void end_owner(domi_manager *manager)
+/* Give up the owner's routers, as at its end, when the stop of a routee wakes the first thread. */
+static void stop_routers_of_owner_when_woken(domi_manager *manager)
 {
     manager->hooks.wake = NULL;
     domi_router_stop_owned(manager, agents[0].house);
@@ -385,11 +390,12 @@ static void end_owner(domi_manager *manager)
 
 DOMT_TEST(router_that_its_owner_loses_while_another_stops_it_is_given_back)
 {
-    open_workers(1); /* one router, so a place that is lost is missed at once */
+    /* at most one router: if its place were lost, the next round would fail at once */
+    open_workers(1);
     for (uint32_t i = 0; i < 3; i++) {
-        spawn_many(4, DOMUS_ROUTE_ROBIN);
+        spawn_router_with_routees(4, DOMUS_ROUTE_ROBIN);
         void (*wake)(domi_manager *) = world.managers[0]->hooks.wake;
-        world.managers[0]->hooks.wake = end_owner;
+        world.managers[0]->hooks.wake = stop_routers_of_owner_when_woken;
         atomic_store(&world.managers[0]->park, DOMI_PARK_SLEEPING);
         ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
         ck_assert(world.managers[0]->hooks.wake == NULL);
@@ -404,7 +410,7 @@ DOMT_TEST(router_that_its_owner_loses_while_another_stops_it_is_given_back)
 
 static uint32_t births;
 
-static bool may_spawn_two(domi_manager *manager)
+static bool may_spawn_two_actors(domi_manager *manager)
 {
     return births++ < 2;
 }
@@ -416,15 +422,15 @@ DOMT_TEST(routees_of_a_router_that_could_not_be_made_are_stopped)
     births = 0;
     wish.count = 4;
     wish.routing.route = DOMUS_ROUTE_ROBIN;
-    world.managers[0]->hooks.begin_spawn = may_spawn_two;
-    domt_do(&world, agents[0], spawn_routees, NULL);
+    world.managers[0]->hooks.begin_spawn = may_spawn_two_actors;
+    domt_do(&world, agents[0], spawn_router_as_wished, NULL);
     world.managers[0]->hooks.begin_spawn = NULL;
     ck_assert_int_eq(wish.result, -ESHUTDOWN);
     ck_assert_uint_eq(domt_sum(&world, offsetof(domi_counters, spawns)), houses + 2);
     ck_assert_uint_eq(world.managers[0]->births.houses + world.managers[1]->births.houses,
-                      2); /* the agents are left */
+                      2); /* only the houses of the two agents are left */
     ck_assert_uint_eq(routers.count, 0);
-    spawn_many(4, DOMUS_ROUTE_ROBIN);
+    spawn_router_with_routees(4, DOMUS_ROUTE_ROBIN);
     close_workers();
 }
 

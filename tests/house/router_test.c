@@ -7,13 +7,13 @@
 
 DOMT_TEST(robin_gives_to_one_after_the_other)
 {
-    begin_wide(8);
-    spawn_many(5, DOMUS_ROUTE_ROBIN);
+    open_workers_with_large_mailboxes(8);
+    spawn_router_with_routees(5, DOMUS_ROUTE_ROBIN);
     ck_assert_ptr_null(router.house->home);
     for (uint32_t i = 0; i < 5; i++)
         ck_assert_ptr_eq(routees[i].house->home, world.managers[i % 2]);
-    domt_do(&world, agents[0], send_hundred, NULL);
-    domt_do(&world, agents[1], send_hundred, NULL);
+    domt_do(&world, agents[0], send_100_numbers_to_router, NULL);
+    domt_do(&world, agents[1], send_100_numbers_to_router, NULL);
     for (uint32_t i = 0; i < 5; i++)
         ck_assert_uint_eq(got[i], 40);
     close_workers();
@@ -23,22 +23,23 @@ static int spawn_per_thread(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(
         domus_spawn_many(stack, behaviour, NULL, DOMUS_PER_THREAD, NULL, NULL, &router), 0);
-    ck_assert_uint_eq(domus_routees(stack, router, routees, 1), 2); /* the array has room for one */
+    /* domus_routees() counts both routees, although the array has room for one */
+    ck_assert_uint_eq(domus_routees(stack, router, routees, 1), 2);
     ck_assert_uint_eq(domus_routees(stack, router, routees, 2), 2);
     return 0;
 }
 
 DOMT_TEST(near_gives_to_the_one_on_the_senders_thread)
 {
-    begin_wide(8);
+    open_workers_with_large_mailboxes(8);
     domt_do(&world, agents[0], spawn_per_thread, NULL);
     for (uint32_t i = 0; i < 2; i++) {
         ck_assert_ptr_eq(routees[i].house->home, world.managers[i]);
         memset(got, 0, sizeof got);
-        domt_do(&world, agents[i], send_hundred, NULL);
+        domt_do(&world, agents[i], send_100_numbers_to_router, NULL);
         ck_assert_uint_eq(got[i], 100);
     }
-    for (uint64_t i = 0; i < 10; i++) /* foreign threads take the routees in turn */
+    for (uint64_t i = 0; i < 10; i++) /* messages of foreign threads go to the routees in turn */
         ck_assert_int_eq(domt_notice(domt_outside(&world), router, &work, &i), 0);
     domt_settle(&world);
     ck_assert_uint_eq(got[0], 5);
@@ -48,9 +49,9 @@ DOMT_TEST(near_gives_to_the_one_on_the_senders_thread)
 
 DOMT_TEST(near_takes_turns_among_several_of_one_thread)
 {
-    begin_wide(8);
-    spawn_many(5, DOMUS_ROUTE_NEAR);
-    domt_do(&world, agents[1], send_hundred, NULL);
+    open_workers_with_large_mailboxes(8);
+    spawn_router_with_routees(5, DOMUS_ROUTE_NEAR);
+    domt_do(&world, agents[1], send_100_numbers_to_router, NULL);
     ck_assert_uint_eq(got[1], 50);
     ck_assert_uint_eq(got[3], 50);
     close_workers();
@@ -62,14 +63,15 @@ DOMT_TEST(near_takes_turns_among_several_of_one_thread)
 DOMT_TEST(routees_that_have_ended_are_skipped_until_all_have)
 {
     for (domus_route route = DOMUS_ROUTE_ROBIN; route <= DOMUS_ROUTE_LEAST; route++) {
-        begin_wide(8);
-        spawn_many(4, route);
+        open_workers_with_large_mailboxes(8);
+        spawn_router_with_routees(4, route);
         for (uint32_t gone = 0; gone < 4; gone++) {
             uint64_t before = got[gone];
             stop_actor(routees[gone]);
-            domt_do(&world, agents[0], send_hundred, (void *)(intptr_t)(gone < 3 ? 0 : -ESTALE));
+            domt_do(&world, agents[0], send_100_numbers_to_router,
+                    (void *)(intptr_t)(gone < 3 ? 0 : -ESTALE));
             ck_assert_uint_eq(got[gone], before);
-            ck_assert_uint_eq(sum_messages(), gone < 3 ? (gone + 1) * 100 : 300);
+            ck_assert_uint_eq(sum_of_messages(), gone < 3 ? (gone + 1) * 100 : 300);
         }
         close_workers();
     }
@@ -78,23 +80,23 @@ DOMT_TEST(routees_that_have_ended_are_skipped_until_all_have)
 DOMT_TEST(robin_refuses_when_all_are_full_and_near_when_its_own_is)
 {
     open_workers(8);
-    spawn_many(4, DOMUS_ROUTE_ROBIN);
+    spawn_router_with_routees(4, DOMUS_ROUTE_ROBIN);
     for (uint64_t i = 0; i < 10; i++)
         ck_assert_int_eq(domt_notice(domt_outside(&world), routees[1], &work, &i), 0);
     for (uint64_t i = 0; i < 54; i++)
-        ck_assert_int_eq(put_number(domt_outside(&world), i), 0);
-    ck_assert_int_eq(put_number(domt_outside(&world), 0), -ENOBUFS);
+        ck_assert_int_eq(put_number_to_router(domt_outside(&world), i), 0);
+    ck_assert_int_eq(put_number_to_router(domt_outside(&world), 0), -ENOBUFS);
     domt_settle(&world);
     for (uint32_t i = 0; i < 4; i++)
         ck_assert_uint_eq(got[i], 16);
     close_workers();
 
     open_workers(8);
-    spawn_many(2, DOMUS_ROUTE_NEAR);
+    spawn_router_with_routees(2, DOMUS_ROUTE_NEAR);
     for (uint64_t i = 0; i < 16; i++)
-        ck_assert_int_eq(put_number(world.managers[1], i), 0);
-    ck_assert_int_eq(put_number(world.managers[1], 0), -ENOBUFS);
-    ck_assert_int_eq(put_number(world.managers[0], 0), 0);
+        ck_assert_int_eq(put_number_to_router(world.managers[1], i), 0);
+    ck_assert_int_eq(put_number_to_router(world.managers[1], 0), -ENOBUFS);
+    ck_assert_int_eq(put_number_to_router(world.managers[0], 0), 0);
     domt_settle(&world);
     ck_assert_uint_eq(got[0], 1);
     ck_assert_uint_eq(got[1], 16);
@@ -106,9 +108,9 @@ DOMT_TEST(robin_refuses_when_all_are_full_and_near_when_its_own_is)
 DOMT_TEST(least_prefers_the_empty_one)
 {
     open_workers(8);
-    spawn_many(4, DOMUS_ROUTE_LEAST);
+    spawn_router_with_routees(4, DOMUS_ROUTE_LEAST);
     for (uint32_t empty = 0; empty < 4; empty++) {
-        /* asked from the router's home, another home, and outside */
+        /* the sender is on the router's home, on another home, or outside */
         for (uint32_t from = 0; from < 3; from++) {
             for (uint64_t i = 0; i < 20; i++)
                 if (i % 4 != empty)
@@ -116,7 +118,7 @@ DOMT_TEST(least_prefers_the_empty_one)
                                      0);
             memset(got, 0, sizeof got);
             for (uint64_t i = 0; i < 5; i++)
-                ck_assert_int_eq(put_number(world.managers[from], i), 0);
+                ck_assert_int_eq(put_number_to_router(world.managers[from], i), 0);
             domt_settle(&world);
             for (uint32_t i = 0; i < 4; i++)
                 ck_assert_uint_eq(got[i], 5);
@@ -128,13 +130,13 @@ DOMT_TEST(least_prefers_the_empty_one)
 DOMT_TEST(least_sees_what_another_thread_has_taken_in)
 {
     open_workers(8);
-    spawn_many(2, DOMUS_ROUTE_LEAST);
+    spawn_router_with_routees(2, DOMUS_ROUTE_LEAST);
     for (uint64_t i = 0; i < 10; i++)
         ck_assert_int_eq(domt_notice(domt_outside(&world), routees[1], &work, &i), 0);
-    /* taken out of the inbox, but not handled */
+    /* home 1 takes the messages out of the inbox, and does not handle them yet */
     (void)domi_manager_take_arrivals(world.managers[1]);
     for (uint64_t i = 0; i < 10; i++)
-        ck_assert_int_eq(put_number(world.managers[0], i), 0);
+        ck_assert_int_eq(put_number_to_router(world.managers[0], i), 0);
     domt_settle(&world);
     ck_assert_uint_eq(got[0], 10);
     ck_assert_uint_eq(got[1], 10);
@@ -143,7 +145,7 @@ DOMT_TEST(least_sees_what_another_thread_has_taken_in)
 
 static uint32_t answered;
 
-static int count_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answer_without_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answered += answer->error == 0;
     return 0;
@@ -151,14 +153,15 @@ static int count_answer(domus_stack *stack, void *self, const domus_answer *answ
 
 static int ask_router(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, router, &question, &(uint64_t){(uintptr_t)context}, count_answer);
+    return domus_ask(stack, router, &question, &(uint64_t){(uintptr_t)context},
+                     count_answer_without_error);
 }
 
 DOMT_TEST(least_counts_conversations_that_wait)
 {
     open_workers(8);
     answered = 0;
-    spawn_many(2, DOMUS_ROUTE_LEAST);
+    spawn_router_with_routees(2, DOMUS_ROUTE_LEAST);
     slow = true;
     for (uint32_t i = 0; i < 4; i++)
         domt_do(&world, agents[0], ask_router, NULL);
@@ -169,7 +172,7 @@ DOMT_TEST(least_counts_conversations_that_wait)
 
 /* --- hash ------------------------------------------------------------------------------------- */
 
-static uint64_t key_of(const domus_type *type, const void *payload)
+static uint64_t key_of_number(const domus_type *type, const void *payload)
 {
     ck_assert(type == &work || type == &question);
     return *(const uint64_t *)payload;
@@ -178,12 +181,12 @@ static uint64_t key_of(const domus_type *type, const void *payload)
 #define KEYS 4096u
 static uint8_t placed[KEYS];
 
-/* Record to which routee each key goes; all threads send in turn. */
-static void place_all(void)
+/* Record to which routee each key goes, while all threads send in turn. */
+static void record_routee_of_each_key(void)
 {
     for (uint32_t i = 0; i < KEYS; i++) {
         memset(got, 0, sizeof got);
-        ck_assert_int_eq(put_number(world.managers[i % 3], i), 0);
+        ck_assert_int_eq(put_number_to_router(world.managers[i % 3], i), 0);
         domt_settle(&world);
         uint8_t who = 0;
         while (got[who] == 0)
@@ -199,9 +202,9 @@ DOMT_TEST(hash_moves_only_the_keys_of_a_routee_that_has_ended)
     uint32_t inherited[8] = {0};
 
     open_workers(8);
-    wish.routing.key = key_of;
-    spawn_many(8, DOMUS_ROUTE_HASH);
-    place_all();
+    wish.routing.key = key_of_number;
+    spawn_router_with_routees(8, DOMUS_ROUTE_HASH);
+    record_routee_of_each_key();
     for (uint32_t i = 0; i < KEYS; i++)
         count[placed[i]]++;
     for (uint32_t i = 0; i < 8; i++) {
@@ -209,11 +212,11 @@ DOMT_TEST(hash_moves_only_the_keys_of_a_routee_that_has_ended)
         ck_assert_uint_le(count[i], KEYS / 8 * 5 / 4);
     }
     memcpy(before, placed, sizeof before);
-    place_all();
+    record_routee_of_each_key();
     ck_assert_mem_eq(before, placed, sizeof before);
 
     stop_actor(routees[3]);
-    place_all();
+    record_routee_of_each_key();
     for (uint32_t i = 0; i < KEYS; i++) {
         ck_assert(placed[i] != 3 && (before[i] == 3 || placed[i] == before[i]));
         inherited[placed[i]] += before[i] == 3;
@@ -226,15 +229,15 @@ DOMT_TEST(hash_moves_only_the_keys_of_a_routee_that_has_ended)
 DOMT_TEST(hash_refuses_when_the_routee_of_the_key_is_full)
 {
     open_workers(8);
-    wish.routing.key = key_of;
-    spawn_many(4, DOMUS_ROUTE_HASH);
+    wish.routing.key = key_of_number;
+    spawn_router_with_routees(4, DOMUS_ROUTE_HASH);
     for (uint32_t i = 0; i < 16; i++)
-        ck_assert_int_eq(put_number(domt_outside(&world), 7), 0);
-    ck_assert_int_eq(put_number(domt_outside(&world), 7), -ENOBUFS);
+        ck_assert_int_eq(put_number_to_router(domt_outside(&world), 7), 0);
+    ck_assert_int_eq(put_number_to_router(domt_outside(&world), 7), -ENOBUFS);
     domt_settle(&world);
     for (uint32_t i = 0; i < 4; i++)
         stop_actor(routees[i]);
-    ck_assert_int_eq(put_number(domt_outside(&world), 7), -ESTALE);
+    ck_assert_int_eq(put_number_to_router(domt_outside(&world), 7), -ESTALE);
     close_workers();
 }
 
@@ -245,25 +248,25 @@ DOMT_TEST(asks_are_answered_by_a_routee)
     for (domus_route route = DOMUS_ROUTE_ROBIN; route <= DOMUS_ROUTE_HASH; route++) {
         open_workers(8);
         answered = 0;
-        wish.routing.key = key_of;
-        spawn_many(4, route);
+        wish.routing.key = key_of_number;
+        spawn_router_with_routees(4, route);
         for (uintptr_t i = 0; i < 20; i++)
             domt_do(&world, agents[i % 2], ask_router, (void *)i);
         ck_assert_uint_eq(answered, 20);
-        ck_assert_uint_eq(sum_messages(), 20);
+        ck_assert_uint_eq(sum_of_messages(), 20);
         close_workers();
     }
 }
 
 static domus_conversation asking;
 
-static int ask_and_note(domus_stack *stack, void *context)
+static int ask_router_and_remember(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
     return ask_router(stack, context);
 }
 
-static int cancel(domus_stack *stack, void *context)
+static int cancel_ask_to_router(domus_stack *stack, void *context)
 {
     return domus_cancel(stack, asking);
 }
@@ -272,11 +275,11 @@ DOMT_TEST(a_cancel_finds_the_routee_that_works_on_it)
 {
     open_workers(8);
     slow = true;
-    spawn_many(4, DOMUS_ROUTE_ROBIN);
+    spawn_router_with_routees(4, DOMUS_ROUTE_ROBIN);
     for (uint32_t i = 0; i < 3; i++)
-        domt_do(&world, agents[0], ask_and_note, NULL);
+        domt_do(&world, agents[0], ask_router_and_remember, NULL);
     ck_assert_uint_eq(domi_house_count_parked(routees[2].house), 1);
-    domt_do(&world, agents[0], cancel, NULL);
+    domt_do(&world, agents[0], cancel_ask_to_router, NULL);
     ck_assert_uint_eq(domi_house_count_parked(routees[2].house), 0);
     ck_assert_uint_eq(domi_house_count_parked(routees[0].house), 1);
     close_workers();
@@ -284,7 +287,7 @@ DOMT_TEST(a_cancel_finds_the_routee_that_works_on_it)
 
 /* --- the address ------------------------------------------------------------------------------ */
 
-static int stop_router(domus_stack *stack, void *context)
+static int try_to_stop_router(domus_stack *stack, void *context)
 {
     *(int *)context = domus_stop(stack, router);
     return 0;
@@ -293,30 +296,31 @@ static int stop_router(domus_stack *stack, void *context)
 DOMT_TEST(stop_stops_all_and_the_address_is_stale_for_ever)
 {
     open_workers(1);
-    /* works in each round, although routers.max is 1 */
+    /* the stopped router is given back, so a further round works although routers.max is 1 */
     for (uint32_t round = 0; round < 5; round++) {
         int result = 1;
         stopped = 0;
-        spawn_many(3, DOMUS_ROUTE_ROBIN);
+        spawn_router_with_routees(3, DOMUS_ROUTE_ROBIN);
         domus_address old = router;
-        domt_do(&world, agents[round % 2], stop_router, &result);
+        domt_do(&world, agents[round % 2], try_to_stop_router, &result);
         ck_assert_int_eq(result, 0);
         ck_assert_uint_eq(stopped, 3);
-        domt_do(&world, agents[0], stop_router, &result);
+        domt_do(&world, agents[0], try_to_stop_router, &result);
         ck_assert_int_eq(result, -ESTALE);
-        ck_assert_int_eq(put_number(world.managers[0], 1), -ESTALE);
-        spawn_many(4, DOMUS_ROUTE_NEAR); /* a router in the same memory */
+        ck_assert_int_eq(put_number_to_router(world.managers[0], 1), -ESTALE);
+        /* makes a router in the memory of the one that has ended */
+        spawn_router_with_routees(4, DOMUS_ROUTE_NEAR);
         ck_assert_ptr_eq(old.house, router.house);
         ck_assert_uint_ne(old.lease, router.lease);
         ck_assert_int_eq(domt_notice(world.managers[0], old, &work, &(uint64_t){1}), -ESTALE);
         ck_assert_int_eq(domi_house_stop(world.managers[0], old), -ESTALE);
-        ck_assert_int_eq(put_number(world.managers[0], 1), 0);
-        domt_do(&world, agents[0], stop_router, &result);
+        ck_assert_int_eq(put_number_to_router(world.managers[0], 1), 0);
+        domt_do(&world, agents[0], try_to_stop_router, &result);
     }
     close_workers();
 }
 
-static int stop_after_mail(domus_stack *stack, void *context)
+static int stop_router_after_mail(domus_stack *stack, void *context)
 {
     for (uint32_t i = 0; i < 8; i++)
         ck_assert_int_eq(domus_notice(stack, router, &work, &(uint64_t){1}), 0);
@@ -328,17 +332,17 @@ DOMT_TEST(stop_after_mail_lets_all_handle_what_waits)
 {
     open_workers(8);
     uint64_t before = domt_in_use_all(&world);
-    spawn_many(4, DOMUS_ROUTE_ROBIN);
-    domt_do(&world, agents[0], stop_after_mail, NULL);
+    spawn_router_with_routees(4, DOMUS_ROUTE_ROBIN);
+    domt_do(&world, agents[0], stop_router_after_mail, NULL);
     ck_assert_int_eq(sent, 0);
-    ck_assert_uint_eq(sum_messages(), 8);
+    ck_assert_uint_eq(sum_of_messages(), 8);
     ck_assert_uint_eq(stopped, 4);
     ck_assert_uint_eq(domt_in_use_all(&world), before);
-    ck_assert_int_eq(put_number(world.managers[0], 1), -ESTALE);
+    ck_assert_int_eq(put_number_to_router(world.managers[0], 1), -ESTALE);
     close_workers();
 }
 
-static int watch(domus_stack *stack, void *context)
+static int try_to_watch_router(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_watch_actor(stack, router, NULL), -EINVAL);
     ck_assert_int_eq(domus_link_actor(stack, router, NULL), -EINVAL);
@@ -349,12 +353,12 @@ static int watch(domus_stack *stack, void *context)
 DOMT_TEST(a_router_cannot_be_watched)
 {
     open_workers(8);
-    spawn_many(2, DOMUS_ROUTE_ROBIN);
-    domt_do(&world, agents[0], watch, NULL);
+    spawn_router_with_routees(2, DOMUS_ROUTE_ROBIN);
+    domt_do(&world, agents[0], try_to_watch_router, NULL);
     close_workers();
 }
 
-static int spawn_named(domus_stack *stack, void *name)
+static int spawn_router_with_name(domus_stack *stack, void *name)
 {
     domus_spawn_options options = {.name = name};
 
@@ -368,13 +372,13 @@ DOMT_TEST(a_name_is_the_routers)
     char name[] = "pool";
 
     open_workers(8);
-    domt_do(&world, agents[0], spawn_named, name);
+    domt_do(&world, agents[0], spawn_router_with_name, name);
     ck_assert_int_eq(wish.result, 0);
     ck_assert_int_eq(domi_names_find(&names, "pool", &found), 0);
     ck_assert_ptr_eq(found.house, router.house);
-    domt_do(&world, agents[1], spawn_named, name);
+    domt_do(&world, agents[1], spawn_router_with_name, name);
     ck_assert_int_eq(wish.result, -EEXIST);
-    /* stops of the second router's routees, before their mount */
+    /* the routees of the second router are stopped, before their mount */
     ck_assert_uint_eq(DOMT_SUM(&world, stops), 3);
     stop_actor(router);
     ck_assert_uint_eq(stopped, 3);
@@ -385,15 +389,15 @@ DOMT_TEST(a_name_is_the_routers)
 DOMT_TEST(a_count_of_one_is_a_plain_actor)
 {
     open_workers(0);
-    spawn_many(1, DOMUS_ROUTE_LEAST);
+    spawn_router_with_routees(1, DOMUS_ROUTE_LEAST);
     ck_assert_ptr_eq(router.house->home, world.managers[0]);
-    ck_assert_int_eq(put_number(world.managers[1], 1), 0);
+    ck_assert_int_eq(put_number_to_router(world.managers[1], 1), 0);
     domt_settle(&world);
     ck_assert_uint_eq(got[0], 1);
     close_workers();
 }
 
-static int misuse_routers(domus_stack *stack, void *context)
+static int try_wrong_calls_of_routers(domus_stack *stack, void *context)
 {
     domus_routing routing = {.route = DOMUS_ROUTE_HASH};
     domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = 2};
@@ -420,13 +424,13 @@ static int misuse_routers(domus_stack *stack, void *context)
 DOMT_TEST(wrong_orders_are_refused_and_routers_have_a_limit)
 {
     open_workers(1);
-    domt_do(&world, agents[0], misuse_routers, NULL);
+    domt_do(&world, agents[0], try_wrong_calls_of_routers, NULL);
     close_workers();
 }
 
 /* --- owners ----------------------------------------------------------------------------------- */
 
-static int spawn_router(domus_stack *stack, void *context)
+static int spawn_router_of_two(domus_stack *stack, void *context)
 {
     wish.result = domus_spawn_many(stack, behaviour, NULL, 2, NULL, NULL, &router);
     return 0;
@@ -438,22 +442,23 @@ DOMT_TEST(the_end_of_its_maker_ends_a_router)
     for (uint32_t i = 0; i < 10; i++) {
         domus_address owner =
             domt_spawn(domt_outside(&world), world.managers[i % 2], &domt_agent, NULL);
-        domt_do(&world, owner, spawn_router, NULL);
+        domt_do(&world, owner, spawn_router_of_two, NULL);
         ck_assert_int_eq(wish.result, 0);
-        domt_do(&world, owner, spawn_router, NULL);
+        domt_do(&world, owner, spawn_router_of_two, NULL);
         ck_assert_int_eq(wish.result, 0);
         if (i % 3 == 0)
-            stop_actor(router); /* stops one of the two routers before */
+            stop_actor(router); /* sometimes one of the owner's two routers is stopped before */
         stop_actor(owner);
         ck_assert_uint_eq(stopped, 4 * (i + 1));
-        ck_assert_int_eq(put_number(world.managers[0], 1), -ESTALE);
+        ck_assert_int_eq(put_number_to_router(world.managers[0], 1), -ESTALE);
     }
     close_workers();
 }
 
 DOMT_TEST(without_memory_nothing_is_left)
 {
-    static const domus_behaviour big = {.name = "big", .state_size = 5000, .on_stop = on_stop};
+    static const domus_behaviour big = {
+        .name = "big", .state_size = 5000, .on_stop = on_stop_count_worker};
 
     behaviour = &big;
     for (int64_t n = 0; n < 9; n++) {
@@ -462,15 +467,15 @@ DOMT_TEST(without_memory_nothing_is_left)
         wish.count = 4;
         wish.routing.route = DOMUS_ROUTE_LEAST;
         memset(&wish.options, 0, sizeof wish.options);
-        domt_send(domt_outside(&world), agents[0], spawn_routees, NULL);
+        domt_send(domt_outside(&world), agents[0], spawn_router_as_wished, NULL);
         domi_memory_fail_after(n, 1);
         domt_settle(&world);
         domi_memory_fail_after(-1, 0);
         ck_assert_int_eq(wish.result, -ENOMEM);
-        /* all but the agents have stopped */
+        /* all actors but the two agents have stopped */
         ck_assert_uint_eq(DOMT_SUM(&world, spawns), DOMT_SUM(&world, stops) + 2);
         ck_assert_uint_eq(domt_in_use_all(&world), before);
-        domt_do(&world, agents[0], spawn_routees, NULL);
+        domt_do(&world, agents[0], spawn_router_as_wished, NULL);
         ck_assert_int_eq(wish.result, 0);
         close_workers();
     }

@@ -1,6 +1,6 @@
-/* Runs that are too short to keep places for each kind: where they begin, and that they handle all
- * kinds that longer ones do. A receive is looked at in runs of any length.
- * tests/house/dispatch_test.c checks that no mailbox starves. */
+/* Runs that are too short to keep places for each kind of message: with which kind they begin, and
+ * that they handle all kinds that longer runs handle. Receives look at messages in runs of any
+ * length. tests/house/dispatch_test.c checks that no mailbox starves. */
 #include "house/dispatch/dispatch.h"
 
 #include "tests/house/recorder.h"
@@ -27,41 +27,42 @@ static void open_world(uint32_t messages_per_run_max)
     resumed = 0;
 }
 
-static domi_manager *home(void)
+static domi_manager *home_manager(void)
 {
     return world.managers[0];
 }
 
-static void let_work(domi_manager *manager)
+static void let_home_work(domi_manager *manager)
 {
     domt_let_work(manager);
 }
 
-static const char *run_once(void)
+static const char *letters_of_next_run(void)
 {
     uint32_t first = log0.count;
 
-    (void)domi_house_run(home(), domi_queue_take(&home()->schedule.ready[DOMUS_STATE]));
+    (void)domi_house_run(home_manager(),
+                         domi_queue_take(&home_manager()->schedule.ready[DOMUS_STATE]));
     return domt_log_text(&log0, first);
 }
 
 DOMT_TEST(run_begins_behind_where_the_last_one_began_not_where_it_ended)
 {
     open_world(2);
-    domt_inquire_by(home(), one, other, 0);
-    let_work(home());
+    domt_inquire_by(home_manager(), one, other, 0);
+    let_home_work(home_manager());
     for (int i = 0; i < 3; i++)
         domt_inquire_by(world.managers[1], other, one, i);
     for (int i = 0; i < 3; i++)
         domt_note_to(domt_outside(&world), one, i);
-    let_work(world.managers[1]);
-    (void)domi_manager_take_arrivals(home());
+    let_home_work(world.managers[1]);
+    (void)domi_manager_take_arrivals(home_manager());
     log0.count = 0;
-    one.house->events &= ~DOMI_EVENT_FIRST_MASK; /* the next run begins with the replies */
-    ck_assert_str_eq(run_once(), "ra");
-    ck_assert_str_eq(run_once(), "aa");
-    ck_assert_str_eq(run_once(), "nn");
-    ck_assert_str_eq(run_once(), "n");
+    one.house->events &= ~DOMI_EVENT_FIRST_MASK; /* makes the next run begin with the replies */
+    ck_assert_str_eq(letters_of_next_run(), "ra");
+    ck_assert_str_eq(letters_of_next_run(), "aa");
+    ck_assert_str_eq(letters_of_next_run(), "nn");
+    ck_assert_str_eq(letters_of_next_run(), "n");
     domt_settle(&world);
     domt_world_end(&world);
 }
@@ -73,7 +74,7 @@ static int count_received(domus_stack *stack, void *self, const domus_answer *an
     return 0;
 }
 
-static int receive_any(domus_stack *stack, void *context)
+static int receive_any_message(domus_stack *stack, void *context)
 {
     static const domus_pattern any = {NULL, NULL};
 
@@ -83,34 +84,34 @@ static int receive_any(domus_stack *stack, void *context)
 DOMT_TEST(receive_takes_its_message_in_the_shortest_run)
 {
     open_world(1);
-    domt_do(&world, one, receive_any, NULL);
+    domt_do(&world, one, receive_any_message, NULL);
     ck_assert_uint_eq(resumed, 0);
     domt_note_to(domt_outside(&world), one, 1);
-    (void)domi_manager_take_arrivals(home());
-    for (int run = 0; run < 3 && home()->schedule.ready[DOMUS_STATE].count != 0; run++)
-        (void)run_once();
+    (void)domi_manager_take_arrivals(home_manager());
+    for (int run = 0; run < 3 && home_manager()->schedule.ready[DOMUS_STATE].count != 0; run++)
+        (void)letters_of_next_run();
     ck_assert_uint_eq(resumed, 1);
     domt_settle(&world);
     domt_world_end(&world);
 }
 
-/* Conversations ask for ever: in each run more answers wait than a run takes. */
+/* Conversations ask again and again, so that in each run more answers wait than the run takes. */
 DOMT_TEST(receive_does_not_starve_behind_replies)
 {
     for (uint32_t most = 1; most <= 64; most *= 2) {
         open_world(most);
         for (int i = 0; i < 200; i++)
-            domt_inquire_by(home(), one, other, i);
-        domt_send(home(), one, receive_any, NULL);
-        let_work(home());
+            domt_inquire_by(home_manager(), one, other, i);
+        domt_send(home_manager(), one, receive_any_message, NULL);
+        let_home_work(home_manager());
         ck_assert_uint_eq(resumed, 0);
-        let_work(world.managers[1]);
+        let_home_work(world.managers[1]);
         domt_note_to(domt_outside(&world), one, 1);
-        (void)domi_manager_take_arrivals(home());
-        /* One run is enough if it keeps places. If it keeps none, each kind comes first in some
-         * run. */
+        (void)domi_manager_take_arrivals(home_manager());
+        /* A run that keeps places handles each kind. Of runs without such places, each kind comes
+         * first in one. */
         for (uint32_t run = 0; run < (most < 8 ? 6 : 1); run++)
-            (void)run_once();
+            (void)letters_of_next_run();
         ck_assert_ptr_nonnull(one.house->tails[DOMI_REPLY]);
         ck_assert_msg(resumed == 1, "a receive starves in runs of %u", most);
         domt_settle(&world);
@@ -118,29 +119,30 @@ DOMT_TEST(receive_does_not_starve_behind_replies)
     }
 }
 
-static int arm_timers(domus_stack *stack, void *count)
+static int arm_timers_of_1_ms(domus_stack *stack, void *count)
 {
     for (int64_t i = 0; i < *(int *)count; i++)
         ck_assert_int_eq(domus_after(stack, MS, &domt_tick, &i, NULL), 0);
     return 0;
 }
 
-/* The count of events shares its word with the place where the next run begins. */
+/* The count of events and the kind with which the next run begins share a word; a full count must
+ * not change that kind. */
 DOMT_TEST(events_are_counted_beside_where_a_run_begins)
 {
     open_world(3);
-    domt_send(home(), one, arm_timers, &(int){30});
-    let_work(home());
+    domt_send(home_manager(), one, arm_timers_of_1_ms, &(int){30});
+    let_home_work(home_manager());
     uint32_t first = one.house->events & DOMI_EVENT_FIRST_MASK;
     domt_jump(&world, 2 * MS);
-    (void)domt_events(home());
+    (void)domt_events(home_manager());
     ck_assert_uint_eq(domi_house_count_events(one.house), 30);
     ck_assert_uint_eq(one.house->events & DOMI_EVENT_FIRST_MASK, first);
     for (uint32_t left = 27; left != 0; left -= 3) {
-        ck_assert_str_eq(run_once(), "eee");
+        ck_assert_str_eq(letters_of_next_run(), "eee");
         ck_assert_uint_eq(domi_house_count_events(one.house), left);
     }
-    ck_assert_str_eq(run_once(), "eee");
+    ck_assert_str_eq(letters_of_next_run(), "eee");
     ck_assert_uint_eq(domi_house_count_events(one.house), 0);
     domt_settle(&world);
     domt_world_end(&world);
@@ -150,13 +152,13 @@ DOMT_TEST(event_of_an_actor_that_is_not_mounted_is_dropped_in_the_shortest_run)
 {
     for (int mounted = 0; mounted < 2; mounted++) {
         open_world(1);
-        domt_send(home(), one, arm_timers, &(int){1});
-        let_work(home());
+        domt_send(home_manager(), one, arm_timers_of_1_ms, &(int){1});
+        let_home_work(home_manager());
         domt_jump(&world, 2 * MS);
-        (void)domt_events(home());
+        (void)domt_events(home_manager());
         if (mounted == 0)
             one.house->marks |= DOMI_MARK_UNMOUNTED;
-        ck_assert_str_eq(run_once(), mounted == 0 ? "" : "e");
+        ck_assert_str_eq(letters_of_next_run(), mounted == 0 ? "" : "e");
         ck_assert_uint_eq(domi_house_count_events(one.house), 0);
         one.house->marks &= (uint16_t)~DOMI_MARK_UNMOUNTED;
         domt_settle(&world);

@@ -14,7 +14,7 @@
 
 static domt_world world;
 
-static uint32_t count_cached(uint32_t manager, uint32_t home, uint32_t size_class)
+static uint32_t count_cached_slots(uint32_t manager, uint32_t home, uint32_t size_class)
 {
     return world.managers[manager]->births.slots_of[home].count[size_class];
 }
@@ -28,7 +28,7 @@ static uint32_t count_houses(const domi_house *house)
     return count;
 }
 
-static uint32_t given_back(const domi_manager *home)
+static uint32_t count_free_slots_at_home(const domi_manager *home)
 {
     return count_houses(home->births.slots.slabs[0].free);
 }
@@ -41,9 +41,11 @@ DOMT_TEST(slots_are_taken_from_home_64_at_a_time)
         ck_assert_ptr_eq(house->home, world.managers[0]);
         ck_assert_uint_eq(house->state, DOMI_CREATED);
         ck_assert_uint_eq(atomic_load(&house->life), UINT64_C(1) << 32 | DOMI_LIFE_CLOSED);
-        ck_assert_uint_eq(count_cached(1, 0, 0), DOMI_SLOTS_REFILL - 1 - i % DOMI_SLOTS_REFILL);
+        ck_assert_uint_eq(count_cached_slots(1, 0, 0),
+                          DOMI_SLOTS_REFILL - 1 - i % DOMI_SLOTS_REFILL);
     }
-    ck_assert_uint_eq(count_cached(0, 0, 0), 0); /* home's own cache is not used */
+    /* slots are cached by the manager that takes them, not by their home */
+    ck_assert_uint_eq(count_cached_slots(0, 0, 0), 0);
     domt_world_end(&world);
 }
 
@@ -62,7 +64,7 @@ DOMT_TEST(slots_have_room_for_the_state_they_are_taken_for)
     for (uint32_t i = 0; i < 5; i++)
         ck_assert_uint_eq(domi_slots_state_bytes(i), rooms[i]);
     domi_house *house = domi_slots_take(world.managers[0], world.managers[0], 1041);
-    /* a state of this size is allocated beside the slot */
+    /* this state is too large for the slot and is allocated beside it */
     ck_assert_uint_eq(domi_house_slot(house), 0);
     domt_world_end(&world);
 }
@@ -77,9 +79,10 @@ DOMT_TEST(home_keeps_some_free_slots_and_gives_the_rest_back)
         houses[i] = domi_slots_take(world.managers[1], world.managers[0], 16);
     for (int i = 0; i < COUNT; i++)
         domi_slots_put(world.managers[0], houses[i]);
-    ck_assert_uint_le(count_cached(0, 0, 0), DOMI_SLOTS_KEEP);
-    ck_assert_uint_eq(count_cached(0, 0, 0) + given_back(world.managers[0]), COUNT);
-    ck_assert_uint_eq(given_back(world.managers[0]) % DOMI_SLOTS_REFILL, 0);
+    ck_assert_uint_le(count_cached_slots(0, 0, 0), DOMI_SLOTS_KEEP);
+    ck_assert_uint_eq(count_cached_slots(0, 0, 0) + count_free_slots_at_home(world.managers[0]),
+                      COUNT);
+    ck_assert_uint_eq(count_free_slots_at_home(world.managers[0]) % DOMI_SLOTS_REFILL, 0);
     domt_world_end(&world);
 }
 
@@ -94,12 +97,12 @@ DOMT_TEST(free_slots_are_counted_until_they_are_taken_again)
         for (int i = 0; i < COUNT; i++)
             houses[i] = domi_slots_take(home, home, 16);
         ck_assert_uint_eq(domi_counter_read(&home->births.slots.free_bytes),
-                          192 * given_back(home));
+                          192 * count_free_slots_at_home(home));
         for (int i = 0; i < COUNT; i++)
             domi_slots_put(home, houses[i]);
-        ck_assert_uint_gt(given_back(home), 0);
+        ck_assert_uint_gt(count_free_slots_at_home(home), 0);
         ck_assert_uint_eq(domi_counter_read(&home->births.slots.free_bytes),
-                          192 * given_back(home));
+                          192 * count_free_slots_at_home(home));
     }
     domt_world_end(&world);
 }
@@ -125,7 +128,7 @@ DOMT_TEST(slots_do_not_grow_when_one_thread_spawns_and_another_home_frees)
     domt_world_end(&world);
 }
 
-static void count(void *house, void *number)
+static void count_visited_house(void *house, void *number)
 {
     ++*(unsigned *)number;
 }
@@ -137,7 +140,7 @@ DOMT_TEST(slots_walk_visits_used_and_free_ones_of_all_sizes)
     domt_world_open(&world, 1);
     for (uint32_t i = 0; i < 5; i++)
         (void)domi_slots_take(world.managers[0], world.managers[0], domi_slots_state_bytes(i));
-    domi_slots_walk(world.managers[0], count, &visited);
+    domi_slots_walk(world.managers[0], count_visited_house, &visited);
     ck_assert_uint_eq(visited, 5 * DOMI_SLOTS_REFILL);
     domt_world_end(&world);
 }
@@ -149,12 +152,13 @@ DOMT_TEST(spawn_without_memory_fails_and_recovers)
 
     domt_world_open(&world, 1);
     domi_manager *home = world.managers[0];
-    domi_memory_fail_after(0, 0); /* fails the allocation of the chunk of slots */
+    domi_memory_fail_after(0, 0); /* the allocation of a chunk of slots fails */
     ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), -ENOMEM);
-    domi_memory_fail_after(1, 0); /* fails that of the state beside the slot */
+    domi_memory_fail_after(1, 0); /* the allocation of the state beside the slot fails */
     ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), -ENOMEM);
     ck_assert_ptr_null(address.house);
-    ck_assert_uint_eq(count_cached(0, 0, 0), DOMI_SLOTS_REFILL); /* the slot went back */
+    /* the slot of the failed spawn is in the cache again */
+    ck_assert_uint_eq(count_cached_slots(0, 0, 0), DOMI_SLOTS_REFILL);
     ck_assert_uint_eq(count_houses(home->births.slots_of[0].free[0]), DOMI_SLOTS_REFILL);
     domi_memory_fail_after(-1, 0);
     ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), 0);
@@ -175,8 +179,8 @@ static void allocate_houses(void)
     ck_assert_ptr_nonnull(houses);
 }
 
-/* Returns how many children do not know their place. */
-static unsigned wrong_places(const domi_children *children)
+/* Returns how many children do not know their own place in the list. */
+static unsigned count_children_at_wrong_places(const domi_children *children)
 {
     unsigned wrong = 0;
 
@@ -202,7 +206,7 @@ DOMT_TEST(empty_list_has_no_children)
 
 DOMT_TEST(children_know_their_places_when_any_child_leaves)
 {
-    /* steps that walk through all children */
+    /* distances by which the test steps through the list, each of which comes to every child */
     static const uint32_t steps[] = {1, 7, 1499, MANY - 1};
     unsigned wrong = 0;
 
@@ -217,7 +221,7 @@ DOMT_TEST(children_know_their_places_when_any_child_leaves)
         for (uint32_t i = 0; i < MANY; i++, at = (at + steps[s]) % MANY) {
             domi_children_remove(children, &houses[at]);
             if (i % 64 == 0 || children->count < 40)
-                wrong += wrong_places(children);
+                wrong += count_children_at_wrong_places(children);
         }
         wrong += children->count != 0;
         domi_children_free(children);
@@ -226,7 +230,8 @@ DOMT_TEST(children_know_their_places_when_any_child_leaves)
     free(houses);
 }
 
-/* One empty segment is kept, so that one child more or less at its border allocates nothing. */
+/* One empty segment is kept, so that a child more or less at the border of a segment allocates
+ * nothing. */
 DOMT_TEST(children_that_have_left_leave_no_memory_behind)
 {
     domi_children *children = NULL;
@@ -234,7 +239,7 @@ DOMT_TEST(children_that_have_left_leave_no_memory_behind)
     allocate_houses();
     for (uint32_t i = 0; i < 1024; i++)
         ck_assert_int_eq(domi_children_add(&children, &houses[i]), 0);
-    /* segments of 8 and 8, 16, 32, 64, 128, 256 and 512 */
+    /* seven segments, of 8, 8, 16, 32, 64 ... 512 children */
     ck_assert_uint_eq(count_segments(children), 7);
     while (children->count > 512)
         domi_children_remove(children, domi_children_get(children, 0));
@@ -283,8 +288,9 @@ DOMT_TEST(without_memory_nobody_is_added_and_nobody_lost)
         ck_assert_int_eq(domi_children_add(&children, &houses[i]), 0);
         refused++;
     }
-    ck_assert_uint_eq(refused, 5); /* the list, and segments of 8, 16, 32 and 64 */
-    ck_assert_uint_eq(wrong_places(children), 0);
+    /* the allocations that failed: the list, and segments of 8, 16, 32 and 64 */
+    ck_assert_uint_eq(refused, 5);
+    ck_assert_uint_eq(count_children_at_wrong_places(children), 0);
     domi_children_free(children);
     free(houses);
 }

@@ -1,6 +1,6 @@
 /* house/conversation/stack.c: conversations ask, park and resume, and an ask can end in each of its
- * ways. Replies are taken once, before or after a park, up to the maximum size; and answers that
- * come before their conversation waits for them are kept in their order. */
+ * ways. Replies may be sent before or after a park, once, and up to the maximum size; and answers
+ * that come before their conversation waits for them are kept in order. */
 #include "house/conversation/stack.h"
 #include "tests/house/steps.h"
 #include "tests/house/talk.h"
@@ -14,7 +14,7 @@
 
 /* --- how an ask can end ---------------------------------------------------------------------- */
 
-static int return_parked(domus_stack *stack, void *context)
+static int return_parked_without_wait(domus_stack *stack, void *context)
 {
     return DOMUS_PARKED;
 }
@@ -34,7 +34,8 @@ DOMT_TEST(ask_resumes_with_the_reply)
     ck_assert_str_eq(domt_talk.text, "hello...");
     ck_assert_ptr_eq(domt_talk.sender.house, domt_talk.other.house);
     ck_assert_uint_eq(domt_talk.sender.lease, domt_talk.other.lease);
-    ck_assert_uint_eq(domt_talk.releases, 0); /* the resumed function has the answer */
+    /* the answer is not released while the resumed function has it */
+    ck_assert_uint_eq(domt_talk.releases, 0);
     domt_talk_close();
 }
 
@@ -43,8 +44,9 @@ DOMT_TEST(ask_whose_handler_did_not_reply_resumes_with_an_error)
     static const struct {
         int (*function)(domus_stack *, void *);
         int error;
-    } rows[] = {
-        {domt_fail_with_eio, -EIO}, {domt_end_without_answer, -ENOMSG}, {return_parked, -EINVAL}};
+    } rows[] = {{domt_fail_with_eio, -EIO},
+                {domt_end_without_answer, -ENOMSG},
+                {return_parked_without_wait, -EINVAL}};
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         domt_talk_open();
@@ -58,7 +60,7 @@ DOMT_TEST(ask_whose_handler_did_not_reply_resumes_with_an_error)
 DOMT_TEST(handler_of_a_notice_that_parks_for_nothing_is_a_failure_of_the_actor)
 {
     domt_talk_open();
-    domt_do(&domt_talk.world, domt_talk.other, return_parked, NULL);
+    domt_do(&domt_talk.world, domt_talk.other, return_parked_without_wait, NULL);
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 1);
     domt_talk_close();
 }
@@ -74,12 +76,12 @@ DOMT_TEST(handler_that_replied_and_then_fails_is_a_failure_of_its_own)
 
 static domus_address gone;
 
-static int ask_gone(domus_stack *stack, void *context)
+static int ask_ended_actor(domus_stack *stack, void *context)
 {
     int result = domus_ask(stack, gone, &domt_text, "dropped.", domt_talk_hear);
 
     ck_assert_int_eq(result, DOMUS_PARKED);
-    /* The function is resumed later, never from within the verb. */
+    /* An answer resumes its function later, never from within the verb that asked. */
     ck_assert_uint_eq(domt_talk.resumed, 0);
     return result;
 }
@@ -92,7 +94,7 @@ DOMT_TEST(ask_of_nobody_and_of_a_stale_address_resumes_with_estale)
                : i == 1 ? (domus_address){domt_talk.other.house, domt_talk.other.lease + 1}
                         : (domus_address){domt_talk.asker.house, domt_talk.asker.lease + 1};
         domt_talk.resumed = domt_talk.releases = 0;
-        domt_do(&domt_talk.world, domt_talk.asker, ask_gone, NULL);
+        domt_do(&domt_talk.world, domt_talk.asker, ask_ended_actor, NULL);
         domt_talk_heard(1, -ESTALE);
         ck_assert_uint_eq(domt_talk.releases, 1);
     }
@@ -101,18 +103,19 @@ DOMT_TEST(ask_of_nobody_and_of_a_stale_address_resumes_with_estale)
 
 /* --- an error on its way through three actors ------------------------------------------------ */
 
-static int forward(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_with_answer_of_other(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0)
         return answer->error;
     return domus_reply(stack, answer->type, answer->payload);
 }
 
-static int ask_third(domus_stack *stack, void *function)
+static int ask_third_and_pass_answer_on(domus_stack *stack, void *function)
 {
     domt_call question = {*(int (**)(domus_stack *, void *))function, NULL};
 
-    return domus_ask(stack, domt_talk.third, &domt_call_type, &question, forward);
+    return domus_ask(stack, domt_talk.third, &domt_call_type, &question,
+                     reply_with_answer_of_other);
 }
 
 DOMT_TEST(answers_and_errors_are_forwarded_through_a_parked_conversation)
@@ -124,7 +127,7 @@ DOMT_TEST(answers_and_errors_are_forwarded_through_a_parked_conversation)
     domt_talk_open();
     for (int i = 0; i < 3; i++) {
         int (*function)(domus_stack *, void *) = functions[i];
-        domt_call question = {ask_third, &function};
+        domt_call question = {ask_third_and_pass_answer_on, &function};
         domt_talk.third = domt_spawn(domt_outside(&domt_talk.world),
                                      domt_talk.world.managers[i % 2], &domt_agent, NULL);
         domt_do(&domt_talk.world, domt_talk.asker, domt_ask_other, &question);
@@ -137,7 +140,7 @@ DOMT_TEST(answers_and_errors_are_forwarded_through_a_parked_conversation)
 
 /* --- handlers that change their mind --------------------------------------------------------- */
 
-static int ask_and_return(domus_stack *stack, void *result)
+static int ask_and_return_without_wait(domus_stack *stack, void *result)
 {
     domt_call question = {domt_reply_hello, NULL};
 
@@ -152,24 +155,25 @@ DOMT_TEST(handler_that_asks_and_ends_hears_no_answer)
 
     domt_talk_open();
     for (unsigned i = 0; i < 2; i++) {
-        domt_do(&domt_talk.world, domt_talk.asker, ask_and_return, &results[i]);
+        domt_do(&domt_talk.world, domt_talk.asker, ask_and_return_without_wait, &results[i]);
         ck_assert_uint_eq(domt_talk.resumed, 0);
-        ck_assert_uint_eq(domt_talk.releases, i + 1); /* the late answer is dropped */
+        /* the answer that comes too late is released */
+        ck_assert_uint_eq(domt_talk.releases, i + 1);
         ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, dead_letters),
-                          i + 1); /* the late answer is counted */
+                          i + 1); /* the answer that comes too late counts as a dead letter */
     }
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 1);
     domt_talk_close();
 }
 
-static int ask_to_fail(domus_stack *stack, void *context)
+static int ask_other_to_fail(domus_stack *stack, void *context)
 {
     domt_call question = {domt_fail_with_eio, NULL};
 
     return domus_ask(stack, domt_talk.other, &domt_call_type, &question, domt_talk_hear);
 }
 
-/* The first conversation ends without waiting; the second one gets its stack, and both answers
+/* The first conversation ends without waiting. The second one uses the same stack, and both answers
  * come. */
 DOMT_TEST(late_answer_does_not_resume_the_next_conversation)
 {
@@ -177,8 +181,8 @@ DOMT_TEST(late_answer_does_not_resume_the_next_conversation)
 
     domt_talk_open();
     domi_manager *home = domt_talk.world.managers[0];
-    domt_send(home, domt_talk.asker, ask_and_return, &result);
-    domt_send(home, domt_talk.asker, ask_to_fail, NULL);
+    domt_send(home, domt_talk.asker, ask_and_return_without_wait, &result);
+    domt_send(home, domt_talk.asker, ask_other_to_fail, NULL);
     (void)domt_iterate(home);
     ck_assert_uint_eq(domt_talk.asker.house->asks, 1);
     domt_settle(&domt_talk.world);
@@ -187,19 +191,21 @@ DOMT_TEST(late_answer_does_not_resume_the_next_conversation)
     domt_talk_close();
 }
 
-static int resume_ask_and_end(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_again_when_resumed_and_end(domus_stack *stack, void *self,
+                                          const domus_answer *answer)
 {
     int result = 0;
 
     (void)domus_take(stack);
-    return ask_and_return(stack, &result);
+    return ask_and_return_without_wait(stack, &result);
 }
 
 static int ask_twice_and_end(domus_stack *stack, void *context)
 {
     domt_call question = {domt_reply_hello, NULL};
 
-    return domus_ask(stack, domt_talk.other, &domt_call_type, &question, resume_ask_and_end);
+    return domus_ask(stack, domt_talk.other, &domt_call_type, &question,
+                     ask_again_when_resumed_and_end);
 }
 
 DOMT_TEST(resumed_conversation_that_asks_and_ends_hears_no_answer)
@@ -211,34 +217,34 @@ DOMT_TEST(resumed_conversation_that_asks_and_ends_hears_no_answer)
     domt_talk_close();
 }
 
-static int ask_gone_and_end(domus_stack *stack, void *context)
+static int ask_ended_actor_and_end(domus_stack *stack, void *context)
 {
-    (void)ask_gone(stack, NULL);
+    (void)ask_ended_actor(stack, NULL);
     return 0;
 }
 
-static int ask_gone_again(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_ended_actor_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return ask_gone_and_end(stack, NULL);
+    return ask_ended_actor_and_end(stack, NULL);
 }
 
-static int ask_gone_twice_and_end(domus_stack *stack, void *context)
+static int ask_ended_actor_twice_and_end(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, gone, &domt_text, "dropped.", ask_gone_again);
+    return domus_ask(stack, gone, &domt_text, "dropped.", ask_ended_actor_again);
 }
 
 DOMT_TEST(failed_ask_of_a_conversation_that_ended_is_not_heard)
 {
     domt_talk_open();
     gone = (domus_address){0};
-    domt_do(&domt_talk.world, domt_talk.asker, ask_gone_and_end, NULL);
-    domt_do(&domt_talk.world, domt_talk.asker, ask_gone_twice_and_end, NULL);
+    domt_do(&domt_talk.world, domt_talk.asker, ask_ended_actor_and_end, NULL);
+    domt_do(&domt_talk.world, domt_talk.asker, ask_ended_actor_twice_and_end, NULL);
     ck_assert_uint_eq(domt_talk.resumed, 0);
     ck_assert_uint_eq(domt_talk.releases, 3);
     domt_talk_close();
 }
 
-static int ask_twice(domus_stack *stack, void *context)
+static int ask_other_then_itself(domus_stack *stack, void *context)
 {
     int parked = domt_ask_other(stack, context);
 
@@ -251,8 +257,9 @@ DOMT_TEST(conversation_waits_for_what_it_asked_last)
     domt_call question = {domt_reply_hello, NULL};
 
     domt_talk_open();
-    domt_do(&domt_talk.world, domt_talk.asker, ask_twice, &question);
-    domt_talk_heard(1, -EOPNOTSUPP); /* the second answer, not the hello of the first */
+    domt_do(&domt_talk.world, domt_talk.asker, ask_other_then_itself, &question);
+    /* the asker is shown the answer to the second ask, not the hello to the first */
+    domt_talk_heard(1, -EOPNOTSUPP);
     domt_talk_close();
 }
 
@@ -267,7 +274,7 @@ static int reply_twice(domus_stack *stack, void *context)
     return 0;
 }
 
-static int reply_to_notice(domus_stack *stack, void *context)
+static int try_to_reply_to_notice(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domt_reply_hello(stack, context), -EINVAL);
     return 0;
@@ -278,7 +285,7 @@ DOMT_TEST(reply_is_taken_once_and_only_for_an_ask)
     domt_talk_open();
     domt_talk_ask(reply_twice);
     ck_assert_uint_eq(domt_talk.resumed, 1);
-    domt_do(&domt_talk.world, domt_talk.other, reply_to_notice, NULL);
+    domt_do(&domt_talk.world, domt_talk.other, try_to_reply_to_notice, NULL);
     domt_talk_close();
 }
 
@@ -289,21 +296,21 @@ static int handle_answer_and_reply(domus_stack *stack, void *self, const domus_a
     return 0;
 }
 
-static int ignore_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int expect_enomsg(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, -ENOMSG);
     return 0;
 }
 
-static int reply_and_park(domus_stack *stack, void *context)
+static int reply_and_ask_third(domus_stack *stack, void *context)
 {
     domt_call question = {domt_end_without_answer, NULL};
 
     ck_assert_int_eq(domt_reply_hello(stack, context), 0);
-    return domus_ask(stack, domt_talk.third, &domt_call_type, &question, ignore_answer);
+    return domus_ask(stack, domt_talk.third, &domt_call_type, &question, expect_enomsg);
 }
 
-static int park_and_reply(domus_stack *stack, void *context)
+static int ask_third_and_reply(domus_stack *stack, void *context)
 {
     domt_call question = {domt_end_without_answer, NULL};
 
@@ -313,12 +320,12 @@ static int park_and_reply(domus_stack *stack, void *context)
 DOMT_TEST(reply_may_come_before_or_after_a_park)
 {
     domt_talk_open();
-    /* the asker is asked back while it waits: conversations interleave */
+    /* the third actor is the asker itself: it is asked back while its conversation waits */
     domt_talk.third = domt_talk.asker;
-    domt_talk_ask(park_and_reply);
+    domt_talk_ask(ask_third_and_reply);
     ck_assert_uint_eq(domt_talk.resumed, 1);
     ck_assert_str_eq(domt_talk.text, "hello...");
-    domt_talk_ask(reply_and_park);
+    domt_talk_ask(reply_and_ask_third);
     domt_talk_heard(2, 0);
     domt_talk_close();
 }
@@ -335,7 +342,7 @@ DOMT_TEST(actor_may_ask_itself)
 
 static const domus_type huge = {.name = "huge", .size = DOMUS_PAYLOAD_MAX + 1};
 
-static int send_huge(domus_stack *stack, void *context)
+static int try_to_send_too_large_payload(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_notice(stack, domt_talk.other, &huge, ""), -EMSGSIZE);
     ck_assert_int_eq(domus_ask(stack, domt_talk.other, &huge, "", domt_talk_hear), -EMSGSIZE);
@@ -347,15 +354,16 @@ static int send_huge(domus_stack *stack, void *context)
 DOMT_TEST(payload_beyond_the_maximum_is_refused_and_nothing_lost)
 {
     domt_talk_open();
-    domt_talk_ask(send_huge); /* the reply that is small enough is still taken */
+    /* after the refused huge reply, a small one is taken */
+    domt_talk_ask(try_to_send_too_large_payload);
     ck_assert_str_eq(domt_talk.text, "hello...");
-    domt_do(&domt_talk.world, domt_talk.other, send_huge, NULL);
+    domt_do(&domt_talk.world, domt_talk.other, try_to_send_too_large_payload, NULL);
     domt_talk_close();
 }
 
 /* --- who speaks ------------------------------------------------------------------------------ */
 
-static int look_from_asker(domus_stack *stack, void *context)
+static int check_stack_of_ask(domus_stack *stack, void *context)
 {
     ck_assert_ptr_eq(domus_self(stack).house, domt_talk.other.house);
     ck_assert_uint_eq(domus_self(stack).lease, domt_talk.other.lease);
@@ -365,7 +373,7 @@ static int look_from_asker(domus_stack *stack, void *context)
     return 0;
 }
 
-static int look_from_outside(domus_stack *stack, void *context)
+static int check_stack_of_outside_call(domus_stack *stack, void *context)
 {
     ck_assert_ptr_null(domus_sender(stack).house);
     ck_assert_ptr_null(domus_frame(stack));
@@ -375,8 +383,8 @@ static int look_from_outside(domus_stack *stack, void *context)
 DOMT_TEST(stack_knows_self_sender_and_time)
 {
     domt_talk_open();
-    domt_talk_ask(look_from_asker);
-    domt_do(&domt_talk.world, domt_talk.asker, look_from_outside, NULL);
+    domt_talk_ask(check_stack_of_ask);
+    domt_do(&domt_talk.world, domt_talk.asker, check_stack_of_outside_call, NULL);
     domt_talk_close();
 }
 
@@ -384,9 +392,9 @@ DOMT_TEST(stack_knows_self_sender_and_time)
 
 #define MS UINT64_C(1000000)
 
-static char heard[32]; /* the tags of all answers that were waited for at the end */
+static char heard[32]; /* the tags of all answers that domus_wait_all() has shown, in order */
 
-static int handle_all_answers(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_tags_of_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next) {
         size_t length = strlen(heard);
@@ -395,32 +403,33 @@ static int handle_all_answers(domus_stack *stack, void *self, const domus_answer
     return 0;
 }
 
-static int ask_with(domus_stack *stack, uint64_t tag)
+static int ask_other_with_tag(domus_stack *stack, uint64_t tag)
 {
     static const domt_call hello = {domt_reply_hello, NULL};
 
     return domus_ask_add(stack, domt_talk.other, &domt_call_type, &hello, 0, tag);
 }
 
-static int ask_more(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_more_and_wait_for_all(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    ck_assert_uint_eq(answer->tag, 0); /* the sleep, which ended last and is shown first */
-    ck_assert_int_eq(ask_with(stack, 3), 0);
-    ck_assert_int_eq(ask_with(stack, 4), 0);
-    return domus_wait_all(stack, handle_all_answers);
+    /* the tag of the sleep, which ended last and is shown first */
+    ck_assert_uint_eq(answer->tag, 0);
+    ck_assert_int_eq(ask_other_with_tag(stack, 3), 0);
+    ck_assert_int_eq(ask_other_with_tag(stack, 4), 0);
+    return domus_wait_all(stack, write_tags_of_answers);
 }
 
-static int ask_and_sleep(domus_stack *stack, void *context)
+static int ask_twice_and_sleep(domus_stack *stack, void *context)
 {
-    ck_assert_int_eq(ask_with(stack, 1), 0);
-    ck_assert_int_eq(ask_with(stack, 2), 0);
-    return domus_sleep(stack, 50 * MS, ask_more);
+    ck_assert_int_eq(ask_other_with_tag(stack, 1), 0);
+    ck_assert_int_eq(ask_other_with_tag(stack, 2), 0);
+    return domus_sleep(stack, 50 * MS, ask_more_and_wait_for_all);
 }
 
 DOMT_TEST(answers_that_are_kept_outlast_one_that_came_later_and_was_shown)
 {
     domt_talk_open();
-    domt_do(&domt_talk.world, domt_talk.asker, ask_and_sleep, NULL);
+    domt_do(&domt_talk.world, domt_talk.asker, ask_twice_and_sleep, NULL);
     ck_assert_uint_eq(domt_talk.asker.house->stacks->pending, 1);
     domt_pass(&domt_talk.world, 60 * MS);
     ck_assert_str_eq(heard, "1 2 3 4 ");
@@ -431,7 +440,7 @@ DOMT_TEST(answers_that_are_kept_outlast_one_that_came_later_and_was_shown)
 
 static unsigned handled;
 
-static int sleep_a_while(domus_stack *stack, void *context)
+static int sleep_50_ms(domus_stack *stack, void *context)
 {
     handled++;
     return domus_sleep(stack, 50 * MS, domt_hear_nothing);
@@ -442,7 +451,7 @@ DOMT_TEST(actor_with_all_its_conversations_takes_mail_again_when_one_ends)
     domt_talk_open();
     domt_talk.world.managers[0]->limits.conversations_max = 2;
     for (int i = 0; i < 5; i++)
-        domt_do(&domt_talk.world, domt_talk.asker, sleep_a_while, NULL);
+        domt_do(&domt_talk.world, domt_talk.asker, sleep_50_ms, NULL);
     ck_assert_uint_eq(handled, 2);
     domt_pass(&domt_talk.world, 60 * MS);
     ck_assert_uint_eq(handled, 4);

@@ -1,4 +1,5 @@
-/* Small handlers and resumed functions of many tests of this folder, and steps of their worlds. */
+/* Small handlers and resumed functions that many tests of this folder use, and steps of their
+ * worlds. */
 #ifndef DOMT_HOUSE_STEPS_H
 #define DOMT_HOUSE_STEPS_H
 
@@ -9,7 +10,7 @@
 #include <domus/conversation.h>
 #include <domus/receive.h>
 
-/* Run the call that was sent; for rows of behaviours other than the agent's. */
+/* Run the function of the call that was sent; for behaviours other than the agent's. */
 static inline int domt_on_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
@@ -17,13 +18,13 @@ static inline int domt_on_call(domus_stack *stack, void *self, const void *call_
     return call->function(stack, call->context);
 }
 
-/* Do nothing; for calls. */
+/* Do nothing; a function for domt_call. */
 static inline int domt_do_nothing(domus_stack *stack, void *context)
 {
     return 0;
 }
 
-static inline int domt_do_keep(domus_stack *stack, void *context) /* keeps the ask for ever */
+static inline int domt_do_keep(domus_stack *stack, void *context) /* keep the ask for ever */
 {
     domus_kept kept;
 

@@ -1,5 +1,5 @@
 /* A stop from anywhere ends an actor once, in every state; its messages are dropped once, and so
- * are those of a whole system that ends. */
+ * are the messages of a whole system that ends. */
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "tests/house/recorder.h"
@@ -24,7 +24,7 @@ static void open_world(void)
     other = domt_recorder_new(&world, 1, &log1);
 }
 
-static bool is_gone(domus_address address)
+static bool has_actor_ended(domus_address address)
 {
     return domi_house_stop(domt_outside(&world), address) == -ESTALE;
 }
@@ -33,7 +33,7 @@ static bool is_gone(domus_address address)
 
 typedef enum when { UNSORTED, MOUNTING, WAITING, READY, WITH_MAIL_UNDER_WAY, WHENS } when;
 
-static domus_address bring_to(when then)
+static domus_address spawn_actor_in_state(when then)
 {
     domt_recorder recorder = {.log = &log0};
     domi_manager *home = world.managers[0];
@@ -56,11 +56,11 @@ DOMT_TEST(stop_from_anywhere_in_every_state_ends_the_actor_once)
         for (uint32_t from = 0; from < 3; from++) {
             for (uint32_t again = 0; again < 3; again++) {
                 log0 = (domt_log){.count = 0};
-                domus_address address = bring_to((when)then);
+                domus_address address = spawn_actor_in_state((when)then);
                 ck_assert_int_eq(domi_house_stop(world.managers[from], address), 0);
                 domt_stop(&world, world.managers[again], address);
-                ck_assert(is_gone(address));
-                /* mounted and stopped, or never mounted */
+                ck_assert(has_actor_ended(address));
+                /* an actor that was mounted is stopped once; one that was not mounted is not */
                 ck_assert_uint_eq(log0.mounts, then >= WAITING);
                 ck_assert_uint_eq(log0.stops, log0.mounts);
                 ck_assert_uint_le(log0.count, 1); /* M9: at most one more user message */
@@ -72,7 +72,7 @@ DOMT_TEST(stop_from_anywhere_in_every_state_ends_the_actor_once)
     domt_end_clean(&world);
 }
 
-static int stop_self(domus_stack *stack, void *context)
+static int stop_itself_and_send(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
     ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
@@ -80,7 +80,7 @@ static int stop_self(domus_stack *stack, void *context)
     return 0;
 }
 
-static int stop_other(domus_stack *stack, void *context)
+static int stop_actor_under_test(domus_stack *stack, void *context)
 {
     return domus_stop(stack, one);
 }
@@ -90,7 +90,7 @@ DOMT_TEST(m9_at_most_one_more_message_is_handled_behind_a_stop)
     enum { NOTES = 10000 };
 
     open_world();
-    domt_send(domt_outside(&world), one, stop_self, NULL);
+    domt_send(domt_outside(&world), one, stop_itself_and_send, NULL);
     for (int64_t i = 0; i < NOTES; i++)
         domt_note_to(domt_outside(&world), one, i);
     domt_settle(&world);
@@ -105,11 +105,12 @@ DOMT_TEST(m9_at_most_one_more_message_is_handled_behind_a_stop)
     (void)domt_iterate(world.managers[0]);
     uint32_t before = log0.count;
     ck_assert_uint_eq(before, 64);
-    domt_do(&world, other, stop_other, NULL); /* stops from another home, between two runs */
-    /* the settle ran the actor once before the stop */
+    /* home 1 stops the actor between two of its runs */
+    domt_do(&world, other, stop_actor_under_test, NULL);
+    /* the actor had one run of 64 notes before the stop */
     ck_assert_uint_le(log0.count, before + 64 + 1);
     ck_assert_uint_eq(log0.count + DOMT_SUM(&world, dead_letters), NOTES);
-    ck_assert(is_gone(one));
+    ck_assert(has_actor_ended(one));
     domt_world_end(&world);
 }
 
@@ -122,14 +123,14 @@ DOMT_TEST(stopping_actor_cancels_its_conversations)
         domt_inquire_by(world.managers[0], one, other, i);
     (void)domt_iterate(world.managers[0]);
     domt_stop(&world, world.managers[0], one);
-    /* Each conversation resumed, by its answer or by the cancel, whichever came first. */
+    /* Each waiting conversation was resumed once, by its answer or by the cancel. */
     ck_assert_uint_eq(domt_log_count(&log0, 'r') + domt_log_count(&log0, 'x'), 5);
     ck_assert_uint_eq(log0.stops, 1);
-    ck_assert(is_gone(one));
+    ck_assert(has_actor_ended(one));
     domt_world_end(&world);
 }
 
-static int raise_and_ask(domus_stack *stack, void *context)
+static int raise_barrier_and_ask(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_ask(stack, other, &domt_counted, "payload", domt_hear_nothing);
@@ -139,7 +140,7 @@ DOMT_TEST(stop_in_a_barrier_fails_asks_that_wait_behind_it)
 {
     open_world();
     domus_address asker = domt_recorder_new(&world, 2, &log1);
-    domt_send(world.managers[0], one, raise_and_ask, NULL);
+    domt_send(world.managers[0], one, raise_barrier_and_ask, NULL);
     (void)domt_iterate(world.managers[0]);
     for (int64_t i = 0; i < 5; i++)
         domt_inquire_by(world.managers[2], asker, one, i);
@@ -152,33 +153,33 @@ DOMT_TEST(stop_in_a_barrier_fails_asks_that_wait_behind_it)
     domt_settle(&world);
     ck_assert_uint_eq(domt_log_count(&log1, 'x'), 5);
     ck_assert_int_eq(log1.entries[0].number, -ESTALE);
-    ck_assert(is_gone(one));
+    ck_assert(has_actor_ended(one));
     domt_end_clean(&world);
 }
 
 static const domus_type kept_type = {.name = "kept", .size = 8};
 
-static int fail_when_asked(domus_stack *stack, void *self, const void *payload)
+static int abort_when_asked(domus_stack *stack, void *self, const void *payload)
 {
     ck_abort_msg("an actor that is gone was asked");
 }
 
 static const domus_behaviour deaf = {.name = "deaf",
-                                     .on = (const domus_on[]){{&kept_type, fail_when_asked, 0},
-                                                              {&domt_counted, fail_when_asked, 0},
+                                     .on = (const domus_on[]){{&kept_type, abort_when_asked, 0},
+                                                              {&domt_counted, abort_when_asked, 0},
                                                               {0}}};
 
 static int heard_error;
 
-static int handle_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     heard_error = answer->error;
     return 0;
 }
 
-static int ask_deaf(domus_stack *stack, void *to)
+static int ask_actor_without_answer(domus_stack *stack, void *to)
 {
-    return domus_ask(stack, *(domus_address *)to, &domt_counted, "payload", handle_error);
+    return domus_ask(stack, *(domus_address *)to, &domt_counted, "payload", record_error_of_answer);
 }
 
 DOMT_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
@@ -188,7 +189,7 @@ DOMT_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
     domt_settle(&world);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(domt_notice(domt_outside(&world), gone, &domt_counted, "payload"), 0);
-    domt_send(world.managers[1], other, ask_deaf, &gone);
+    domt_send(world.managers[1], other, ask_actor_without_answer, &gone);
     (void)domt_iterate(world.managers[1]);
     (void)domi_manager_take_arrivals(world.managers[0]);
     domt_stop(&world, world.managers[0], gone);
@@ -198,7 +199,7 @@ DOMT_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
     domt_end_clean(&world);
 }
 
-static int arm_timer(domus_stack *stack, void *context)
+static int arm_two_timers(domus_stack *stack, void *context)
 {
     int64_t number = 1;
 
@@ -209,7 +210,7 @@ static int arm_timer(domus_stack *stack, void *context)
 DOMT_TEST(stop_cancels_timers)
 {
     open_world();
-    domt_do(&world, one, arm_timer, NULL);
+    domt_do(&world, one, arm_two_timers, NULL);
     ck_assert_uint_eq(world.managers[0]->timing.timers, 2);
     domt_stop(&world, world.managers[0], one);
     ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
@@ -219,13 +220,13 @@ DOMT_TEST(stop_cancels_timers)
     domt_world_end(&world);
 }
 
-/* Foreign messages are in the inbox, and events have fired, when the house is stopped and runs: it
- * is freed only after home has taken its inbox. */
+/* Messages of other homes are in the inbox, and timers have fired, when the house is stopped and
+ * runs: the house is freed only after home has taken the inbox. */
 DOMT_TEST(stop_waits_for_the_inbox_to_be_taken)
 {
     open_world();
     domi_manager *home = world.managers[0];
-    domt_do(&world, one, arm_timer, NULL);
+    domt_do(&world, one, arm_two_timers, NULL);
     ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), 0);
     domt_jump(&world, 3 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home), 2);
@@ -234,7 +235,7 @@ DOMT_TEST(stop_waits_for_the_inbox_to_be_taken)
         ;
     ck_assert_uint_eq(log0.stops, 0);
     domt_settle(&world);
-    ck_assert(is_gone(one));
+    ck_assert(has_actor_ended(one));
     ck_assert_uint_eq(log0.stops, 1);
     ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(home->timing.timers, 0);
@@ -245,7 +246,7 @@ DOMT_TEST(stop_waits_for_the_inbox_to_be_taken)
 
 static int64_t farewell = 5;
 
-static void busy_stop(domus_stack *stack, void *self)
+static void send_and_try_to_begin_in_on_stop(domus_stack *stack, void *self)
 {
     domus_address child;
 
@@ -259,7 +260,7 @@ static void busy_stop(domus_stack *stack, void *self)
     ck_assert_int_eq(domus_spawn(stack, &domt_agent, NULL, &child), -ESHUTDOWN);
 }
 
-static const domus_behaviour busy = {.name = "busy", .on_stop = busy_stop};
+static const domus_behaviour busy = {.name = "busy", .on_stop = send_and_try_to_begin_in_on_stop};
 
 DOMT_TEST(on_stop_may_send_but_begins_nothing)
 {
@@ -267,9 +268,9 @@ DOMT_TEST(on_stop_may_send_but_begins_nothing)
     domus_address dying = domt_spawn(world.managers[0], world.managers[0], &busy, NULL);
     domt_settle(&world);
     domt_stop(&world, world.managers[1], dying);
-    ck_assert(is_gone(dying));
+    ck_assert(has_actor_ended(dying));
     ck_assert_uint_eq(domt_log_count(&log1, 'n'), 1);
-    ck_assert_uint_eq(domt_releases, 0); /* the caller still owns payloads that were not taken */
+    ck_assert_uint_eq(domt_releases, 0); /* a refused send leaves its payload with the caller */
     ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
     ck_assert_uint_eq(world.managers[0]->births.houses, 1); /* only the house of `one` is left */
     domt_end_clean(&world);
@@ -280,18 +281,19 @@ DOMT_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)
     open_world();
     domus_address dying = domt_spawn(world.managers[0], world.managers[1], &deaf, NULL);
     domt_settle(&world);
-    domt_do(&world, one, arm_timer, NULL);
-    /* messages that are sorted, unsorted, waited for, and behind a barrier */
+    domt_do(&world, one, arm_two_timers, NULL);
+    /* messages that are sorted, that are in the inbox, that a conversation waits for, and that wait
+     * for a barrier */
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(domt_notice(world.managers[i % 2], dying, &domt_counted, "payload"), 0);
         if (i == 1)
             (void)domi_manager_take_arrivals(world.managers[1]);
     }
-    domt_send(world.managers[0], one, raise_and_ask, NULL);
+    domt_send(world.managers[0], one, raise_barrier_and_ask, NULL);
     domt_note_to(world.managers[0], one, 1);
     (void)domt_iterate(world.managers[0]);
-    (void)bring_to(UNSORTED);
-    (void)bring_to(MOUNTING);
+    (void)spawn_actor_in_state(UNSORTED);
+    (void)spawn_actor_in_state(MOUNTING);
     domt_world_end(&world);
     ck_assert_uint_eq(domt_releases, 5);
     ck_assert_uint_eq(log0.mounts, 1);

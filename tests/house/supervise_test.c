@@ -9,11 +9,11 @@
 #define MS UINT64_C(1000000)
 
 static domus_behaviour boss;
-static domus_behaviour under; /* the behaviour of a boss that has a boss itself */
+static domus_behaviour under; /* the behaviour of a boss that is the child of another boss */
 
-/* Open a world with actor 1 on home 0 with `supervision`, and its children 2 (here) and 3
- * (there). */
-static void open_with(const domus_supervision *supervision)
+/* Open a world with actor 1 on home 0, which supervises by `supervision`, and its children 2 (on
+ * home 0) and 3 (on home 1). */
+static void open_boss_with_two_children(const domus_supervision *supervision)
 {
     domt_kin_open_boss(2, supervision);
     (void)domt_kin_child(1, 2, 0, &domt_kin_hearing);
@@ -36,7 +36,7 @@ DOMT_TEST(directive_of_the_first_rule_that_fits_is_followed)
         .rules = rules, .rules_count = 5, .otherwise = DOMUS_STOP};
 
     for (uint32_t home = 0; home < 2; home++) {
-        open_with(&supervision);
+        open_boss_with_two_children(&supervision);
         uint32_t child = 2 + home;
         domt_kin_err(child, -EIO);
         ck_assert_uint_eq(domt_kin_of[child].mounts, 2);
@@ -57,7 +57,7 @@ DOMT_TEST(directive_of_the_first_rule_that_fits_is_followed)
     }
 }
 
-static int escalate_twice(domus_stack *stack, void *ret_results)
+static int try_all_escalations(domus_stack *stack, void *ret_results)
 {
     int *results = ret_results;
 
@@ -70,7 +70,7 @@ static int escalate_twice(domus_stack *stack, void *ret_results)
 
 DOMT_TEST(without_rules_a_handler_may_fail_but_not_escalate)
 {
-    /* nobody's child, and the child of an actor without rules */
+    /* the actor has no parent, or a parent without rules */
     for (uint32_t parent = 0; parent < 2; parent++) {
         int results[4] = {1, 1, 1, 1};
         domt_kin_open(2);
@@ -83,7 +83,7 @@ DOMT_TEST(without_rules_a_handler_may_fail_but_not_escalate)
         domt_kin_note_to(2);
         ck_assert_uint_eq(domt_kin_of[2].notes, 1);
         ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, escalations), 0);
-        domt_kin_do(2, escalate_twice, results);
+        domt_kin_do(2, try_all_escalations, results);
         ck_assert_int_eq(results[0], -EINVAL);
         ck_assert_int_eq(results[1], -EINVAL);
         ck_assert_int_eq(results[2], 0);
@@ -100,12 +100,12 @@ DOMT_TEST(second_escalation_waits_for_the_first_to_be_decided)
 
     for (uint32_t child = 2; child < 4; child++) {
         int results[4] = {1, 1, 1, 1};
-        open_with(&restarts);
-        domt_kin_do(child, escalate_twice, results);
+        open_boss_with_two_children(&restarts);
+        domt_kin_do(child, try_all_escalations, results);
         ck_assert_int_eq(results[2], 0);
         ck_assert_int_eq(results[3], -EALREADY);
         ck_assert_uint_eq(domt_kin_of[child].mounts, 2);
-        domt_kin_do(child, escalate_twice, results);
+        domt_kin_do(child, try_all_escalations, results);
         ck_assert_int_eq(results[2], 0);
         ck_assert_uint_eq(domt_kin_of[child].mounts, 3);
         domt_kin_close();
@@ -117,10 +117,10 @@ DOMT_TEST(actor_that_escalates_does_not_just_go_on)
     static const domus_supervision resumes = {.otherwise = DOMUS_RESUME};
     int results[4];
 
-    open_with(&resumes);
+    open_boss_with_two_children(&resumes);
     domt_kin_err(2, -EIO);
     ck_assert(domt_kin_lives(2));
-    domt_kin_do(2, escalate_twice, results);
+    domt_kin_do(2, try_all_escalations, results);
     ck_assert(!domt_kin_lives(2));
     domt_kin_let_fail(4, 1, -EIO);
     (void)domt_kin_child(1, 4, 1, &domt_kin_hearing);
@@ -128,24 +128,25 @@ DOMT_TEST(actor_that_escalates_does_not_just_go_on)
     domt_kin_close();
 }
 
-static int ask_to_fail(domus_stack *stack, void *unused)
+static int return_error_of_test(domus_stack *stack, void *unused)
 {
     return -EIO;
 }
 
 static int answer;
 
-static int copy_answer(domus_stack *stack, void *self, const domus_answer *heard)
+static int record_error_of_answer(domus_stack *stack, void *self, const domus_answer *heard)
 {
     answer = heard->error;
     return 0;
 }
 
-static int ask_child(domus_stack *stack, void *child)
+static int ask_child_to_fail(domus_stack *stack, void *child)
 {
-    static const domt_call question = {ask_to_fail, NULL};
+    static const domt_call question = {return_error_of_test, NULL};
 
-    return domus_ask(stack, *(domus_address *)child, &domt_call_type, &question, copy_answer);
+    return domus_ask(stack, *(domus_address *)child, &domt_call_type, &question,
+                     record_error_of_answer);
 }
 
 static int arm_failing_timer(domus_stack *stack, void *unused)
@@ -159,8 +160,8 @@ DOMT_TEST(ask_that_fails_is_no_failure_but_an_event_that_fails_is)
 {
     static const domus_supervision stops = {.otherwise = DOMUS_STOP};
 
-    open_with(&stops);
-    domt_kin_do(1, ask_child, &domt_kin_of[3].address);
+    open_boss_with_two_children(&stops);
+    domt_kin_do(1, ask_child_to_fail, &domt_kin_of[3].address);
     ck_assert_int_eq(answer, -EIO);
     ck_assert(domt_kin_lives(3));
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 0);
@@ -173,7 +174,7 @@ DOMT_TEST(ask_that_fails_is_no_failure_but_an_event_that_fails_is)
 
 /* --- while it is not decided ----------------------------------------------------------------- */
 
-static void fail_undecided(uint32_t child)
+static void let_child_fail_with_mail(uint32_t child)
 {
     domt_kin_tell(child, &domt_kin_fail, -EIO);
     for (int i = 0; i < 5; i++)
@@ -186,8 +187,8 @@ DOMT_TEST(failed_child_handles_no_messages_until_its_parent_has_decided)
     static const domus_supervision resumes = {.otherwise = DOMUS_RESUME};
 
     for (uint32_t child = 2; child < 4; child++) {
-        open_with(&resumes);
-        fail_undecided(child);
+        open_boss_with_two_children(&resumes);
+        let_child_fail_with_mail(child);
         for (int i = 0; i < 5; i++)
             (void)domi_manager_take_arrivals(domt_kin_world.managers[child - 2]);
         ck_assert_uint_eq(domt_kin_of[child].notes, 0);
@@ -199,7 +200,8 @@ DOMT_TEST(failed_child_handles_no_messages_until_its_parent_has_decided)
     }
 }
 
-/* A stop from each thread, before and after the failure is under way, meets each directive. */
+/* A stop by each thread, before and after a failure is under way, meets each decision of the
+ * parent; the stop wins. */
 DOMT_TEST(stop_races_with_a_failure_and_wins)
 {
     static const domus_directive directives[] = {DOMUS_RESUME, DOMUS_RESTART, DOMUS_STOP,
@@ -209,32 +211,32 @@ DOMT_TEST(stop_races_with_a_failure_and_wins)
         const domus_supervision supervision = {.otherwise = directives[round % 4]};
         domi_manager *from = NULL;
         uint32_t child = 2 + round / 12 % 2;
-        open_with(&supervision);
+        open_boss_with_two_children(&supervision);
         domus_address address = domt_kin_of[child].address;
         from = domt_kin_world.managers[round / 4 % 3];
         switch (round / 24) {
-        case 0: /* the stop is under way when the actor fails */
+        case 0: /* the stop is under way when the child fails */
             domt_kin_tell(child, &domt_kin_fail, -EIO);
             ck_assert_int_eq(domi_house_stop(from, address), 0);
             break;
-        case 1: /* the parent has not decided yet */
-            fail_undecided(child);
+        case 1: /* the failure is told, and the parent has not decided yet */
+            let_child_fail_with_mail(child);
             ck_assert_int_eq(domi_house_stop(from, address), 0);
             break;
-        case 2: /* the decision is under way */
-            fail_undecided(child);
+        case 2: /* the parent's decision is under way to the child */
+            let_child_fail_with_mail(child);
             domt_kin_turn(0);
             (void)domi_house_stop(from, address);
             break;
-        default: /* the parent is stopped, too */
-            fail_undecided(child);
+        default: /* the parent is stopped, and the child, too */
+            let_child_fail_with_mail(child);
             ck_assert_int_eq(domi_house_stop(from, domt_kin_of[1].address), 0);
             ck_assert_int_eq(domi_house_stop(domt_outside(&domt_kin_world), address), 0);
             break;
         }
         domt_settle(&domt_kin_world);
         ck_assert(!domt_kin_lives(child));
-        if (round / 24 < 2) /* a child that is stopped does not restart */
+        if (round / 24 < 2) /* a child that was stopped does not mount again */
             ck_assert_uint_eq(domt_kin_of[child].mounts, 1);
         ck_assert_uint_eq(domt_kin_of[child].stops, domt_kin_of[child].mounts);
         domt_kin_close();
@@ -246,8 +248,8 @@ DOMT_TEST(parent_that_stops_decides_to_stop)
     static const domus_supervision resumes = {.otherwise = DOMUS_RESTART};
 
     for (uint32_t child = 2; child < 4; child++) {
-        open_with(&resumes);
-        fail_undecided(child);
+        open_boss_with_two_children(&resumes);
+        let_child_fail_with_mail(child);
         domt_kin_stop(1);
         ck_assert_uint_eq(domt_kin_houses(), 0);
         ck_assert_uint_eq(domt_kin_of[child].mounts, 1);
@@ -272,7 +274,7 @@ DOMT_TEST(escalation_climbs_to_the_parent_that_decides)
     (void)domt_kin_child(2, 3, 0, &under);
     (void)domt_kin_child(3, 4, 1, &domt_kin_hearing);
     (void)domt_kin_trail();
-    domt_kin_err(4, -EIO); /* the failure escalates: actor 2 restarts, without children */
+    domt_kin_err(4, -EIO); /* the failure escalates: actor 2 restarts, and its children are gone */
     ck_assert_str_eq(domt_kin_trail(), "s4 s3 s2 m2 ");
     ck_assert_uint_eq(domt_kin_houses(), 2);
     (void)domt_kin_child(2, 3, 0, &under);
@@ -286,7 +288,7 @@ DOMT_TEST(root_ends_an_actor_that_escalates_to_it)
 {
     static const domus_supervision escalates = {.otherwise = DOMUS_ESCALATE};
 
-    open_with(&escalates);
+    open_boss_with_two_children(&escalates);
     domt_kin_err(3, -EIO);
     ck_assert_uint_eq(domt_kin_houses(), 0);
     for (uint32_t i = 1; i < 4; i++)
@@ -296,8 +298,9 @@ DOMT_TEST(root_ends_an_actor_that_escalates_to_it)
 
 /* --- all for one ----------------------------------------------------------------------------- */
 
-/* Open a world with actor 1 on home 0, whose children are 2 ... 7, the even ones here. */
-static void open_six(const domus_supervision *supervision)
+/* Open a world with actor 1 on home 0 and its children 2 ... 7; the even ones are on home 0, the
+ * others on home 1. */
+static void open_boss_with_six_children(const domus_supervision *supervision)
 {
     domt_kin_open_boss(2, supervision);
     for (uint32_t i = 2; i < 8; i++)
@@ -308,7 +311,7 @@ DOMT_TEST(one_for_one_leaves_the_others_alone)
 {
     static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
 
-    open_six(&restarts);
+    open_boss_with_six_children(&restarts);
     domt_kin_err(3, -EIO);
     domt_kin_err(4, -EIO);
     for (uint32_t i = 2; i < 8; i++)
@@ -323,7 +326,7 @@ DOMT_TEST(all_for_one_treats_all_children_alike_over_homes)
         .all_for_one = true, .rules = rules, .rules_count = 2, .otherwise = DOMUS_STOP};
 
     for (uint32_t failed = 2; failed < 4; failed++) {
-        open_six(&all);
+        open_boss_with_six_children(&all);
         domt_kin_err(failed, -EPERM);
         ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 0);
         domt_kin_err(failed, -EIO);
@@ -342,7 +345,7 @@ DOMT_TEST(all_for_one_counts_one_failure_once_and_escalates_for_all)
     static const domus_supervision all = {
         .all_for_one = true, .intensity = 2, .otherwise = DOMUS_RESTART};
 
-    open_six(&all);
+    open_boss_with_six_children(&all);
     domt_kin_err(2, -EIO);
     domt_kin_err(3, -EIO);
     ck_assert_uint_eq(domt_kin_houses(), 7);
@@ -353,7 +356,8 @@ DOMT_TEST(all_for_one_counts_one_failure_once_and_escalates_for_all)
     domt_kin_close();
 }
 
-/* The children were stopped by their own thread, and the parent has not been told of their ends. */
+/* The stop of each child is done on its own thread, and the parent has not been told of the ends
+ * yet. */
 DOMT_TEST(all_for_one_meets_children_that_have_just_ended_elsewhere)
 {
     for (int i = 0; i < 2; i++) {
@@ -361,7 +365,7 @@ DOMT_TEST(all_for_one_meets_children_that_have_just_ended_elsewhere)
                                        .otherwise = i == 0 ? DOMUS_RESTART : DOMUS_STOP};
         domi_manager *there = NULL;
 
-        open_six(&all);
+        open_boss_with_six_children(&all);
         there = domt_kin_world.managers[1];
         domt_kin_tell(3, &domt_kin_fail, -EIO);
         domt_kin_turn(1);
@@ -379,7 +383,7 @@ DOMT_TEST(all_for_one_meets_children_that_have_just_ended_elsewhere)
     }
 }
 
-static int spawn_two(domus_stack *stack, void *unused)
+static int spawn_a_child_on_each_home(domus_stack *stack, void *unused)
 {
     const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = 1};
 
@@ -388,7 +392,7 @@ static int spawn_two(domus_stack *stack, void *unused)
     return 0;
 }
 
-/* The parent spawns in the very run in which it is told of the failure. */
+/* The parent spawns a child in the same run in which it is told of a child's failure. */
 DOMT_TEST(all_for_one_meets_children_that_are_just_born)
 {
     for (uint32_t round = 0; round < 4; round++) {
@@ -396,10 +400,10 @@ DOMT_TEST(all_for_one_meets_children_that_are_just_born)
                                        .otherwise = round % 2 == 0 ? DOMUS_RESTART : DOMUS_STOP};
         uint32_t failed = 2 + round / 2;
 
-        open_six(&all);
+        open_boss_with_six_children(&all);
         domt_kin_tell(failed, &domt_kin_fail, -EIO);
         domt_kin_run(failed - 2);
-        domt_kin_send(domt_outside(&domt_kin_world), 1, spawn_two, NULL);
+        domt_kin_send(domt_outside(&domt_kin_world), 1, spawn_a_child_on_each_home, NULL);
         domt_settle(&domt_kin_world);
         if (round % 2 == 0) {
             domt_kin_tell(8, &domt_kin_note, 0);
@@ -419,7 +423,7 @@ DOMT_TEST(all_children_may_fail_at_once)
     static const domus_supervision all = {
         .all_for_one = true, .intensity = 10, .otherwise = DOMUS_RESTART};
 
-    open_six(&all);
+    open_boss_with_six_children(&all);
     for (uint32_t i = 2; i < 8; i++)
         domt_kin_tell(i, &domt_kin_fail, -EIO);
     domt_settle(&domt_kin_world);

@@ -1,4 +1,4 @@
-/* The library releases once what an answer owns, or a received message, unless the resumed function
+/* The library releases once what an answer or a received message owns, unless the resumed function
  * took it: with one answer and with many. */
 #include "house/directory/group.h"
 #include "house/family/life.h"
@@ -16,7 +16,7 @@ static int reply_pong(domus_stack *stack, const domt_owner *asked)
     return domus_reply(stack, &domt_middle, domt_own("pong"));
 }
 
-static void open_world(int (*hear)(domus_stack *, const domus_answer *))
+static void open_world_with_hearer(int (*hear)(domus_stack *, const domus_answer *))
 {
     domt_owning_open();
     now->handle = reply_pong;
@@ -25,7 +25,7 @@ static void open_world(int (*hear)(domus_stack *, const domus_answer *))
 
 /* --- one by one ------------------------------------------------------------------------------ */
 
-static int take_one(domus_stack *stack, const domus_answer *answer)
+static int take_answer_and_free(domus_stack *stack, const domus_answer *answer)
 {
     ck_assert_int_eq(domus_take_answer(stack, answer), 0);
     ck_assert_int_eq(domus_take_answer(stack, answer), -EALREADY);
@@ -37,16 +37,17 @@ static int take_one(domus_stack *stack, const domus_answer *answer)
 
 DOMT_TEST(answer_that_was_taken_is_not_released)
 {
-    open_world(take_one);
+    open_world_with_hearer(take_answer_and_free);
     domt_own_ask(1, &domt_small, "ping");
-    ck_assert_uint_eq(now->released, 1); /* the ask was released */
+    ck_assert_uint_eq(now->released, 1); /* the payload of the ask was released */
     domt_free_text(now->text);
     domt_owning_close();
 }
 
-static int show_the_next(domus_stack *stack, const domus_answer *answer)
+static int take_second_and_wait_for_next(domus_stack *stack, const domus_answer *answer)
 {
-    /* Three asks were released as they were answered, and each answer after its step. */
+    /* The payloads of three asks are released as the asks are answered, and each answer after its
+     * step. */
     ck_assert_uint_eq(now->released + now->freed, 3 + now->heard - 1);
     if (answer->tag == 2) {
         ck_assert_int_eq(domus_take(stack), 0);
@@ -64,11 +65,11 @@ static int ask_three_for_first(domus_stack *stack, void *unused)
 
 DOMT_TEST(answers_are_released_one_by_one_and_those_not_shown_at_the_end)
 {
-    open_world(show_the_next);
+    open_world_with_hearer(take_second_and_wait_for_next);
     domt_own_do(0, ask_three_for_first, NULL);
     ck_assert_uint_eq(now->heard, 2);
     ck_assert_uint_eq(now->freed, 1);
-    /* the asks, the first answer, and one that was never shown */
+    /* three asks, the answer that was shown first and not taken, and one that was never shown */
     ck_assert_uint_eq(now->released, 3 + 1 + 1);
     domt_owning_close();
 }
@@ -79,8 +80,8 @@ DOMT_TEST(answers_are_released_one_by_one_and_those_not_shown_at_the_end)
 
 static const domus_answer *answers[ALL];
 
-/* Record the answer that failed first, whenever it came. */
-static void record_list(const domus_answer *answer)
+/* Record the answers, with the error of the first failed one, in whatever order they came. */
+static void record_answers_of_list(const domus_answer *answer)
 {
     uint32_t count = 1;
 
@@ -93,8 +94,8 @@ static void record_list(const domus_answer *answer)
     ck_assert_uint_eq(count, ALL);
 }
 
-/* Ask five times; the last ask goes to no actor. */
-static int ask_all(domus_stack *stack, void *unused)
+/* Ask five times; the fifth ask goes to nobody. */
+static int ask_five_times_and_wait_for_all(domus_stack *stack, void *unused)
 {
     unsigned before = now->released;
 
@@ -103,38 +104,39 @@ static int ask_all(domus_stack *stack, void *unused)
     ck_assert_int_eq(
         domus_ask_add(stack, (domus_address){NULL, 0}, &domt_small, domt_own("ping"), 0, ALL - 1),
         0);
-    ck_assert_uint_eq(now->released, before + 1); /* the ask that was never sent */
+    /* the ask to nobody was not sent, and its payload is released at once */
+    ck_assert_uint_eq(now->released, before + 1);
     return domus_wait_all(stack, domt_own_hear);
 }
 
-static int look_at_none(domus_stack *stack, const domus_answer *answer)
+static int expect_asks_released(domus_stack *stack, const domus_answer *answer)
 {
-    ck_assert_uint_eq(now->released, ALL); /* the asks were released */
+    ck_assert_uint_eq(now->released, ALL); /* the payloads of all asks were released */
     return 0;
 }
 
 DOMT_TEST(all_answers_are_released_also_those_not_looked_at)
 {
-    open_world(look_at_none);
-    domt_own_do(0, ask_all, NULL);
+    open_world_with_hearer(expect_asks_released);
+    domt_own_do(0, ask_five_times_and_wait_for_all, NULL);
     ck_assert_uint_eq(now->heard, 1);
     ck_assert_uint_eq(now->released, ALL + ALL - 1);
     domt_owning_close();
 }
 
-/* Take some of the answers, in another order than that of the list. */
-static int take_some(domus_stack *stack, const domus_answer *answer)
+/* Take some of the answers, in another order than the list has. */
+static int take_some_answers(domus_stack *stack, const domus_answer *answer)
 {
     const domus_answer copy = *answer;
 
-    record_list(answer);
+    record_answers_of_list(answer);
     ck_assert_int_ne(answers[0]->error, 0);
     ck_assert_int_eq(domus_take_answer(stack, answers[0]), -EINVAL);
     ck_assert_int_eq(domus_take_answer(stack, answers[3]), 0);
     ck_assert_int_eq(domus_take_answer(stack, answers[1]), 0);
     ck_assert_int_eq(domus_take_answer(stack, answers[3]), -EALREADY);
     ck_assert_int_eq(domus_take_answer(stack, answers[2]), 0);
-    /* a copy is not an answer of this list */
+    /* domus_take_answer() refuses a copy of an answer of the list */
     ck_assert_int_eq(domus_take_answer(stack, &copy), -EINVAL);
     for (uint32_t i = 1; i <= 3; i++) {
         ck_assert_str_eq(domt_text_of(answers[i]), "pong");
@@ -145,16 +147,16 @@ static int take_some(domus_stack *stack, const domus_answer *answer)
 
 DOMT_TEST(some_of_all_answers_may_be_taken_in_any_order)
 {
-    open_world(take_some);
-    for (unsigned i = 1; i <= 2; i++) { /* the second list has other answers */
-        domt_own_do(0, ask_all, NULL);
+    open_world_with_hearer(take_some_answers);
+    for (unsigned i = 1; i <= 2; i++) { /* the list of the second time has other answers */
+        domt_own_do(0, ask_five_times_and_wait_for_all, NULL);
         ck_assert_uint_eq(now->freed, 3 * i);
         ck_assert_uint_eq(now->released, (ALL + 1) * i);
     }
     domt_owning_close();
 }
 
-static int take_a_copy(domus_stack *stack, const domus_answer *answer)
+static int try_to_take_copy_of_answer(domus_stack *stack, const domus_answer *answer)
 {
     const domus_answer copy = *answer;
 
@@ -171,19 +173,19 @@ static int ask_one_for_all(domus_stack *stack, void *unused)
 
 DOMT_TEST(list_of_answers_is_searched_without_the_one_before)
 {
-    open_world(take_some);
-    domt_own_do(0, ask_all, NULL);
-    now->hear = take_a_copy;
+    open_world_with_hearer(take_some_answers);
+    domt_own_do(0, ask_five_times_and_wait_for_all, NULL);
+    now->hear = try_to_take_copy_of_answer;
     domt_own_do(0, ask_one_for_all, NULL);
     ck_assert_uint_eq(now->heard, 2);
     domt_owning_close();
 }
 
-static int take_all(domus_stack *stack, const domus_answer *answer)
+static int take_last_then_all_answers(domus_stack *stack, const domus_answer *answer)
 {
-    record_list(answer);
-    ck_assert_int_eq(domus_take_answer(stack, answers[4]), 0); /* takes the last answer */
-    ck_assert_int_eq(domus_take(stack), 0);                    /* takes the others */
+    record_answers_of_list(answer);
+    ck_assert_int_eq(domus_take_answer(stack, answers[4]), 0); /* takes the last answer alone */
+    ck_assert_int_eq(domus_take(stack), 0);                    /* takes all other answers */
     ck_assert_int_eq(domus_take(stack), -EALREADY);
     ck_assert_int_eq(domus_take_answer(stack, answers[2]), -EALREADY);
     for (uint32_t i = 1; i < ALL; i++)
@@ -193,20 +195,20 @@ static int take_all(domus_stack *stack, const domus_answer *answer)
 
 DOMT_TEST(all_answers_may_be_taken_at_once)
 {
-    open_world(take_all);
-    domt_own_do(0, ask_all, NULL);
+    open_world_with_hearer(take_last_then_all_answers);
+    domt_own_do(0, ask_five_times_and_wait_for_all, NULL);
     ck_assert_uint_eq(now->freed, ALL - 1);
     domt_owning_close();
 }
 
-static int take_in_vain(domus_stack *stack, const domus_answer *answer)
+static int try_to_take_nothing(domus_stack *stack, const domus_answer *answer)
 {
     ck_assert_int_eq(domus_take(stack), -EINVAL);
     ck_assert_int_eq(domus_take_answer(stack, answer), -EINVAL);
     return 0;
 }
 
-static int ask_nobody(domus_stack *stack, void *count)
+static int sleep_and_wait_for_all(domus_stack *stack, void *count)
 {
     for (uintptr_t i = (uintptr_t)count; i != 0; i--)
         ck_assert_int_eq(domus_sleep_add(stack, MS, 0), 0);
@@ -215,16 +217,16 @@ static int ask_nobody(domus_stack *stack, void *count)
 
 DOMT_TEST(where_no_answer_owns_anything_there_is_nothing_to_take)
 {
-    open_world(take_in_vain);
-    domt_own_do(0, ask_nobody, (void *)0);
+    open_world_with_hearer(try_to_take_nothing);
+    domt_own_do(0, sleep_and_wait_for_all, (void *)0);
     ck_assert_uint_eq(now->heard, 1);
-    domt_own_do(0, ask_nobody, (void *)3);
+    domt_own_do(0, sleep_and_wait_for_all, (void *)3);
     domt_pass(&now->world, 3 * MS);
     ck_assert_uint_eq(now->heard, 2);
     domt_owning_close();
 }
 
-static int wait_then_sleep(domus_stack *stack, const domus_answer *answer)
+static int sleep_after_first_list(domus_stack *stack, const domus_answer *answer)
 {
     if (now->heard == 1)
         return domus_sleep(stack, MS, domt_own_hear);
@@ -235,8 +237,8 @@ static int wait_then_sleep(domus_stack *stack, const domus_answer *answer)
 
 DOMT_TEST(answers_are_gone_when_their_step_has_returned)
 {
-    open_world(wait_then_sleep);
-    domt_own_do(0, ask_all, NULL);
+    open_world_with_hearer(sleep_after_first_list);
+    domt_own_do(0, ask_five_times_and_wait_for_all, NULL);
     domt_pass(&now->world, 3 * MS);
     ck_assert_uint_eq(now->heard, 2);
     domt_owning_close();
@@ -247,7 +249,7 @@ DOMT_TEST(answers_are_gone_when_their_step_has_returned)
 static const domus_pattern any = {.types = NULL};
 static bool takes;
 
-static int receive_one(domus_stack *stack, void *unused)
+static int receive_any_message(domus_stack *stack, void *unused)
 {
     return domus_receive(stack, &any, domt_own_hear);
 }
@@ -255,7 +257,7 @@ static int receive_one(domus_stack *stack, void *unused)
 static int take_received(domus_stack *stack, const domus_answer *answer)
 {
     if (now->heard != 1)
-        return 0; /* takes the reply */
+        return 0; /* the first message heard is the reply, which is not taken */
     ck_assert_str_eq(domt_text_of(answer), "hello");
     if (takes) {
         ck_assert_int_eq(domus_take(stack), 0);
@@ -273,10 +275,11 @@ static int take_received(domus_stack *stack, const domus_answer *answer)
 
 DOMT_TEST(received_message_is_released_after_its_step)
 {
-    for (unsigned i = 0; i < 6; i++) { /* a notice, an ask that is answered, and one that is not */
-        open_world(take_received);
+    /* twice each: a notice, an ask that is answered, an ask that is not answered */
+    for (unsigned i = 0; i < 6; i++) {
+        open_world_with_hearer(take_received);
         takes = i >= 3;
-        domt_own_do(1, receive_one, NULL);
+        domt_own_do(1, receive_any_message, NULL);
         if (i % 3 == 0)
             domt_own_notice(1, &domt_small, "hello");
         else
@@ -292,14 +295,14 @@ DOMT_TEST(received_message_is_released_after_its_step)
 static domi_groups groups;
 static domus_group group;
 
-static int join(domus_stack *stack, void *unused)
+static int open_and_join_group(domus_stack *stack, void *unused)
 {
     ck_assert_int_eq(domus_group_open(stack, "readers", &group), 0);
     ck_assert_int_eq(domus_group_join(stack, group), 0);
     return 0;
 }
 
-static int publish(domus_stack *stack, void *unused)
+static int publish_text(domus_stack *stack, void *unused)
 {
     ck_assert_int_eq(domus_publish(stack, group, &domt_small, domt_own("news")), 0);
     return 0;
@@ -314,7 +317,7 @@ static void open_group(uint32_t members)
     for (uint32_t i = 0; i < 3; i++)
         now->world.managers[i]->directory.groups = &groups;
     for (uint32_t i = 0; i < members; i++)
-        domt_own_do(i, join, NULL);
+        domt_own_do(i, open_and_join_group, NULL);
 }
 
 static void close_group(void)
@@ -325,7 +328,7 @@ static void close_group(void)
     domi_groups_fini(&groups);
 }
 
-static int read_news(domus_stack *stack, const domt_owner *payload)
+static int check_news_cannot_be_taken(domus_stack *stack, const domt_owner *payload)
 {
     ck_assert_str_eq(payload->text, "news");
     ck_assert_uint_eq(now->released, 0);
@@ -337,28 +340,29 @@ static int read_news(domus_stack *stack, const domt_owner *payload)
 DOMT_TEST(publication_cannot_be_taken_and_is_released_after_its_last_reader)
 {
     open_group(3);
-    now->handle = read_news;
-    domt_own_do(0, publish, NULL);
+    now->handle = check_news_cannot_be_taken;
+    domt_own_do(0, publish_text, NULL);
     ck_assert_uint_eq(now->handled, 3);
     ck_assert_uint_eq(now->released, 1);
     close_group();
 }
 
-/* Take a notice and a publication that were received together: all or none. */
-static int take_all_or_none(domus_stack *stack, const domus_answer *answer)
+/* Take a notice and a publication that were received together: domus_take() takes all answers or
+ * none. */
+static int try_to_take_all_with_publication(domus_stack *stack, const domus_answer *answer)
 {
     ck_assert_ptr_nonnull(answer->next);
     const domus_answer *news = domt_text_of(answer)[0] == 'n' ? answer : answer->next;
     const domus_answer *own = news == answer ? answer->next : answer;
     ck_assert_int_eq(domus_take(stack), -EPERM);
     ck_assert_int_eq(domus_take_answer(stack, news), -EPERM);
-    /* this message was not taken with the others */
+    /* the refused domus_take() has not taken this message */
     ck_assert_int_eq(domus_take_answer(stack, own), 0);
     domt_free_text(domt_text_of(own));
     return 0;
 }
 
-static int receive_two(domus_stack *stack, void *unused)
+static int receive_two_and_wait_for_all(domus_stack *stack, void *unused)
 {
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(domus_receive_add(stack, &any, DOMUS_FOR_EVER, 0), 0);
@@ -369,11 +373,11 @@ DOMT_TEST(all_are_taken_or_none)
 {
     for (int order = 0; order < 2; order++) {
         open_group(2);
-        now->hear = take_all_or_none;
-        domt_own_do(1, receive_two, NULL);
+        now->hear = try_to_take_all_with_publication;
+        domt_own_do(1, receive_two_and_wait_for_all, NULL);
         if (order == 0)
             domt_own_notice(1, &domt_small, "own");
-        domt_own_do(2, publish, NULL);
+        domt_own_do(2, publish_text, NULL);
         if (order == 1)
             domt_own_notice(1, &domt_small, "own");
         ck_assert_uint_eq(now->heard, 1);

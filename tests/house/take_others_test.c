@@ -1,5 +1,5 @@
-/* The library releases once what timers, messages as objects, the events of processes and the asks
- * of sequences own, unless it was taken. */
+/* The library releases once what timers, message objects, events of processes and asks of sequences
+ * own, unless a handler took it. */
 #include "house/family/life.h"
 #include "tests/house/owning.h"
 
@@ -18,13 +18,13 @@ static domt_owning *const now = &domt_owned;
 static domus_timer timer;
 static bool takes;
 
-static int arm_once(domus_stack *stack, void *unused)
+static int arm_timer_that_fires_once(domus_stack *stack, void *unused)
 {
     ck_assert_int_eq(domus_after(stack, MS, &domt_small, domt_own("once"), &timer), 0);
     return 0;
 }
 
-static int check_single_timer(domus_stack *stack, const domt_owner *payload)
+static int check_payload_of_single_timer(domus_stack *stack, const domt_owner *payload)
 {
     ck_assert_str_eq(payload->text, "once");
     ck_assert_uint_eq(now->released, 0);
@@ -36,7 +36,7 @@ static int check_single_timer(domus_stack *stack, const domt_owner *payload)
     return 0;
 }
 
-static int cancel(domus_stack *stack, void *unused)
+static int cancel_timer(domus_stack *stack, void *unused)
 {
     ck_assert_int_eq(domus_timer_cancel(stack, timer), 0);
     return 0;
@@ -47,13 +47,14 @@ DOMT_TEST(timer_that_fires_once_is_released_when_it_was_handled)
     for (int i = 0; i < 2; i++) {
         domt_owning_open();
         takes = i == 1;
-        now->handle = check_single_timer;
-        domt_own_do(1, arm_once, NULL);
+        now->handle = check_payload_of_single_timer;
+        domt_own_do(1, arm_timer_that_fires_once, NULL);
         domt_pass(&now->world, 3 * MS);
         ck_assert_uint_eq(now->handled, 1);
         ck_assert_uint_eq(now->released, !takes);
-        domt_own_do(1, arm_once, NULL); /* another timer in the same memory */
-        domt_own_do(1, cancel, NULL);
+        /* the next timer is in the same memory, and its cancel releases the payload */
+        domt_own_do(1, arm_timer_that_fires_once, NULL);
+        domt_own_do(1, cancel_timer, NULL);
         ck_assert_uint_eq(now->released, takes ? 1 : 2);
         domt_owning_close();
     }
@@ -63,9 +64,9 @@ DOMT_TEST(timer_that_never_fires_is_released_by_its_cancel_or_the_stop)
 {
     for (int i = 0; i < 2; i++) {
         domt_owning_open();
-        domt_own_do(1, arm_once, NULL);
+        domt_own_do(1, arm_timer_that_fires_once, NULL);
         if (i == 0)
-            domt_own_do(1, cancel, NULL);
+            domt_own_do(1, cancel_timer, NULL);
         else
             domt_own_stop(now->actors[1]);
         ck_assert_uint_eq(now->released, 1);
@@ -73,7 +74,7 @@ DOMT_TEST(timer_that_never_fires_is_released_by_its_cancel_or_the_stop)
     }
 }
 
-static int arm_periodic(domus_stack *stack, void *fixed_delay)
+static int arm_periodic_timer(domus_stack *stack, void *fixed_delay)
 {
     if (fixed_delay != NULL)
         ck_assert_int_eq(domus_repeat(stack, MS, &domt_small, domt_own("tick"), &timer), 0);
@@ -82,10 +83,11 @@ static int arm_periodic(domus_stack *stack, void *fixed_delay)
     return 0;
 }
 
-static int check_tick(domus_stack *stack, const domt_owner *payload)
+static int check_payload_of_tick(domus_stack *stack, const domt_owner *payload)
 {
     ck_assert_str_eq(payload->text, "tick");
-    ck_assert_int_eq(domus_take(stack), -EPERM); /* the next tick shows the payload again */
+    /* -EPERM: each tick of the timer shows the same payload again */
+    ck_assert_int_eq(domus_take(stack), -EPERM);
     if (now->handled == 3)
         ck_assert_int_eq(domus_timer_cancel(stack, timer), 0);
     ck_assert_str_eq(payload->text, "tick");
@@ -96,8 +98,8 @@ DOMT_TEST(periodic_timer_keeps_what_it_owns_until_it_is_cancelled)
 {
     for (uintptr_t i = 0; i < 2; i++) {
         domt_owning_open();
-        now->handle = check_tick;
-        domt_own_do(1, arm_periodic, (void *)i);
+        now->handle = check_payload_of_tick;
+        domt_own_do(1, arm_periodic_timer, (void *)i);
         domt_pass(&now->world, 6 * MS);
         ck_assert_uint_eq(now->handled, 3);
         ck_assert_uint_eq(now->released, 1);
@@ -105,7 +107,7 @@ DOMT_TEST(periodic_timer_keeps_what_it_owns_until_it_is_cancelled)
     }
 }
 
-static int arm_in_vain(domus_stack *stack, void *unused)
+static int arm_timers_until_refused(domus_stack *stack, void *unused)
 {
     domus_timer armed[2];
 
@@ -120,7 +122,7 @@ DOMT_TEST(timer_that_is_refused_leaves_the_payload_to_the_caller)
 {
     domt_owning_open();
     now->world.config.scheduler.timers_max = 1;
-    domt_own_do(1, arm_in_vain, NULL);
+    domt_own_do(1, arm_timers_until_refused, NULL);
     ck_assert_uint_eq(now->released, 1);
     domt_owning_close();
 }
@@ -129,7 +131,7 @@ DOMT_TEST(timer_that_is_refused_leaves_the_payload_to_the_caller)
 
 static domus_message *object;
 
-static int build_message(domus_stack *stack, void *type)
+static int make_message_object(domus_stack *stack, void *type)
 {
     ck_assert_int_eq(domus_message_new(stack, type, &object), 0);
     domt_owner *owner = domus_message_payload(object);
@@ -137,25 +139,25 @@ static int build_message(domus_stack *stack, void *type)
     return 0;
 }
 
-static int fill_message(domus_stack *stack, void *text)
+static int fill_message_object(domus_stack *stack, void *text)
 {
     memcpy(domus_message_payload(object), domt_own(text), domus_message_type(object)->size);
     return 0;
 }
 
-static int send_to_nobody(domus_stack *stack, void *unused)
+static int try_to_send_object_to_nobody(domus_stack *stack, void *unused)
 {
     ck_assert_int_eq(domus_message_send(stack, (domus_address){NULL, 0}, object), -ESTALE);
     return 0;
 }
 
-static int send_on(domus_stack *stack, void *unused)
+static int send_object_to_actor_2(domus_stack *stack, void *unused)
 {
     ck_assert_int_eq(domus_message_send(stack, now->actors[2], object), 0);
     return 0;
 }
 
-static int free_it(domus_stack *stack, void *unused)
+static int free_message_object(domus_stack *stack, void *unused)
 {
     domus_message_free(stack, object);
     return 0;
@@ -165,25 +167,26 @@ DOMT_TEST(message_owns_its_payload_until_it_is_sent_or_freed)
 {
     for (unsigned i = 0; i < 3; i++) {
         domt_owning_open();
-        domt_own_do(1, build_message, domt_sizes[i]);
-        domt_own_do(1, free_it, NULL); /* nothing was written into the message */
-        domt_own_do(1, build_message, domt_sizes[i]);
-        domt_own_do(1, fill_message, "freed");
-        domt_own_do(1, send_to_nobody, NULL);
+        domt_own_do(1, make_message_object, domt_sizes[i]);
+        /* nothing was written into this message object, so it owns nothing */
+        domt_own_do(1, free_message_object, NULL);
+        domt_own_do(1, make_message_object, domt_sizes[i]);
+        domt_own_do(1, fill_message_object, "freed");
+        domt_own_do(1, try_to_send_object_to_nobody, NULL);
         ck_assert_uint_eq(now->released, 0);
-        domt_own_do(1, free_it, NULL);
+        domt_own_do(1, free_message_object, NULL);
         ck_assert_uint_eq(now->released, 1);
-        domt_own_do(1, build_message, domt_sizes[i]);
-        domt_own_do(1, fill_message, "sent");
-        domt_own_do(1, send_to_nobody, NULL);
-        domt_own_do(1, send_on, NULL);
+        domt_own_do(1, make_message_object, domt_sizes[i]);
+        domt_own_do(1, fill_message_object, "sent");
+        domt_own_do(1, try_to_send_object_to_nobody, NULL);
+        domt_own_do(1, send_object_to_actor_2, NULL);
         ck_assert_uint_eq(now->handled, 1);
         ck_assert_uint_eq(now->released, 2);
         domt_owning_close();
     }
 }
 
-static int take_message(domus_stack *stack, const domt_owner *payload)
+static int take_payload_or_message_object(domus_stack *stack, const domt_owner *payload)
 {
     if (domus_self(stack).house == now->actors[2].house)
         return 0;
@@ -200,18 +203,19 @@ static int take_message(domus_stack *stack, const domt_owner *payload)
 
 DOMT_TEST(taken_message_is_released_by_its_last_owner)
 {
-    for (unsigned i = 0; i < 3; i++) { /* the message is freed, sent on, or cannot be made */
+    /* the message was taken as an object and is freed; is sent on; its payload alone was taken */
+    for (unsigned i = 0; i < 3; i++) {
         domt_owning_open();
         takes = i == 2;
-        now->handle = take_message;
+        now->handle = take_payload_or_message_object;
         domt_own_notice(1, &domt_middle, "object");
         ck_assert_uint_eq(now->released, 0);
         if (i == 0)
-            domt_own_do(1, free_it, NULL);
+            domt_own_do(1, free_message_object, NULL);
         if (i == 1)
-            domt_own_do(1, send_to_nobody, NULL);
+            domt_own_do(1, try_to_send_object_to_nobody, NULL);
         if (i == 1)
-            domt_own_do(1, send_on, NULL);
+            domt_own_do(1, send_object_to_actor_2, NULL);
         ck_assert_uint_eq(now->released, !takes);
         domt_owning_close();
     }
@@ -223,8 +227,8 @@ static domus_address process;
 static bool yields;
 static unsigned steps, events_seen;
 
-static int step_process(domus_stack *stack, void *self, const domus_process_event *events,
-                        uint32_t count, domus_process_output *out)
+static int take_events_of_step(domus_stack *stack, void *self, const domus_process_event *events,
+                               uint32_t count, domus_process_output *out)
 {
     domus_process_event stranger = {.type = DOMUS_PROCESS_MESSAGE};
 
@@ -254,7 +258,7 @@ static int step_process(domus_stack *stack, void *self, const domus_process_even
     return 0;
 }
 
-static const domus_process stepping = {.name = "stepping", .step = step_process};
+static const domus_process stepping = {.name = "stepping", .step = take_events_of_step};
 
 static int spawn_process(domus_stack *stack, void *unused)
 {
@@ -262,12 +266,12 @@ static int spawn_process(domus_stack *stack, void *unused)
     return 0;
 }
 
-static int ask_process(domus_stack *stack, void *type)
+static int ask_process_with_text(domus_stack *stack, void *type)
 {
     return domus_ask(stack, process, type, domt_own("hello"), domt_own_hear);
 }
 
-static int send_to_process(domus_stack *stack, void *type)
+static int send_text_to_process(domus_stack *stack, void *type)
 {
     ck_assert_int_eq(domus_notice(stack, process, type, domt_own("hello")), 0);
     return 0;
@@ -287,13 +291,15 @@ DOMT_TEST(event_of_a_process_is_released_after_its_step_unless_taken)
         takes = i == 1;
         domt_own_do(1, spawn_process, NULL);
         yields = true;
-        domt_own_do(1, send_to_process, &domt_small);
-        domt_pass(&now->world, 3 * MS); /* the answer and the end of the sleep come, too */
+        domt_own_do(1, send_text_to_process, &domt_small);
+        /* the events of the answer and of the end of the sleep come */
+        domt_pass(&now->world, 3 * MS);
         ck_assert_uint_eq(events_seen, 3);
         ck_assert_uint_eq(now->freed, takes ? 2 : 0);
-        ck_assert_uint_eq(now->released, takes ? 1 : 3); /* the ask of the process */
-        domt_own_do(1, send_to_process, &domt_middle);
-        domt_own_do(1, ask_process, &domt_large);
+        /* the payload of the ask that the process sent is released in any case */
+        ck_assert_uint_eq(now->released, takes ? 1 : 3);
+        domt_own_do(1, send_text_to_process, &domt_middle);
+        domt_own_do(1, ask_process_with_text, &domt_large);
         ck_assert_uint_eq(events_seen, 5);
         ck_assert_uint_eq(now->freed, takes ? 4 : 0);
         ck_assert_uint_eq(now->heard, 0);
@@ -315,7 +321,7 @@ DOMT_TEST(event_that_no_step_has_seen_is_released_when_the_process_stops)
     for (int i = 0; i <= 2; i += 2)
         ck_assert_int_eq(
             domt_notice(domt_outside(&now->world), process, domt_sizes[i], domt_own("hello")), 0);
-    (void)domt_iterate(home); /* the process gathers the publication */
+    (void)domt_iterate(home); /* the process gathers the publication, but makes no step */
     domt_own_stop(process);
     ck_assert_uint_eq(now->released, 2);
     domt_owning_close();
@@ -351,7 +357,7 @@ static const domus_behaviour sequences = {
     .on =
         (const domus_on[]){DOMUS_ON(&ask_type, ask), DOMUS_ON(&ask_within_type, ask_within), {0}}};
 
-static domus_address begin_sequence(const domus_type *type)
+static domus_address begin_sequence_that_asks(const domus_type *type)
 {
     domus_address one =
         domt_spawn(domt_outside(&now->world), now->world.managers[0], &sequences, NULL);
@@ -369,7 +375,7 @@ DOMT_TEST(ask_of_a_sequence_is_released_once_whether_it_could_begin_or_not)
     for (int i = 0; i < 4; i++) {
         bool stops = i >= 2;
         domt_owning_open();
-        domus_address one = begin_sequence(types[i % 2]);
+        domus_address one = begin_sequence_that_asks(types[i % 2]);
         if (stops)
             domt_own_stop(one);
         else
@@ -386,24 +392,24 @@ DOMT_TEST(ask_of_a_sequence_is_released_once_whether_it_could_begin_or_not)
 
 static int tried;
 
-static int take_at_mount(domus_stack *stack, void *self)
+static int try_to_take_in_mount(domus_stack *stack, void *self)
 {
     ck_assert_int_eq(domus_take(stack), -EINVAL);
     tried++;
     return domus_watch_actor(stack, now->actors[2], NULL);
 }
 
-static int handle_down(domus_stack *stack, void *self, const void *payload)
+static int try_to_take_event_of_end(domus_stack *stack, void *self, const void *payload)
 {
-    ck_assert_int_eq(domus_take(stack), -EPERM); /* the payload belongs to the watch */
+    ck_assert_int_eq(domus_take(stack), -EPERM); /* -EPERM: the payload belongs to the watch */
     tried++;
     return 0;
 }
 
 static const domus_behaviour trying = {
     .name = "trying",
-    .on = (const domus_on[]){{&domus_down_type, handle_down, 0}, {0}},
-    .on_mount = take_at_mount};
+    .on = (const domus_on[]){{&domus_down_type, try_to_take_event_of_end, 0}, {0}},
+    .on_mount = try_to_take_in_mount};
 
 DOMT_TEST(there_is_nothing_to_take_without_a_message_or_from_the_librarys_events)
 {

@@ -12,7 +12,7 @@ static domt_owning *const now = &domt_owned;
 
 /* --- notices --------------------------------------------------------------------------------- */
 
-static int check_payload(domus_stack *stack, const domt_owner *payload)
+static int check_text_of_payload(domus_stack *stack, const domt_owner *payload)
 {
     ck_assert_str_eq(payload->text, "hello");
     ck_assert_uint_eq(now->released + now->freed + 1, now->made);
@@ -22,7 +22,7 @@ static int check_payload(domus_stack *stack, const domt_owner *payload)
 DOMT_TEST(notice_is_released_when_its_handler_returns)
 {
     domt_owning_open();
-    now->handle = check_payload;
+    now->handle = check_text_of_payload;
     for (unsigned i = 0; i < 3; i++) {
         domt_own_notice(1, domt_sizes[i], "hello");
         ck_assert_uint_eq(now->released, i + 1);
@@ -59,7 +59,7 @@ static int expect_nothing_to_take(domus_stack *stack, const domus_answer *answer
     return 0;
 }
 
-static int sleep_on_it(domus_stack *stack, const domt_owner *payload)
+static int sleep_before_return(domus_stack *stack, const domt_owner *payload)
 {
     now->hear = expect_nothing_to_take;
     return domus_sleep(stack, MS, domt_own_hear);
@@ -68,7 +68,7 @@ static int sleep_on_it(domus_stack *stack, const domt_owner *payload)
 DOMT_TEST(notice_is_released_when_its_handler_waits)
 {
     domt_owning_open();
-    now->handle = sleep_on_it;
+    now->handle = sleep_before_return;
     for (unsigned i = 0; i < 3; i++)
         domt_own_notice(1, domt_sizes[i], "gone");
     ck_assert_uint_eq(now->released, 3);
@@ -80,7 +80,7 @@ DOMT_TEST(notice_is_released_when_its_handler_waits)
 
 /* --- asks and replies ------------------------------------------------------------------------ */
 
-static int handle_pong(domus_stack *stack, const domus_answer *answer)
+static int expect_pong(domus_stack *stack, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     ck_assert_str_eq(domt_text_of(answer), "pong");
@@ -89,22 +89,23 @@ static int handle_pong(domus_stack *stack, const domus_answer *answer)
 
 static const domus_type *pong_type;
 
-static int reply_pong(domus_stack *stack, const domt_owner *asked)
+static int reply_pong_and_release_ask(domus_stack *stack, const domt_owner *asked)
 {
     unsigned released = now->released;
 
     ck_assert_str_eq(asked->text, "ping");
     ck_assert_int_eq(domus_reply(stack, pong_type, domt_own("pong")), 0);
     ck_assert_uint_eq(now->released, released + 1);
-    ck_assert_int_eq(domus_take(stack), -EINVAL); /* the message was already taken */
+    /* -EINVAL: the reply has released the ask, so nothing is left to take */
+    ck_assert_int_eq(domus_take(stack), -EINVAL);
     return 0;
 }
 
 DOMT_TEST(ask_is_released_with_its_reply_and_the_reply_after_its_step)
 {
     domt_owning_open();
-    now->handle = reply_pong;
-    now->hear = handle_pong;
+    now->handle = reply_pong_and_release_ask;
+    now->hear = expect_pong;
     for (unsigned i = 0; i < 9; i++) {
         pong_type = domt_sizes[i / 3];
         domt_own_ask(1, domt_sizes[i % 3], "ping");
@@ -117,20 +118,20 @@ DOMT_TEST(ask_is_released_with_its_reply_and_the_reply_after_its_step)
 static const domus_type copies[3] = {{"8", 8, NULL}, {"700", 700, NULL}, {"5000", 5000, NULL}};
 static const domus_type *copy_type;
 
-/* Reply with bytes that lie in what the ask owns. */
-static int reply_from_the_text(domus_stack *stack, const domt_owner *asked)
+/* Reply with bytes of the text that the ask owns. */
+static int reply_with_bytes_of_text(domus_stack *stack, const domt_owner *asked)
 {
     return domus_reply(stack, copy_type, asked->text + 1);
 }
 
-static int handle_text(domus_stack *stack, const domus_answer *answer)
+static int expect_bytes_of_echo(domus_stack *stack, const domus_answer *answer)
 {
     static const char text[] = "echo";
 
     ck_assert_int_eq(answer->error, 0);
     for (size_t i = 0; i < answer->type->size; i++)
         ck_assert_int_eq(((const char *)answer->payload)[i], text[(i + 1) % sizeof text]);
-    /* the payload owns nothing: a take does neither harm nor good */
+    /* this payload owns nothing, so taking it changes nothing */
     ck_assert_int_eq(domus_take(stack), 0);
     return 0;
 }
@@ -138,8 +139,8 @@ static int handle_text(domus_stack *stack, const domus_answer *answer)
 DOMT_TEST(reply_is_copied_before_what_the_ask_owns_is_released)
 {
     domt_owning_open();
-    now->handle = reply_from_the_text;
-    now->hear = handle_text;
+    now->handle = reply_with_bytes_of_text;
+    now->hear = expect_bytes_of_echo;
     for (unsigned i = 0; i < 9; i++) {
         copy_type = &copies[i / 3];
         domt_own_ask(1, domt_sizes[i % 3], "echo");
@@ -150,7 +151,7 @@ DOMT_TEST(reply_is_copied_before_what_the_ask_owns_is_released)
 
 static const domus_type *passed_type;
 
-static int take_and_pass_back(domus_stack *stack, const domt_owner *asked)
+static int take_and_reply_with_same_text(domus_stack *stack, const domt_owner *asked)
 {
     ck_assert_int_eq(domus_take(stack), 0);
     ck_assert_int_eq(domus_reply(stack, passed_type, asked), 0);
@@ -161,8 +162,8 @@ static int take_and_pass_back(domus_stack *stack, const domt_owner *asked)
 DOMT_TEST(reply_may_own_what_was_taken_from_the_ask)
 {
     domt_owning_open();
-    now->handle = take_and_pass_back;
-    now->hear = handle_pong;
+    now->handle = take_and_reply_with_same_text;
+    now->hear = expect_pong;
     for (unsigned i = 0; i < 3; i++) {
         passed_type = domt_sizes[i];
         domt_own_ask(1, domt_sizes[i], "pong");
@@ -174,11 +175,12 @@ DOMT_TEST(reply_may_own_what_was_taken_from_the_ask)
 
 /* --- asks that fail -------------------------------------------------------------------------- */
 
-/* 0: no error; else the error that is returned, or (positive) passed to domus_fail() */
+/* how the handler fails; 0: it replies; negative: it returns this errno; positive: it passes this
+ * errno to domus_fail() */
 static int how;
 static bool takes;
 
-static int fail_somehow(domus_stack *stack, const domt_owner *asked)
+static int fail_as_test_says(domus_stack *stack, const domt_owner *asked)
 {
     if (takes) {
         ck_assert_int_eq(domus_take(stack), 0);
@@ -191,7 +193,7 @@ static int fail_somehow(domus_stack *stack, const domt_owner *asked)
     return 0;
 }
 
-static int handle_failure(domus_stack *stack, const domus_answer *answer)
+static int expect_failure_as_test_says(domus_stack *stack, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, how == 0 ? -ENOMSG : how < 0 ? how : -how);
     ck_assert_int_eq(domus_take(stack), -EINVAL);
@@ -204,8 +206,8 @@ DOMT_TEST(ask_that_fails_is_released_once_unless_it_was_taken)
     static const int ways[] = {0, -EIO, EPROTO};
 
     domt_owning_open();
-    now->handle = fail_somehow;
-    now->hear = handle_failure;
+    now->handle = fail_as_test_says;
+    now->hear = expect_failure_as_test_says;
     for (unsigned i = 0; i < 18; i++) {
         how = ways[i % 3];
         takes = i >= 9;
@@ -221,14 +223,14 @@ DOMT_TEST(ask_that_fails_is_released_once_unless_it_was_taken)
 static int reply_after_sleep(domus_stack *stack, const domus_answer *answer)
 {
     if (answer->type != NULL)
-        return handle_pong(stack, answer);
-    ck_assert_str_eq(now->kept->text, "ping"); /* the text is still there */
+        return expect_pong(stack, answer);
+    ck_assert_str_eq(now->kept->text, "ping"); /* the text that the kept ask owns is still valid */
     ck_assert_int_eq(domus_take(stack), -EINVAL);
     ck_assert_int_eq(domus_reply(stack, &domt_small, domt_own("pong")), 0);
     return 0;
 }
 
-static int sleep_first(domus_stack *stack, const domt_owner *asked)
+static int sleep_before_reply(domus_stack *stack, const domt_owner *asked)
 {
     now->kept = asked;
     return domus_sleep(stack, MS, domt_own_hear);
@@ -237,7 +239,7 @@ static int sleep_first(domus_stack *stack, const domt_owner *asked)
 DOMT_TEST(asks_payload_stays_while_its_conversation_waits)
 {
     domt_owning_open();
-    now->handle = sleep_first;
+    now->handle = sleep_before_reply;
     now->hear = reply_after_sleep;
     for (unsigned i = 0; i < 3; i++) {
         domt_own_ask(1, domt_sizes[i], "ping");
@@ -248,20 +250,21 @@ DOMT_TEST(asks_payload_stays_while_its_conversation_waits)
     domt_owning_close();
 }
 
-/* Ask, as actor 1, actor 2 for the answer to the ask of actor 0. */
-static int pass_on_answer(domus_stack *stack, const domus_answer *answer)
+/* Handle an ask of actor 0 in actor 1: ask actor 2, and reply with its answer. */
+static int reply_with_answer_of_actor_2(domus_stack *stack, const domus_answer *answer)
 {
     if (domus_self(stack).house == now->actors[0].house)
-        return handle_pong(stack, answer);
+        return expect_pong(stack, answer);
     unsigned released = now->released;
     ck_assert_int_eq(domus_take_answer(stack, answer), 0);
-    ck_assert_int_eq(domus_take(stack), -EALREADY); /* takes the answer, not the ask */
+    /* -EALREADY: domus_take() takes the answer, not the ask */
+    ck_assert_int_eq(domus_take(stack), -EALREADY);
     ck_assert_int_eq(domus_reply(stack, &domt_middle, answer->payload), 0);
-    ck_assert_uint_eq(now->released, released + 1); /* the ask was released */
+    ck_assert_uint_eq(now->released, released + 1); /* the reply has released the ask */
     return 0;
 }
 
-static int ask_the_other(domus_stack *stack, const domt_owner *asked)
+static int ask_actor_2_or_reply_pong(domus_stack *stack, const domt_owner *asked)
 {
     if (domus_self(stack).house == now->actors[1].house)
         return domt_own_ask_one(stack, 2, &domt_small, "ping", 0);
@@ -272,8 +275,8 @@ static int ask_the_other(domus_stack *stack, const domt_owner *asked)
 DOMT_TEST(take_in_a_resumed_step_takes_the_answer)
 {
     domt_owning_open();
-    now->handle = ask_the_other;
-    now->hear = pass_on_answer;
+    now->handle = ask_actor_2_or_reply_pong;
+    now->hear = reply_with_answer_of_actor_2;
     domt_own_ask(1, &domt_small, "ping");
     ck_assert_uint_eq(now->heard, 2);
     ck_assert_uint_eq(now->made, 3);
@@ -283,7 +286,7 @@ DOMT_TEST(take_in_a_resumed_step_takes_the_answer)
 
 /* --- kept ------------------------------------------------------------------------------------ */
 
-static int keep_taken(domus_stack *stack, const domt_owner *asked)
+static int keep_ask_perhaps_taken(domus_stack *stack, const domt_owner *asked)
 {
     if (takes) {
         ck_assert_int_eq(domus_take(stack), 0);
@@ -295,21 +298,21 @@ static int keep_taken(domus_stack *stack, const domt_owner *asked)
     return 0;
 }
 
-static int reply_kept(domus_stack *stack, void *unused)
+static int reply_to_kept(domus_stack *stack, void *unused)
 {
     ck_assert_str_eq(now->kept->text, "ping");
     ck_assert_int_eq(domus_kept_reply(stack, now->ask, &domt_small, domt_own("pong")), 0);
     return 0;
 }
 
-static int fail_kept(domus_stack *stack, void *unused)
+static int fail_kept_ask(domus_stack *stack, void *unused)
 {
     return domus_kept_fail(stack, now->ask, -EIO);
 }
 
-static int forward_kept(domus_stack *stack, void *unused)
+static int try_to_forward_kept(domus_stack *stack, void *unused)
 {
-    now->handle = reply_pong;
+    now->handle = reply_pong_and_release_ask;
     pong_type = &domt_small;
     ck_assert_int_eq(domus_kept_forward(stack, now->ask, (domus_address){NULL, 0}),
                      takes ? -EALREADY : -ESTALE);
@@ -317,14 +320,15 @@ static int forward_kept(domus_stack *stack, void *unused)
     return takes ? domus_kept_fail(stack, now->ask, -EIO) : 0;
 }
 
-static int (*const ends_of_kept[])(domus_stack *, void *) = {reply_kept, fail_kept, forward_kept};
+static int (*const ends_of_kept[])(domus_stack *, void *) = {reply_to_kept, fail_kept_ask,
+                                                             try_to_forward_kept};
 
 DOMT_TEST(kept_ask_is_released_when_it_leaves)
 {
     for (unsigned i = 0; i < 18; i++) {
         domt_owning_open();
         takes = i >= 9;
-        now->handle = keep_taken;
+        now->handle = keep_ask_perhaps_taken;
         domt_own_ask(1, domt_sizes[i % 3], "ping");
         ck_assert_uint_eq(now->released, 0);
         domt_own_do(1, ends_of_kept[i / 3 % 3], NULL);
@@ -340,7 +344,7 @@ DOMT_TEST(kept_ask_is_released_when_its_actor_stops)
     for (unsigned i = 0; i < 2; i++) {
         domt_owning_open();
         takes = i == 1;
-        now->handle = keep_taken;
+        now->handle = keep_ask_perhaps_taken;
         domt_own_ask(1, &domt_middle, "ping");
         domt_own_stop(now->actors[1]);
         ck_assert_uint_eq(now->released, 1 - i);
@@ -353,11 +357,11 @@ DOMT_TEST(kept_ask_is_released_when_its_actor_stops)
 
 /* --- passed on ------------------------------------------------------------------------------- */
 
-/* Forward, as actor 1, to actor 2, which has the message to its end. */
-static int forward(domus_stack *stack, const domt_owner *payload)
+/* Let actor 1 forward a message to actor 2, whose handler is its last owner. */
+static int forward_or_take(domus_stack *stack, const domt_owner *payload)
 {
     if (domus_self(stack).house != now->actors[1].house)
-        return check_payload(stack, payload);
+        return check_text_of_payload(stack, payload);
     if (takes) {
         ck_assert_int_eq(domus_take(stack), 0);
         ck_assert_int_eq(domus_forward(stack, now->actors[2]), -EALREADY);
@@ -373,7 +377,7 @@ static int forward(domus_stack *stack, const domt_owner *payload)
 DOMT_TEST(forwarded_message_takes_along_the_memory_that_it_owns)
 {
     domt_owning_open();
-    now->handle = forward;
+    now->handle = forward_or_take;
     for (unsigned i = 0; i < 12; i++) {
         takes = i >= 6;
         unsigned handled = now->handled;
@@ -388,7 +392,7 @@ DOMT_TEST(forwarded_message_takes_along_the_memory_that_it_owns)
     domt_owning_close();
 }
 
-static int stash_taken(domus_stack *stack, const domt_owner *payload)
+static int stash_or_take(domus_stack *stack, const domt_owner *payload)
 {
     if (now->handled > 2)
         return 0;
@@ -403,12 +407,14 @@ static int stash_taken(domus_stack *stack, const domt_owner *payload)
     return 0;
 }
 
-DOMT_TEST(stashed_message_is_released_when_it_was_handled_at_last)
+DOMT_TEST(stashed_message_is_released_after_its_handling)
 {
-    for (unsigned i = 0; i < 3; i++) { /* handled again; stopped; taken, so not stashed */
+    /* the stashed message is handled again; its actor is stopped; it is taken, so it cannot be
+     * stashed */
+    for (unsigned i = 0; i < 3; i++) {
         domt_owning_open();
         takes = i == 2;
-        now->handle = stash_taken;
+        now->handle = stash_or_take;
         domt_own_notice(1, &domt_small, "aside");
         domt_own_ask(1, &domt_large, "aside");
         ck_assert_uint_eq(now->released, 0);

@@ -1,4 +1,4 @@
-/* Two agents that talk; see the header. */
+/* Two agents that talk; tests/house/talk.h tells more. */
 #include "tests/house/talk.h"
 #include "tests/house/steps.h"
 #include "tests/support/suite.h"
@@ -8,12 +8,12 @@
 
 domt_talking domt_talk;
 
-static void count_release(void *payload)
+static void count_release_of_text(void *payload)
 {
     domt_talk.releases++;
 }
 
-const domus_type domt_text = {.name = "text", .size = 8, .release = count_release};
+const domus_type domt_text = {.name = "text", .size = 8, .release = count_release_of_text};
 
 void domt_talk_open(void)
 {

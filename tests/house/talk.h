@@ -1,4 +1,4 @@
-/* Two agents that ask each other: a question is a function that the other one runs in its
+/* Two agents that ask each other: a question is a function that the asked agent runs in its
  * handler. */
 #ifndef DOMT_HOUSE_TALK_H
 #define DOMT_HOUSE_TALK_H
@@ -10,9 +10,9 @@ typedef struct domt_talking {
     domus_address asker; /* an actor on home 0 */
     domus_address other; /* an actor on home 1, unless a test changes it */
     domus_address third; /* an actor that some tests use */
-    unsigned releases;   /* payloads of domt_text that were released */
+    unsigned releases;   /* payloads of domt_text that the library has released */
 
-    /* The last answer that the asker got, and the number of its answers. */
+    /* The last answer that the asker got, and the number of answers that it got. */
     unsigned resumed;
     int error;
     const domus_type *type;
@@ -21,27 +21,27 @@ typedef struct domt_talking {
 } domt_talking;
 
 extern domt_talking domt_talk;
-extern const domus_type domt_text; /* payload: 8 bytes, with a release */
+extern const domus_type domt_text; /* a type of 8 bytes, with a release */
 
 void domt_talk_open(void);
 
 /* End the world, and check that nothing is left of any conversation. */
 void domt_talk_close(void);
 
-/* Let the other actor handle a question by `function`, and settle. */
+/* Let the other agent handle a question of the asker by `function`, and settle. */
 void domt_talk_ask(int (*function)(domus_stack *, void *));
 
-/* Check that the asker has got so many answers, the last of them with this error. */
+/* Check that the asker has got so many answers, and that the last one has this error. */
 void domt_talk_heard(unsigned resumed, int error);
 
 /* Spawn an agent on a home, and settle. */
 domus_address domt_talk_agent(uint32_t home);
 
-/* Ask the other actor `call`; resumes in domt_talk_hear(). For the asker's handler. */
+/* Ask the other agent `call`, from a handler of the asker; the ask resumes in domt_talk_hear(). */
 int domt_ask_other(domus_stack *stack, void *call);
 int domt_talk_hear(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* Functions that handle a question. */
+/* Functions with which an agent handles a question. */
 int domt_reply_hello(domus_stack *stack, void *context);
 int domt_end_without_answer(domus_stack *stack, void *context);
 int domt_fail_with_eio(domus_stack *stack, void *context);

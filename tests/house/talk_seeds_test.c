@@ -18,8 +18,8 @@
 
 #define SEEDS DOMT_SCALE(1000, 50)
 
-#define TALKS 5000u /* messages in one seed */
-#define CROWD 24u   /* actors at first */
+#define TALKS 5000u /* messages that actors send in one seed */
+#define CROWD 24u   /* number of actors at the beginning */
 /* number of the actors that only answer; they have the lowest numbers */
 #define LEAVES 3u
 /* Actors up to this number are never stopped, so that the messages do not end too soon. */
@@ -44,15 +44,15 @@ static struct {
     uint32_t armed, fired, timers_lost;
     uint32_t mounted, stopped;
     uint32_t overtaken; /* messages out of their order */
-    uint32_t disturbed; /* messages that were handled in a barrier */
-    uint32_t strangers; /* answers that belong to another ask */
-    /* number of the newest message of each sender to each receiver */
+    uint32_t disturbed; /* asks and notices that were handled in a barrier */
+    uint32_t strangers; /* answers that belong to another ask than the one that waited */
+    /* serial number of the newest message of each sender to each receiver */
     uint16_t sent[LIVES_MAX][LIVES_MAX][KINDS];
     uint16_t seen[LIVES_MAX][LIVES_MAX][KINDS];
 } books;
 
 typedef struct talk {
-    uint16_t from; /* the number of the life that sent it; `to` is that of its receiver */
+    uint16_t from; /* numbers of two lives: of the sender of the message, and of its receiver */
     uint16_t to;
     uint16_t number;
     uint16_t kind;
@@ -62,14 +62,14 @@ typedef struct talker {
     uint16_t life;
     bool in_barrier;
     uint32_t timers;
-    domus_kept kept; /* a kept ask that is answered at a tick */
+    domus_kept kept; /* an ask that the actor has kept, to answer it at a tick */
 } talker;
 
 /* The frame of a conversation: what it remembers while it waits. */
 typedef struct memory {
-    talk question; /* the question that the conversation has asked, if `asked` is true */
+    talk question; /* if `asked` is true: the question that the conversation has asked */
     bool asked;
-    bool answers; /* the conversation handles an ask itself */
+    bool answers; /* the conversation handles an ask of another actor */
     bool barrier;
 } memory;
 
@@ -90,7 +90,7 @@ static const domus_type reply_type = {
     .name = "reply", .size = sizeof(talk), .release = release_reply};
 static const domus_type tick_type = {.name = "tick"};
 
-static uint32_t below(uint32_t n)
+static uint32_t random_below(uint32_t n)
 {
     return (uint32_t)domi_random_below(&books.random, n);
 }
@@ -108,7 +108,7 @@ static int spawn_talker(domus_stack *stack, const domus_behaviour *behaviour)
     return error;
 }
 
-static talk talk_to(const talker *self, uint32_t to, uint16_t kind)
+static talk make_talk(const talker *self, uint32_t to, uint16_t kind)
 {
     return (talk){.from = self->life,
                   .to = (uint16_t)to,
@@ -116,28 +116,28 @@ static talk talk_to(const talker *self, uint32_t to, uint16_t kind)
                   .kind = kind};
 }
 
-static void arm_timer(domus_stack *stack, talker *self)
+static void arm_random_timer(domus_stack *stack, talker *self)
 {
-    bool ok = domus_after(stack, below(20) * MS, &tick_type, NULL, NULL) == 0;
+    bool ok = domus_after(stack, random_below(20) * MS, &tick_type, NULL, NULL) == 0;
 
     self->timers += ok;
     books.armed += ok;
 }
 
-/* Call a verb that needs no answer. */
-static void do_something(domus_stack *stack, talker *self)
+/* Let the actor call a verb that needs no answer. */
+static void call_random_verb(domus_stack *stack, talker *self)
 {
-    uint32_t to = below(books.lives);
-    uint32_t dice = below(100);
+    uint32_t to = random_below(books.lives);
+    uint32_t dice = random_below(100);
 
     if (books.talks == 0)
         return;
     books.talks--;
     if (dice < 70) {
-        talk what = talk_to(self, to, NOTICE);
+        talk what = make_talk(self, to, NOTICE);
         books.put[NOTICE] += domus_notice(stack, books.crowd[to], &notice_type, &what) == 0;
     } else if (dice < 88) {
-        arm_timer(stack, self);
+        arm_random_timer(stack, self);
     } else if (dice < 93) {
         (void)spawn_talker(stack, &talking);
     } else if (to > ETERNAL && dice < 97) {
@@ -145,19 +145,19 @@ static void do_something(domus_stack *stack, talker *self)
     }
 }
 
-/* End a conversation, in one of the possible ways. */
+/* End a conversation in one of the ways that there are, by chance. */
 static int finish_conversation(domus_stack *stack, talker *self, const memory *mind)
 {
-    uint32_t dice = below(10);
+    uint32_t dice = random_below(10);
 
     if (mind->barrier)
         self->in_barrier = false;
     if (!mind->answers || dice == 0)
-        return 0; /* returns without an answer to the ask */
+        return 0; /* the handler of an ask returns without an answer */
     if (dice == 1)
         return -ECANCELED;
     if (dice == 2 && self->kept.stack == NULL && domus_keep(stack, &self->kept) == 0) {
-        arm_timer(stack, self);
+        arm_random_timer(stack, self);
         return 0;
     }
     talk reply = {.from = self->life};
@@ -166,7 +166,7 @@ static int finish_conversation(domus_stack *stack, talker *self, const memory *m
     return error;
 }
 
-static void answer_kept(domus_stack *stack, talker *self)
+static void reply_to_kept(domus_stack *stack, talker *self)
 {
     talk reply = {.from = self->life};
 
@@ -175,7 +175,7 @@ static void answer_kept(domus_stack *stack, talker *self)
     self->kept.stack = NULL;
 }
 
-static int resume_talk(domus_stack *stack, void *self_, const domus_answer *answer)
+static int handle_answer_at_random(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     talker *self = self_;
     const memory *mind = domus_frame(stack);
@@ -186,28 +186,28 @@ static int resume_talk(domus_stack *stack, void *self_, const domus_answer *answ
         books.replies_came++;
         books.strangers += ((const talk *)answer->payload)->from != mind->question.to;
     }
-    do_something(stack, self);
+    call_random_verb(stack, self);
     return finish_conversation(stack, self, mind);
 }
 
-/* Ask an actor. Now and then ask a leaf under a barrier; an ask to another actor might wait for
- * ever there. */
+/* Ask an actor. In a barrier ask only a leaf, an actor that answers at once, because an ask to
+ * another actor might wait for ever. */
 static int ask_at_random(domus_stack *stack, talker *self, memory *mind)
 {
-    uint64_t timeout_ns = below(4) == 0 ? (1 + below(9)) * MS : 0;
-    uint32_t to = below(books.lives);
+    uint64_t timeout_ns = random_below(4) == 0 ? (1 + random_below(9)) * MS : 0;
+    uint32_t to = random_below(books.lives);
 
-    if (below(8) == 0 && domus_barrier(stack) == 0) {
+    if (random_below(8) == 0 && domus_barrier(stack) == 0) {
         self->in_barrier = mind->barrier = true;
-        to = below(LEAVES);
+        to = random_below(LEAVES);
     }
     mind->asked = true;
-    mind->question = talk_to(self, to, ASK);
+    mind->question = make_talk(self, to, ASK);
     return domus_ask_within(stack, books.crowd[to], &ask_type, &mind->question, timeout_ns,
-                            resume_talk);
+                            handle_answer_at_random);
 }
 
-static int begin_conversation(domus_stack *stack, talker *self, const talk *what)
+static int handle_talk_at_random(domus_stack *stack, talker *self, const talk *what)
 {
     memory *mind = domus_frame(stack);
 
@@ -218,13 +218,13 @@ static int begin_conversation(domus_stack *stack, talker *self, const talk *what
     books.overtaken += what->to != self->life || what->number <= *seen;
     *seen = what->number;
     mind->answers = what->kind == ASK;
-    do_something(stack, self);
-    do_something(stack, self);
-    uint32_t dice = below(10);
+    call_random_verb(stack, self);
+    call_random_verb(stack, self);
+    uint32_t dice = random_below(10);
     if (books.talks == 0 || dice > 4)
         return finish_conversation(stack, self, mind);
     books.talks--;
-    int result = dice == 0 ? domus_sleep(stack, below(9) * MS, resume_talk)
+    int result = dice == 0 ? domus_sleep(stack, random_below(9) * MS, handle_answer_at_random)
                            : ask_at_random(stack, self, mind);
     books.put[ASK] += result == DOMUS_PARKED && mind->asked;
     books.waits += result == DOMUS_PARKED;
@@ -233,7 +233,7 @@ static int begin_conversation(domus_stack *stack, talker *self, const talk *what
 
 static int handle_talk(domus_stack *stack, void *self, const void *payload)
 {
-    return begin_conversation(stack, self, payload);
+    return handle_talk_at_random(stack, self, payload);
 }
 
 static int handle_tick(domus_stack *stack, void *self_, const void *payload)
@@ -242,13 +242,13 @@ static int handle_tick(domus_stack *stack, void *self_, const void *payload)
 
     books.fired++;
     self->timers--;
-    answer_kept(stack, self);
-    do_something(stack, self);
-    do_something(stack, self);
+    reply_to_kept(stack, self);
+    call_random_verb(stack, self);
+    call_random_verb(stack, self);
     return 0;
 }
 
-static int leaf_told(domus_stack *stack, void *self, const void *payload)
+static int finish_talk_of_leaf(domus_stack *stack, void *self, const void *payload)
 {
     const talk *what = payload;
     memory mind = {.answers = what->kind == ASK};
@@ -258,23 +258,23 @@ static int leaf_told(domus_stack *stack, void *self, const void *payload)
     return finish_conversation(stack, self, &mind);
 }
 
-static int leaf_ticked(domus_stack *stack, void *self_, const void *payload)
+static int reply_to_kept_on_tick(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
 
     books.fired++;
     self->timers--;
-    answer_kept(stack, self);
+    reply_to_kept(stack, self);
     return 0;
 }
 
-static int count_mount(domus_stack *stack, void *self)
+static int on_mount_count_talker(domus_stack *stack, void *self)
 {
     books.mounted++;
     return 0;
 }
 
-static void count_stop(domus_stack *stack, void *self)
+static void on_stop_count_talker(domus_stack *stack, void *self)
 {
     books.stopped++;
     books.timers_lost += ((const talker *)self)->timers;
@@ -287,21 +287,22 @@ static const domus_behaviour talking = {
                              {&ask_type, handle_talk, sizeof(memory)},
                              {&tick_type, handle_tick, 0},
                              {0}},
-    .on_mount = count_mount,
-    .on_stop = count_stop};
+    .on_mount = on_mount_count_talker,
+    .on_stop = on_stop_count_talker};
 
 static const domus_behaviour leaf = {.name = "leaf",
                                      .state_size = sizeof(talker),
-                                     .on = (const domus_on[]){{&notice_type, leaf_told, 0},
-                                                              {&ask_type, leaf_told, 0},
-                                                              {&tick_type, leaf_ticked, 0},
-                                                              {0}},
-                                     .on_mount = count_mount,
-                                     .on_stop = count_stop};
+                                     .on =
+                                         (const domus_on[]){{&notice_type, finish_talk_of_leaf, 0},
+                                                            {&ask_type, finish_talk_of_leaf, 0},
+                                                            {&tick_type, reply_to_kept_on_tick, 0},
+                                                            {0}},
+                                     .on_mount = on_mount_count_talker,
+                                     .on_stop = on_stop_count_talker};
 
 /* --- a seed ---------------------------------------------------------------------------------- */
 
-/* Returns the first rule that does not hold; NULL: all hold. */
+/* Returns the text of the first rule that does not hold, or NULL. */
 static const char *find_broken_rule(void)
 {
     const struct {
@@ -327,7 +328,7 @@ static const char *find_broken_rule(void)
     return NULL;
 }
 
-static domus_testkit *kit_new(uint64_t seed)
+static domus_testkit *make_kit_for_seed(uint64_t seed)
 {
     domus_config config;
 
@@ -336,14 +337,15 @@ static domus_testkit *kit_new(uint64_t seed)
     config.scheduler.mailbox_max = 16;
     config.scheduler.belt_slots = 64;
     config.scheduler.messages_per_run_max = 16;
-    if (seed % 4 != 0) { /* three of four seeds lend houses where they can */
+    /* seeds that lend houses to other threads wherever they can: three of four */
+    if (seed % 4 != 0) {
         config.scheduler.steal.floor = 1;
         config.scheduler.steal.aggression = 1 + seed % 4;
     }
     return domt_kit_new(&config, seed);
 }
 
-/* Send an actor a message to begin, as if it came from itself. */
+/* Send an actor its first message, as if the actor had sent it to itself. */
 static void send_first_message(domus_system *system, uint32_t life)
 {
     talk what = {.from = (uint16_t)life, .to = (uint16_t)life, .kind = NOTICE};
@@ -352,7 +354,8 @@ static void send_first_message(domus_system *system, uint32_t life)
     books.put[NOTICE] += domus_outside_notice(system, books.crowd[life], &notice_type, &what) == 0;
 }
 
-/* Begin with actors spread over the threads, or all on one: then the others run them on loans. */
+/* Spawn the first actors, spread over the threads or all on one; then the other threads run them on
+ * loans. */
 static void spawn_crowd(domus_system *system, bool spread)
 {
     const domus_spawn_options options = {.placement = spread ? DOMUS_SPREAD : DOMUS_ON_THREAD};
@@ -368,13 +371,13 @@ static void spawn_crowd(domus_system *system, bool spread)
         send_first_message(system, i);
 }
 
-static uint64_t loans; /* loans of all seeds */
+static uint64_t loans; /* loans in all seeds together */
 
-/* Run a seed; `context` gets the rule that does not hold. */
-static int talk_for_a_seed(uint64_t seed, void *context)
+/* Run one seed; `context` gets the text of the rule that does not hold. */
+static int run_seed_and_check_rules(uint64_t seed, void *context)
 {
     const char **ret_what = context;
-    domus_testkit *kit = kit_new(seed);
+    domus_testkit *kit = make_kit_for_seed(seed);
 
     memset(&books, 0, sizeof books);
     domi_random_init(&books.random, seed);
@@ -401,7 +404,7 @@ DOMT_TEST(counts_of_a_crowd_hold_in_any_order)
     const char *what = NULL;
     uint64_t seed = 0;
     char replay[DOMUS_TESTKIT_TEXT_MAX];
-    int result = domus_testkit_sweep(1, SEEDS, talk_for_a_seed, &what, &seed);
+    int result = domus_testkit_sweep(1, SEEDS, run_seed_and_check_rules, &what, &seed);
 
     ck_assert_msg(result == 0, "%s: %s", what, domus_testkit_replay(seed, replay, sizeof replay));
     ck_assert_msg(loans > SEEDS * 20, "%" PRIu64 " loans", loans);

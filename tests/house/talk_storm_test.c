@@ -29,18 +29,19 @@ static domi_random dice;
 static domus_address actors[ACTORS];
 static domus_conversation conversations[HANDLES];
 static domus_kept kept[HANDLES];
-static bool quiet; /* true: the actors begin nothing new */
+static bool quiet; /* true: the actors begin nothing new, so that the storm comes to its end */
 
 static struct {
     int64_t given;
     int64_t handled;
     int64_t released;
     uint64_t resumed;
-    uint64_t errors[256]; /* number of times that each error came: the storm must reach them all */
+    /* number of times that each error came; the storm must reach all errors */
+    uint64_t errors[256];
 } books;
 
 typedef struct deed {
-    uint64_t depth; /* number of messages that may still follow from this one */
+    uint64_t depth; /* how many messages may follow one from the other after this one */
     uint64_t mark;
 } deed;
 
@@ -48,123 +49,128 @@ typedef struct deed {
 
 static uint64_t now_seed;
 
-static void check_mark(const void *payload)
+static void check_mark_of_payload(const void *payload)
 {
     ck_assert_msg(((const deed *)payload)->mark == MARK, "seed %llu: no payload of ours",
                   (unsigned long long)now_seed);
 }
 
-static void release(void *payload)
+static void count_released_payload(void *payload)
 {
-    check_mark(payload);
+    check_mark_of_payload(payload);
     books.released++;
 }
 
-static const domus_type note = {.name = "note", .size = sizeof(deed), .release = release};
-static const domus_type question = {.name = "question", .size = sizeof(deed), .release = release};
-static const domus_type large = {.name = "large", .size = 3000, .release = release};
-static const domus_type unknown = {.name = "unknown", .size = sizeof(deed), .release = release};
+static const domus_type note = {
+    .name = "note", .size = sizeof(deed), .release = count_released_payload};
+static const domus_type question = {
+    .name = "question", .size = sizeof(deed), .release = count_released_payload};
+static const domus_type large = {.name = "large", .size = 3000, .release = count_released_payload};
+static const domus_type unknown = {
+    .name = "unknown", .size = sizeof(deed), .release = count_released_payload};
 
-static unsigned draw_below(unsigned below)
+static unsigned random_below(unsigned below)
 {
     return (unsigned)domi_random_below(&dice, below);
 }
 
-static domus_address choose_actor(void)
+static domus_address choose_random_actor(void)
 {
-    return actors[draw_below(ACTORS)];
+    return actors[random_below(ACTORS)];
 }
 
-static void count_result(int result)
+static void count_payload_given(int result)
 {
     books.given += result >= 0;
 }
 
-static int handed_on(int result)
+static int uncount_payload_handed_on(int result)
 {
     books.handled -= result == 0;
     return result;
 }
 
-static void count_handled(const void *payload)
+static void count_payload_handled(const void *payload)
 {
-    check_mark(payload);
+    check_mark_of_payload(payload);
     books.handled++;
 }
 
 /* --- patterns -------------------------------------------------------------------------------- */
 
-static bool is_deep(const void *self, const void *frame, const domus_type *type,
-                    const void *payload)
+static bool has_odd_depth(const void *self, const void *frame, const domus_type *type,
+                          const void *payload)
 {
     return (((const deed *)payload)->depth & 1) != 0;
 }
 
 static const domus_pattern patterns[] = {
     {NULL, NULL},
-    {NULL, is_deep},
+    {NULL, has_odd_depth},
     {(const domus_type *const[]){&note, NULL}, NULL},
-    {(const domus_type *const[]){&question, NULL}, is_deep},
+    {(const domus_type *const[]){&question, NULL}, has_odd_depth},
 };
 
 /* --- what an actor does ---------------------------------------------------------------------- */
 
 static const domus_behaviour calm;
 static const domus_behaviour wild;
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer);
+static int count_errors_and_act(domus_stack *stack, void *self, const domus_answer *answer);
 
-static uint64_t some_time(void)
+static uint64_t choose_random_time(void)
 {
     static const uint64_t times[] = {0, 1, MS, 2 * MS, 5 * MS, 9 * MS};
 
-    return times[draw_below(6)];
+    return times[random_below(6)];
 }
 
-static void answer_something(domus_stack *stack, const deed *next)
+static void answer_at_random(domus_stack *stack, const deed *next)
 {
     domus_message *message;
-    unsigned which = draw_below(HANDLES);
-    unsigned what = draw_below(9);
+    unsigned which = random_below(HANDLES);
+    unsigned what = random_below(9);
 
     if (what == 0) {
         int result = domus_reply(stack, &note, next);
-        count_result(result);
+        count_payload_given(result);
     } else if (what == 1) {
         char bytes[3000] = {0};
         memcpy(bytes, next, sizeof *next);
-        count_result(domus_reply(stack, &large, bytes));
+        count_payload_given(domus_reply(stack, &large, bytes));
     } else if (what == 2) {
         (void)domus_fail(stack, -EIO);
     } else if (what == 3) {
-        (void)handed_on(domus_forward(stack, choose_actor()));
+        (void)uncount_payload_handed_on(domus_forward(stack, choose_random_actor()));
     } else if (what == 4) {
         (void)domus_keep(stack, &kept[which]);
     } else if (what == 5) {
-        (void)handed_on(domus_stash(stack));
+        (void)uncount_payload_handed_on(domus_stash(stack));
     } else if (what == 6) {
-        count_result(domus_kept_reply(stack, kept[which], &note, next));
+        count_payload_given(domus_kept_reply(stack, kept[which], &note, next));
     } else if (what == 7) {
-        (void)handed_on(domus_kept_forward(stack, kept[which], choose_actor()));
+        (void)uncount_payload_handed_on(
+            domus_kept_forward(stack, kept[which], choose_random_actor()));
     } else if (domus_message_take(stack, &message) == 0) {
-        if (handed_on(domus_message_send(stack, choose_actor(), message)) != 0)
+        if (uncount_payload_handed_on(domus_message_send(stack, choose_random_actor(), message)) !=
+            0)
             domus_message_free(stack, message);
     }
 }
 
-static void do_something(domus_stack *stack, const deed *next)
+static void call_random_verb(domus_stack *stack, const deed *next)
 {
-    unsigned which = draw_below(HANDLES);
+    unsigned which = random_below(HANDLES);
 
-    switch (draw_below(12)) {
+    switch (random_below(12)) {
     case 0:
     case 1:
-        count_result(domus_notice(stack, choose_actor(), &note, next));
+        count_payload_given(domus_notice(stack, choose_random_actor(), &note, next));
         break;
     case 2:
     case 3:
-        count_result(domus_ask_add(stack, choose_actor(),
-                                   draw_below(20) == 0 ? &unknown : &question, next, some_time(),
-                                   which));
+        count_payload_given(domus_ask_add(stack, choose_random_actor(),
+                                          random_below(20) == 0 ? &unknown : &question, next,
+                                          choose_random_time(), which));
         break;
     case 4:
         (void)domus_conversation_of(stack, &conversations[which]);
@@ -179,41 +185,42 @@ static void do_something(domus_stack *stack, const deed *next)
         domus_unstash(stack);
         break;
     case 8:
-        (void)domus_become(stack, draw_below(2) == 0 ? &calm : NULL);
+        (void)domus_become(stack, random_below(2) == 0 ? &calm : NULL);
         break;
     case 9:
-        if (draw_below(12) == 0)
-            (void)domus_stop(stack, choose_actor());
-        else if (draw_below(12) == 0)
-            (void)domus_stop_after_mail(stack, choose_actor());
+        if (random_below(12) == 0)
+            (void)domus_stop(stack, choose_random_actor());
+        else if (random_below(12) == 0)
+            (void)domus_stop_after_mail(stack, choose_random_actor());
         break;
     default:
-        answer_something(stack, next);
+        answer_at_random(stack, next);
         break;
     }
 }
 
-static int wait_for_something(domus_stack *stack, const deed *next)
+static int wait_at_random(domus_stack *stack, const deed *next)
 {
-    const domus_pattern *pattern = &patterns[draw_below(4)];
+    const domus_pattern *pattern = &patterns[random_below(4)];
     int result;
 
-    switch (draw_below(8)) {
+    switch (random_below(8)) {
     case 0:
     case 1:
-        result = domus_ask_within(stack, choose_actor(), &question, next, some_time(), go_on);
-        count_result(result);
+        result = domus_ask_within(stack, choose_random_actor(), &question, next,
+                                  choose_random_time(), count_errors_and_act);
+        count_payload_given(result);
         return result;
     case 2:
-        return domus_wait_all(stack, go_on);
+        return domus_wait_all(stack, count_errors_and_act);
     case 3:
-        return domus_wait_first(stack, go_on);
+        return domus_wait_first(stack, count_errors_and_act);
     case 4:
-        return domus_sleep(stack, some_time(), go_on);
+        return domus_sleep(stack, choose_random_time(), count_errors_and_act);
     case 5:
-        return domus_receive(stack, pattern, go_on);
+        return domus_receive(stack, pattern, count_errors_and_act);
     case 6:
-        return domus_receive_within(stack, pattern, some_time(), go_on);
+        return domus_receive_within(stack, pattern, choose_random_time(), count_errors_and_act);
     default:
         return -EIO;
     }
@@ -226,14 +233,14 @@ static int act_at_random(domus_stack *stack, uint64_t depth)
     if (depth == 0 || quiet)
         return 0;
     next.depth = depth - 1;
-    for (unsigned i = draw_below(4); i != 0; i--)
-        do_something(stack, &next);
-    return draw_below(3) == 0 ? 0 : wait_for_something(stack, &next);
+    for (unsigned i = random_below(4); i != 0; i--)
+        call_random_verb(stack, &next);
+    return random_below(3) == 0 ? 0 : wait_at_random(stack, &next);
 }
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_errors_and_act(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    uint64_t depth = draw_below(4);
+    uint64_t depth = random_below(4);
 
     books.resumed++;
     for (; answer != NULL; answer = answer->next) {
@@ -241,37 +248,39 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
         books.errors[-answer->error]++;
         ck_assert(answer->error == 0 || answer->payload == NULL);
         if (answer->payload != NULL)
-            count_handled(answer->payload);
+            count_payload_handled(answer->payload);
     }
     return act_at_random(stack, depth);
 }
 
-static int handle_deed(domus_stack *stack, void *self, const void *payload)
+static int handle_deed_at_random(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t depth = ((const deed *)payload)->depth;
     const unsigned char *frame = domus_frame(stack);
 
-    count_handled(payload);
+    count_payload_handled(payload);
     for (int i = 0; frame != NULL && i < 100; i++)
         ck_assert_uint_eq(frame[i], 0);
     return act_at_random(stack, depth);
 }
 
-static int handle_and_reply(domus_stack *stack, void *self, const void *payload)
+static int count_and_reply(domus_stack *stack, void *self, const void *payload)
 {
-    count_handled(payload);
-    count_result(domus_reply(stack, &question, &(deed){0, MARK}));
+    count_payload_handled(payload);
+    count_payload_given(domus_reply(stack, &question, &(deed){0, MARK}));
     return 0;
 }
 
 static const domus_behaviour wild = {
     .name = "wild",
     .state_size = 8,
-    .on = (const domus_on[]){{&note, handle_deed, 0}, {&question, handle_deed, 100}, {0}}};
+    .on = (const domus_on[]){
+        {&note, handle_deed_at_random, 0}, {&question, handle_deed_at_random, 100}, {0}}};
 
-static const domus_behaviour calm = {
-    .name = "calm",
-    .on = (const domus_on[]){{&question, handle_and_reply, 0}, {&note, handle_deed, 100}, {0}}};
+static const domus_behaviour calm = {.name = "calm",
+                                     .on = (const domus_on[]){{&question, count_and_reply, 0},
+                                                              {&note, handle_deed_at_random, 100},
+                                                              {0}}};
 
 /* --- the storm ------------------------------------------------------------------------------- */
 
@@ -285,20 +294,20 @@ static void spawn_actor(uint32_t i)
         born++;
 }
 
-static bool is_gone(domus_address address)
+static bool has_actor_ended(domus_address address)
 {
     return address.house == NULL || domi_house_address(address.house).lease != address.lease;
 }
 
 static void do_random_step(void)
 {
-    deed first = {1 + draw_below(5), MARK};
-    domi_manager *home = world.managers[draw_below(HOMES)];
-    unsigned i = draw_below(ACTORS);
+    deed first = {1 + random_below(5), MARK};
+    domi_manager *home = world.managers[random_below(HOMES)];
+    unsigned i = random_below(ACTORS);
 
-    switch (draw_below(8)) {
+    switch (random_below(8)) {
     case 0:
-        count_result(domt_notice(domt_outside(&world), actors[i], &note, &first));
+        count_payload_given(domt_notice(domt_outside(&world), actors[i], &note, &first));
         break;
     case 1:
         (void)domt_events(home);
@@ -307,15 +316,15 @@ static void do_random_step(void)
         (void)domt_run_state(home);
         break;
     case 3:
-        domt_jump(&world, some_time());
+        domt_jump(&world, choose_random_time());
         break;
     case 4:
-        if (is_gone(actors[i]))
+        if (has_actor_ended(actors[i]))
             spawn_actor(i);
         break;
     case 5:
-        if (draw_below(8) == 0)
-            domi_memory_fail_after(draw_below(30), (int)draw_below(2));
+        if (random_below(8) == 0)
+            domi_memory_fail_after(random_below(30), (int)random_below(2));
         else
             domi_memory_fail_after(-1, 0);
         break;
@@ -334,10 +343,10 @@ static void begin_storm(uint64_t seed)
     memset(&conversations, 0, sizeof conversations);
     memset(&kept, 0, sizeof kept);
     domt_world_init(&world, HOMES);
-    world.config.scheduler.mailbox_max = 4 + draw_below(64);
-    world.config.scheduler.belt_slots = draw_below(2) * 64;
-    world.config.scheduler.conversations_max = 1 + draw_below(8);
-    world.config.scheduler.messages_per_run_max = 1 + draw_below(64);
+    world.config.scheduler.mailbox_max = 4 + random_below(64);
+    world.config.scheduler.belt_slots = random_below(2) * 64;
+    world.config.scheduler.conversations_max = 1 + random_below(8);
+    world.config.scheduler.messages_per_run_max = 1 + random_below(64);
     ck_assert_int_eq(domt_world_start(&world), 0);
     for (uint32_t i = 0; i < ACTORS; i++)
         spawn_actor(i);
@@ -346,8 +355,8 @@ static void begin_storm(uint64_t seed)
     domi_memory_fail_after(-1, 0);
 }
 
-/* Stop all actors, and let them end. */
-static void calm_down(void)
+/* Stop all actors, and step the homes until all have ended. */
+static void end_all_actors(void)
 {
     quiet = true;
     for (uint32_t i = 0; i < ACTORS; i++)
@@ -362,11 +371,11 @@ static void calm_down(void)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
 }
 
-static void run_storm(uint64_t seed, bool end_at_once)
+static void run_storm_and_check_counts(uint64_t seed, bool end_at_once)
 {
     begin_storm(seed);
     if (!end_at_once)
-        calm_down();
+        end_all_actors();
     domt_world_end(&world);
     ck_assert_msg(books.given == books.released,
                   "seed %llu: %lld payloads were given, %lld handled, %lld released",
@@ -380,11 +389,11 @@ static void run_storms(bool end_at_once)
 
     memset(&books, 0, sizeof books);
     if (only != NULL) {
-        run_storm(strtoull(only, NULL, 10), end_at_once);
+        run_storm_and_check_counts(strtoull(only, NULL, 10), end_at_once);
         return;
     }
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
-        run_storm(seed, end_at_once);
+        run_storm_and_check_counts(seed, end_at_once);
     static const int heard[] = {EIO,     ENOMSG,    ESTALE,    ENOBUFS,
                                 EDEADLK, ETIMEDOUT, ECANCELED, EOPNOTSUPP};
     for (size_t i = 0; i < sizeof heard / sizeof heard[0]; i++)

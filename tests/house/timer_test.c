@@ -1,5 +1,5 @@
-/* Timers of actors: once, at a fixed rate, with a fixed delay, missed ticks, and cancel in every
- * state. */
+/* Timers of actors: firing once, at a fixed rate, and with a fixed delay; missed ticks; and a
+ * cancel in every state. */
 #include "house/conversation/timer.h"
 
 #include "base/memory.h"
@@ -34,7 +34,7 @@ static void close_world(void)
     domt_end_clean(&world);
 }
 
-static domi_manager *home(void)
+static domi_manager *home_manager(void)
 {
     return world.managers[0];
 }
@@ -46,10 +46,10 @@ typedef struct order {
     int64_t number;
     int result;
     domus_timer timer;
-    bool repeat; /* with a fixed delay instead of at a fixed rate */
+    bool repeat; /* true: the timer has a fixed delay; false: a fixed rate */
 } order;
 
-static int arm_as_ordered(domus_stack *stack, void *order_)
+static int arm_timer_as_ordered(domus_stack *stack, void *order_)
 {
     order *now = order_;
 
@@ -62,7 +62,7 @@ static int arm_as_ordered(domus_stack *stack, void *order_)
     return 0;
 }
 
-static int cancel(domus_stack *stack, void *order_)
+static int cancel_timer_as_ordered(domus_stack *stack, void *order_)
 {
     order *now = order_;
 
@@ -70,27 +70,27 @@ static int cancel(domus_stack *stack, void *order_)
     return 0;
 }
 
-static order arm_after(uint64_t delay_ns, int64_t number)
+static order arm_timer_after(uint64_t delay_ns, int64_t number)
 {
     order now = {.delay_ns = delay_ns, .number = number, .result = 1};
 
-    domt_do(&world, one, arm_as_ordered, &now);
+    domt_do(&world, one, arm_timer_as_ordered, &now);
     ck_assert_int_eq(now.result, 0);
     return now;
 }
 
-static order arm_every(uint64_t period_ns)
+static order arm_periodic_timer(uint64_t period_ns)
 {
     order now = {.period_ns = period_ns, .number = 1, .result = 1};
 
-    domt_do(&world, one, arm_as_ordered, &now);
+    domt_do(&world, one, arm_timer_as_ordered, &now);
     ck_assert_int_eq(now.result, 0);
     return now;
 }
 
-static int cancel_by(domus_address who, order now)
+static int result_of_cancel_by_actor(domus_address who, order now)
 {
-    domt_do(&world, who, cancel, &now);
+    domt_do(&world, who, cancel_timer_as_ordered, &now);
     return now.result;
 }
 
@@ -99,10 +99,10 @@ static int cancel_by(domus_address who, order now)
 DOMT_TEST(after_fires_once_and_never_early)
 {
     open_world(0);
-    (void)arm_after(5 * MS, 1);
-    (void)arm_after(3 * MS, 2);
-    (void)arm_after(0, 3);
-    (void)arm_after(7 * MS / 2, 4);
+    (void)arm_timer_after(5 * MS, 1);
+    (void)arm_timer_after(3 * MS, 2);
+    (void)arm_timer_after(0, 3);
+    (void)arm_timer_after(7 * MS / 2, 4);
     domt_pass(&world, 3 * MS - 1);
     ck_assert_uint_eq(log0.count, 1);
     domt_pass(&world, 1);
@@ -118,10 +118,10 @@ DOMT_TEST(after_fires_once_and_never_early)
 DOMT_TEST(after_a_very_long_time_is_no_overflow)
 {
     open_world(0);
-    order never = arm_after(UINT64_MAX, 1);
+    order never = arm_timer_after(UINT64_MAX, 1);
     domt_pass(&world, 10 * MS);
     ck_assert_uint_eq(log0.count, 0);
-    ck_assert_int_eq(cancel_by(one, never), 0);
+    ck_assert_int_eq(result_of_cancel_by_actor(one, never), 0);
     close_world();
 }
 
@@ -132,18 +132,18 @@ static unsigned ticks;
 static domus_timer own_timer;
 static int own_results[2];
 
-static int handle_tick(domus_stack *stack, void *self, const void *number)
+static int record_missed_ticks(domus_stack *stack, void *self, const void *number)
 {
     ck_assert_ptr_null(domus_sender(stack).house);
     missed[ticks++ % 64] = domus_timer_missed(stack);
-    if (*(const int64_t *)number == 99) { /* cancels the timer in its own handler, twice */
+    if (*(const int64_t *)number == 99) { /* the ticking actor cancels its own timer twice */
         own_results[0] = domus_timer_cancel(stack, own_timer);
         own_results[1] = domus_timer_cancel(stack, own_timer);
     }
     return 0;
 }
 
-static int no_tick(domus_stack *stack, void *self, const void *call_)
+static int expect_no_missed_ticks_and_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
@@ -153,38 +153,41 @@ static int no_tick(domus_stack *stack, void *self, const void *call_)
 
 static const domus_behaviour ticking = {
     .name = "ticking",
-    .on = (const domus_on[]){{&domt_tick, handle_tick, 0}, {&domt_call_type, no_tick, 0}, {0}}};
+    .on = (const domus_on[]){{&domt_tick, record_missed_ticks, 0},
+                             {&domt_call_type, expect_no_missed_ticks_and_call, 0},
+                             {0}}};
 
-static order spawn_with(order now)
+static order spawn_actor_with_timer(order now)
 {
-    one = domt_spawn(home(), home(), &ticking, NULL);
-    domt_do(&world, one, arm_as_ordered, &now);
+    one = domt_spawn(home_manager(), home_manager(), &ticking, NULL);
+    domt_do(&world, one, arm_timer_as_ordered, &now);
     ck_assert_int_eq(now.result, 0);
     own_timer = now.timer;
     return now;
 }
 
-static order spawn_ticking(uint64_t delay_ns, uint64_t period_ns, int64_t number)
+static order spawn_actor_with_fixed_rate(uint64_t delay_ns, uint64_t period_ns, int64_t number)
 {
-    return spawn_with((order){.delay_ns = delay_ns, .period_ns = period_ns, .number = number});
+    return spawn_actor_with_timer(
+        (order){.delay_ns = delay_ns, .period_ns = period_ns, .number = number});
 }
 
-static order spawn_repeating(uint64_t delay_ns, int64_t number)
+static order spawn_actor_with_fixed_delay(uint64_t delay_ns, int64_t number)
 {
-    return spawn_with((order){.period_ns = delay_ns, .number = number, .repeat = true});
+    return spawn_actor_with_timer((order){.period_ns = delay_ns, .number = number, .repeat = true});
 }
 
 DOMT_TEST(every_keeps_its_rate)
 {
     open_world(0);
-    order now = spawn_ticking(0, 10 * MS, 1);
+    order now = spawn_actor_with_fixed_rate(0, 10 * MS, 1);
     domt_pass(&world, 9 * MS);
     ck_assert_uint_eq(ticks, 0);
     domt_pass(&world, 191 * MS);
     ck_assert_uint_eq(ticks, 20);
     for (unsigned i = 0; i < ticks; i++)
         ck_assert_uint_eq(missed[i], 0);
-    ck_assert_int_eq(cancel_by(one, now), 0);
+    ck_assert_int_eq(result_of_cancel_by_actor(one, now), 0);
     domt_pass(&world, 50 * MS);
     ck_assert_uint_eq(ticks, 20);
     close_world();
@@ -193,26 +196,27 @@ DOMT_TEST(every_keeps_its_rate)
 DOMT_TEST(every_counts_the_ticks_that_pass_and_stays_in_step)
 {
     open_world(0);
-    order now = spawn_ticking(0, 10 * MS, 1);
-    /* the thread was busy: the tick of 10 comes, and those of 20 and 30 are missed */
+    order now = spawn_actor_with_fixed_rate(0, 10 * MS, 1);
+    /* the thread was busy for 35 ms: the tick of 10 ms comes, and those of 20 and 30 ms are
+     * missed */
     domt_jump(&world, 35 * MS);
     domt_settle(&world);
     ck_assert_uint_eq(ticks, 1);
     ck_assert_uint_eq(missed[0], 2);
-    domt_pass(&world, 5 * MS); /* the tick of 40 comes as usual */
+    domt_pass(&world, 5 * MS); /* the tick of 40 ms comes on time */
     ck_assert_uint_eq(ticks, 2);
     ck_assert_uint_eq(missed[1], 0);
-    ck_assert_int_eq(cancel_by(one, now), 0);
+    ck_assert_int_eq(result_of_cancel_by_actor(one, now), 0);
     close_world();
 }
 
 DOMT_TEST(every_has_one_event_under_way)
 {
     open_world(0);
-    order now = spawn_ticking(0, 10 * MS, 1);
-    for (int i = 0; i < 5; i++) { /* the house does not run meanwhile */
+    order now = spawn_actor_with_fixed_rate(0, 10 * MS, 1);
+    for (int i = 0; i < 5; i++) { /* the house with the timer's event does not run meanwhile */
         domt_jump(&world, 10 * MS);
-        ck_assert_uint_eq(domi_manager_fire_timers(home()), 1);
+        ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 1);
         ck_assert_uint_eq(domi_house_count_events(one.house), 1);
     }
     domt_settle(&world);
@@ -220,7 +224,7 @@ DOMT_TEST(every_has_one_event_under_way)
     ck_assert_uint_eq(missed[0], 4);
     domt_pass(&world, 10 * MS);
     ck_assert_uint_eq(missed[1], 0);
-    ck_assert_int_eq(cancel_by(one, now), 0);
+    ck_assert_int_eq(result_of_cancel_by_actor(one, now), 0);
     close_world();
 }
 
@@ -229,15 +233,15 @@ DOMT_TEST(every_has_one_event_under_way)
 DOMT_TEST(repeat_counts_its_delay_from_the_last_event_that_was_handled)
 {
     open_world(0);
-    order now = spawn_repeating(10 * MS, 1);
+    order now = spawn_actor_with_fixed_delay(10 * MS, 1);
     domt_pass(&world, 10 * MS - 1);
     ck_assert_uint_eq(ticks, 0);
     domt_pass(&world, 1);
     ck_assert_uint_eq(ticks, 1);
     domt_jump(&world, 10 * MS); /* the timer's event is under way for 15 ms */
-    ck_assert_uint_eq(domi_manager_fire_timers(home()), 1);
+    ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 1);
     domt_jump(&world, 15 * MS);
-    ck_assert_uint_eq(domi_manager_fire_timers(home()), 0);
+    ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 0);
     domt_settle(&world);
     ck_assert_uint_eq(ticks, 2);
     domt_pass(&world, 10 * MS - 1);
@@ -245,8 +249,8 @@ DOMT_TEST(repeat_counts_its_delay_from_the_last_event_that_was_handled)
     domt_pass(&world, 1);
     ck_assert_uint_eq(ticks, 3);
     for (unsigned i = 0; i < ticks; i++)
-        ck_assert_uint_eq(missed[i], 0); /* no tick is missed */
-    ck_assert_int_eq(cancel_by(one, now), 0);
+        ck_assert_uint_eq(missed[i], 0); /* a timer with a fixed delay misses no tick */
+    ck_assert_int_eq(result_of_cancel_by_actor(one, now), 0);
     domt_pass(&world, 50 * MS);
     ck_assert_uint_eq(ticks, 3);
     close_world();
@@ -255,28 +259,31 @@ DOMT_TEST(repeat_counts_its_delay_from_the_last_event_that_was_handled)
 DOMT_TEST(repeat_is_cancelled_in_every_state)
 {
     open_world(0);
-    order now = spawn_repeating(5 * MS, 1); /* cancelled while armed */
-    ck_assert_int_eq(cancel_by(one, now), 0);
-    ck_assert_int_eq(cancel_by(one, now), -ENOENT);
+    /* this timer is cancelled while it is armed */
+    order now = spawn_actor_with_fixed_delay(5 * MS, 1);
+    ck_assert_int_eq(result_of_cancel_by_actor(one, now), 0);
+    ck_assert_int_eq(result_of_cancel_by_actor(one, now), -ENOENT);
 
-    now = spawn_repeating(5 * MS, 1); /* cancelled while its event is under way */
+    /* this timer is cancelled while its event is under way */
+    now = spawn_actor_with_fixed_delay(5 * MS, 1);
     domt_jump(&world, 5 * MS);
-    ck_assert_uint_eq(domi_manager_fire_timers(home()), 1);
-    domt_send(home(), one, cancel, &now);
+    ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 1);
+    domt_send(home_manager(), one, cancel_timer_as_ordered, &now);
     domt_settle(&world);
     ck_assert_int_eq(now.result, 0);
     ck_assert_uint_eq(ticks, 0);
 
-    (void)spawn_repeating(5 * MS, 99); /* cancelled in its own handler */
+    (void)spawn_actor_with_fixed_delay(5 * MS, 99); /* this timer is cancelled in its own handler */
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(ticks, 1);
     ck_assert_int_eq(own_results[0], 0);
     ck_assert_int_eq(own_results[1], -ENOENT);
 
-    now = spawn_repeating(5 * MS, 1); /* stopped while its event is under way */
+    /* the actor is stopped while the timer's event is under way */
+    now = spawn_actor_with_fixed_delay(5 * MS, 1);
     domt_jump(&world, 5 * MS);
-    ck_assert_uint_eq(domi_manager_fire_timers(home()), 1);
-    domt_stop(&world, home(), one);
+    ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 1);
+    domt_stop(&world, home_manager(), one);
     domt_pass(&world, 20 * MS);
     close_world();
 }
@@ -286,12 +293,12 @@ DOMT_TEST(repeat_is_cancelled_in_every_state)
 DOMT_TEST(timer_that_is_cancelled_while_armed_never_fires)
 {
     open_world(0);
-    order once = arm_after(5 * MS, 1);
-    order periodic = arm_every(5 * MS);
-    ck_assert_int_eq(cancel_by(one, once), 0);
-    ck_assert_int_eq(cancel_by(one, periodic), 0);
-    ck_assert_int_eq(cancel_by(one, once), -ENOENT);
-    ck_assert_int_eq(cancel_by(one, periodic), -ENOENT);
+    order once = arm_timer_after(5 * MS, 1);
+    order periodic = arm_periodic_timer(5 * MS);
+    ck_assert_int_eq(result_of_cancel_by_actor(one, once), 0);
+    ck_assert_int_eq(result_of_cancel_by_actor(one, periodic), 0);
+    ck_assert_int_eq(result_of_cancel_by_actor(one, once), -ENOENT);
+    ck_assert_int_eq(result_of_cancel_by_actor(one, periodic), -ENOENT);
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(log0.count, 0);
     close_world();
@@ -300,11 +307,12 @@ DOMT_TEST(timer_that_is_cancelled_while_armed_never_fires)
 DOMT_TEST(event_under_way_of_a_cancelled_timer_is_not_handled)
 {
     open_world(0);
-    order orders[] = {arm_after(5 * MS, 1), arm_every(5 * MS)};
+    order orders[] = {arm_timer_after(5 * MS, 1), arm_periodic_timer(5 * MS)};
     domt_jump(&world, 5 * MS);
-    ck_assert_uint_eq(domi_manager_fire_timers(home()), 2);
-    for (int i = 0; i < 2; i++) /* notices are handled before events */
-        domt_send(home(), one, cancel, &orders[i]);
+    ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 2);
+    /* the notices with the cancels are handled before the events of the timers */
+    for (int i = 0; i < 2; i++)
+        domt_send(home_manager(), one, cancel_timer_as_ordered, &orders[i]);
     domt_settle(&world);
     ck_assert_int_eq(orders[0].result, 0);
     ck_assert_int_eq(orders[1].result, 0);
@@ -316,14 +324,14 @@ DOMT_TEST(event_under_way_of_a_cancelled_timer_is_not_handled)
 DOMT_TEST(cancel_of_a_timer_that_was_handled_finds_nothing)
 {
     open_world(0);
-    order once = arm_after(5 * MS, 1);
+    order once = arm_timer_after(5 * MS, 1);
     domt_pass(&world, 5 * MS);
     ck_assert_uint_eq(log0.count, 1);
-    ck_assert_int_eq(cancel_by(one, once), -ENOENT);
-    /* a timer in the same slot: the old handle does not hit it */
-    order next = arm_after(5 * MS, 2);
+    ck_assert_int_eq(result_of_cancel_by_actor(one, once), -ENOENT);
+    /* a new timer lies in the memory of the old one, and the old handle does not cancel it */
+    order next = arm_timer_after(5 * MS, 2);
     ck_assert_ptr_eq(next.timer.timer, once.timer.timer);
-    ck_assert_int_eq(cancel_by(one, once), -ENOENT);
+    ck_assert_int_eq(result_of_cancel_by_actor(one, once), -ENOENT);
     domt_pass(&world, 5 * MS);
     ck_assert_uint_eq(log0.count, 2);
     close_world();
@@ -332,11 +340,12 @@ DOMT_TEST(cancel_of_a_timer_that_was_handled_finds_nothing)
 DOMT_TEST(cancel_from_its_own_handler_ends_a_period_only)
 {
     open_world(0);
-    (void)spawn_ticking(5 * MS, 0, 99);
+    (void)spawn_actor_with_fixed_rate(5 * MS, 0, 99);
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(ticks, 1);
-    ck_assert_int_eq(own_results[0], -ENOENT); /* the event is being handled, and was the last */
-    (void)spawn_ticking(0, 5 * MS, 99);
+    /* -ENOENT: the last event of the timer is being handled, so nothing is left to cancel */
+    ck_assert_int_eq(own_results[0], -ENOENT);
+    (void)spawn_actor_with_fixed_rate(0, 5 * MS, 99);
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(ticks, 2);
     ck_assert_int_eq(own_results[0], 0);
@@ -350,9 +359,9 @@ DOMT_TEST(only_the_arming_actor_may_cancel_a_timer)
 
     open_world(0);
     domus_address other = domt_recorder_new(&world, 0, &log1);
-    order now = arm_after(5 * MS, 1);
-    ck_assert_int_eq(cancel_by(other, now), -ENOENT);
-    ck_assert_int_eq(cancel_by(one, (order){.timer = {NULL, 0}}), -ENOENT);
+    order now = arm_timer_after(5 * MS, 1);
+    ck_assert_int_eq(result_of_cancel_by_actor(other, now), -ENOENT);
+    ck_assert_int_eq(result_of_cancel_by_actor(one, (order){.timer = {NULL, 0}}), -ENOENT);
     domt_pass(&world, 5 * MS);
     ck_assert_uint_eq(log0.count, 1);
     close_world();
@@ -366,22 +375,22 @@ DOMT_TEST(timers_max_refuses_and_recovers)
     order first;
 
     open_world(3);
-    first = arm_after(5 * MS, 1);
-    (void)arm_after(5 * MS, 2);
-    (void)arm_every(5 * MS);
-    domt_do(&world, one, arm_as_ordered, &extra);
+    first = arm_timer_after(5 * MS, 1);
+    (void)arm_timer_after(5 * MS, 2);
+    (void)arm_periodic_timer(5 * MS);
+    domt_do(&world, one, arm_timer_as_ordered, &extra);
     ck_assert_int_eq(extra.result, -ENOBUFS);
-    ck_assert_ptr_null(extra.timer.timer); /* the field is untouched */
-    ck_assert_int_eq(cancel_by(one, first), 0);
-    domt_do(&world, one, arm_as_ordered, &extra);
+    ck_assert_ptr_null(extra.timer.timer); /* the failed verb has not changed the handle */
+    ck_assert_int_eq(result_of_cancel_by_actor(one, first), 0);
+    domt_do(&world, one, arm_timer_as_ordered, &extra);
     ck_assert_int_eq(extra.result, 0);
     domt_pass(&world, 5 * MS);
     ck_assert_uint_eq(log0.count, 3);
-    ck_assert_uint_eq(home()->timing.timers, 1);
+    ck_assert_uint_eq(home_manager()->timing.timers, 1);
     domt_world_end(&world);
 }
 
-static int arm_wrongly(domus_stack *stack, void *context)
+static int try_wrong_timers(domus_stack *stack, void *context)
 {
     static const domus_type large = {.name = "large", .size = DOMUS_TIMER_PAYLOAD_MAX + 1};
     static const domus_type largest = {.name = "largest", .size = DOMUS_TIMER_PAYLOAD_MAX};
@@ -400,14 +409,14 @@ static int arm_wrongly(domus_stack *stack, void *context)
 DOMT_TEST(payloads_and_periods_have_limits)
 {
     open_world(0);
-    domt_do(&world, one, arm_wrongly, NULL);
-    /* no row takes the event: it is a dead letter, and the timer is gone */
+    domt_do(&world, one, try_wrong_timers, NULL);
+    /* no row takes the event of the timer, so it is a dead letter, and the timer is gone */
     domt_pass(&world, 2 * MS);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
     close_world();
 }
 
-static int handle_framed(domus_stack *stack, void *self, const void *number)
+static int count_tick_with_frame(domus_stack *stack, void *self, const void *number)
 {
     ticks += domus_frame(stack) != NULL;
     return 0;
@@ -415,27 +424,29 @@ static int handle_framed(domus_stack *stack, void *self, const void *number)
 
 static const domus_behaviour framed = {
     .name = "framed",
-    .on = (const domus_on[]){{&domt_tick, handle_framed, 64}, {&domt_call_type, no_tick, 0}, {0}}};
+    .on = (const domus_on[]){{&domt_tick, count_tick_with_frame, 64},
+                             {&domt_call_type, expect_no_missed_ticks_and_call, 0},
+                             {0}}};
 
-/* An event that cannot be handled for lack of memory for a frame is lost, and nothing else. */
+/* An event that gets no memory for its row's frame is lost, and nothing else is. */
 DOMT_TEST(event_without_a_frame_to_run_in_does_not_hurt_its_timer)
 {
     order once = {.delay_ns = MS};
     order periodic = {.period_ns = MS};
 
     open_world(0);
-    one = domt_spawn(home(), home(), &framed, NULL);
-    domt_do(&world, one, arm_as_ordered, &once);
-    domt_do(&world, one, arm_as_ordered, &periodic);
+    one = domt_spawn(home_manager(), home_manager(), &framed, NULL);
+    domt_do(&world, one, arm_timer_as_ordered, &once);
+    domt_do(&world, one, arm_timer_as_ordered, &periodic);
     domi_memory_fail_after(0, 1);
     domt_pass(&world, 3 * MS);
     domi_memory_fail_after(-1, 0);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 4);
     ck_assert_uint_eq(ticks, 0);
-    ck_assert_uint_eq(home()->timing.timers, 1);
+    ck_assert_uint_eq(home_manager()->timing.timers, 1);
     domt_pass(&world, 2 * MS);
     ck_assert_uint_eq(ticks, 2);
-    ck_assert_int_eq(cancel_by(one, periodic), 0);
+    ck_assert_int_eq(result_of_cancel_by_actor(one, periodic), 0);
     close_world();
 }
 

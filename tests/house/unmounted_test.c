@@ -1,5 +1,5 @@
-/* An actor whose on_mount has failed: until its parent has decided, and for ever when it is
- * stopped, none of its functions is called, while the library goes on handling its internal
+/* An actor whose on_mount has failed is unmounted: until its parent has decided, and for ever if it
+ * is stopped, none of its functions is called, while the library goes on handling its internal
  * events. */
 #include "house/dispatch/describe.h"
 #include "house/dispatch/loan.h"
@@ -20,13 +20,13 @@
 
 static const domus_supervision restarts = {.intensity = 100, .otherwise = DOMUS_RESTART};
 static const domus_supervision stops = {.otherwise = DOMUS_STOP};
-static uint64_t idle_ns; /* the idle time of the next child */
+static uint64_t idle_ns; /* the idle time that the next child is spawned with */
 static domus_behaviour boss;
 static domus_behaviour restarting, under;
 
-/* Open a world with actor 1 on home 0 as the parent of the child on home 1. The parent is busy
- * while only home 1 takes turns. */
-static void open_with(const domus_supervision *supervision)
+/* Open a world with actor 1 on home 0 as the parent of the child on home 1. The parent decides
+ * nothing while a test steps home 1 alone. */
+static void open_parent_with_rules(const domus_supervision *supervision)
 {
     domt_kin_open(2);
     boss = domt_kin_boss(supervision);
@@ -35,15 +35,15 @@ static void open_with(const domus_supervision *supervision)
     (void)domt_kin_root(OTHER, 1, &domt_kin_hearing);
 }
 
-static domi_house *child_house(void)
+static domi_house *house_of_child(void)
 {
     return domt_kin_of[CHILD].address.house;
 }
 
-/* Spawn the child with `mounting` in its on_mount, which fails. The parent does not know of it
+/* Spawn the child, whose on_mount calls `mounting` and fails. The parent is not told of the failure
  * yet. */
-static void bear_unmounted(const domus_behaviour *behaviour,
-                           int (*mounting)(domus_stack *stack, void *context))
+static void spawn_child_that_fails_mount(const domus_behaviour *behaviour,
+                                         int (*mounting)(domus_stack *stack, void *context))
 {
     const domus_spawn_options there = {
         .placement = DOMUS_ON_THREAD, .thread = 1, .passivate_after_ns = idle_ns};
@@ -58,24 +58,24 @@ static void bear_unmounted(const domus_behaviour *behaviour,
                      0);
     domt_kin_turn(1);
     ck_assert_uint_eq(domt_kin_of[CHILD].bad_mounts, 1);
-    ck_assert_uint_ne(child_house()->marks & DOMI_MARK_UNMOUNTED, 0);
+    ck_assert_uint_ne(house_of_child()->marks & DOMI_MARK_UNMOUNTED, 0);
 }
 
-/* Run the child, and then restart it, which fails. */
-static void restart_in_vain(int (*mounting)(domus_stack *stack, void *context))
+/* Let a handler of the child fail: its parent restarts it, and that restart fails, too. */
+static void let_restart_of_child_fail(int (*mounting)(domus_stack *stack, void *context))
 {
     domt_kin_let_fail(CHILD, 1, -EPERM);
     domt_kin_of[CHILD].mounting = mounting;
     domt_kin_tell(CHILD, &domt_kin_fail, -EIO);
     domt_kin_turn(1);
-    domt_kin_turn(0); /* the parent has decided to restart the child */
+    domt_kin_turn(0); /* the parent decides to restart the child */
     domt_kin_turn(1);
-    ck_assert_uint_ne(child_house()->marks & DOMI_MARK_UNMOUNTED, 0);
+    ck_assert_uint_ne(house_of_child()->marks & DOMI_MARK_UNMOUNTED, 0);
 }
 
-/* Let `ms` of turns of home 1 pass alone; then it must have nothing to do, so its thread would
- * sleep. */
-static void pass_there(uint64_t ms)
+/* Let so many ms of home 1 pass, with turns of home 1 alone; then that home must have nothing to
+ * do, so its thread would sleep. */
+static void pass_ms_on_home_1(uint64_t ms)
 {
     for (uint64_t i = 0; i < ms; i++) {
         domt_jump(&domt_kin_world, MS);
@@ -84,10 +84,10 @@ static void pass_there(uint64_t ms)
     for (int i = 0; i < 10; i++)
         domt_kin_turn(1);
     ck_assert_uint_eq(domt_iterate(domt_kin_world.managers[1]), 0);
-    ck_assert_int_eq(child_house()->state, DOMI_WAITING);
+    ck_assert_int_eq(house_of_child()->state, DOMI_WAITING);
 }
 
-static void record_child(int times)
+static void send_notes_to_child(int times)
 {
     for (int i = 0; i < times; i++)
         domt_kin_tell(CHILD, &domt_kin_note, 0);
@@ -100,10 +100,10 @@ static uint64_t count_dead_letters(void)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-/* Arm all kinds of events that an actor can request for itself in house/. */
-static int arm_all(domus_stack *stack, void *unused)
+/* Arm all kinds of events that the layer house/ lets an actor request for itself. */
+static int arm_all_kinds_of_events(domus_stack *stack, void *unused)
 {
-    /* an address whose actor has ended */
+    /* an address with the lease of no actor that lives */
     const domus_address nobody = {domt_kin_of[1].address.house, 77};
 
     ck_assert_int_eq(domus_after(stack, MS, &domt_kin_tick, NULL, NULL), 0);
@@ -115,25 +115,26 @@ static int arm_all(domus_stack *stack, void *unused)
     return 0;
 }
 
-static void check_silence(void)
+static void check_child_handles_nothing(void)
 {
-    record_child(3);
-    pass_there(10);
+    send_notes_to_child(3);
+    pass_ms_on_home_1(10);
     ck_assert_str_eq(domt_kin_trail(), "");
     ck_assert_uint_eq(domt_kin_of[CHILD].ticks, 0);
-    ck_assert_uint_eq(child_house()->mail, 3);
-    ck_assert_uint_eq(domi_house_count_events(child_house()), 0);
+    ck_assert_uint_eq(house_of_child()->mail, 3);
+    ck_assert_uint_eq(domi_house_count_events(house_of_child()), 0);
     ck_assert_uint_eq(domt_kin_world.managers[1]->timing.timers, 0);
-    ck_assert_uint_eq(count_dead_letters(), 2); /* the events about actors that had already ended */
+    /* dead letters: the events about actors that had already ended */
+    ck_assert_uint_eq(count_dead_letters(), 2);
 }
 
-/* The parent is busy on another thread. */
+/* The parent decides nothing, because its thread does other things. */
 DOMT_TEST(events_of_a_mount_that_failed_are_not_handled)
 {
-    open_with(&restarts);
+    open_parent_with_rules(&restarts);
     (void)domt_kin_trail();
-    bear_unmounted(&domt_kin_hearing, arm_all);
-    check_silence();
+    spawn_child_that_fails_mount(&domt_kin_hearing, arm_all_kinds_of_events);
+    check_child_handles_nothing();
     domt_kin_of[CHILD].mounting = NULL;
     domt_settle(&domt_kin_world);
     ck_assert_str_eq(domt_kin_trail(), "m4 n4 n4 n4 ");
@@ -143,45 +144,46 @@ DOMT_TEST(events_of_a_mount_that_failed_are_not_handled)
 DOMT_TEST(events_of_a_restart_that_failed_are_not_handled)
 {
     for (int by_restart = 0; by_restart < 2; by_restart++) {
-        open_with(&restarts);
+        open_parent_with_rules(&restarts);
         (void)domt_kin_child(1, CHILD, 1, by_restart != 0 ? &restarting : &domt_kin_hearing);
         (void)domt_kin_trail();
-        restart_in_vain(arm_all);
+        let_restart_of_child_fail(arm_all_kinds_of_events);
         ck_assert_str_eq(domt_kin_trail(), by_restart != 0 ? "" : "s4 ");
-        check_silence();
+        check_child_handles_nothing();
         domt_kin_of[CHILD].mounting = NULL;
         domt_settle(&domt_kin_world);
         ck_assert_str_eq(domt_kin_trail(), "m4 n4 n4 n4 ");
         if (by_restart != 0)
-            domt_kin_of[CHILD].mounts--; /* on_restart ended the first life of the child */
+            domt_kin_of[CHILD].mounts--; /* on_restart has ended the first life of the child */
         domt_kin_close();
     }
 }
 
-static int watch_other(domus_stack *stack, void *unused)
+static int watch_actor_other(domus_stack *stack, void *unused)
 {
     return domus_watch_actor(stack, domt_kin_of[OTHER].address, NULL);
 }
 
-static int link_other(domus_stack *stack, void *unused)
+static int link_to_actor_other(domus_stack *stack, void *unused)
 {
     return domus_link_actor(stack, domt_kin_of[OTHER].address, NULL);
 }
 
-static void end_other(void)
+static void end_actor_other(void)
 {
     ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[1], domt_kin_of[OTHER].address), 0);
-    pass_there(1);
+    pass_ms_on_home_1(1);
     ck_assert(!domt_kin_lives(OTHER));
 }
 
-DOMT_TEST(ends_that_it_watches_come_to_nobody)
+DOMT_TEST(unmounted_actor_hears_of_no_watched_end)
 {
     for (int linked = 0; linked < 2; linked++) {
-        open_with(&restarts);
-        bear_unmounted(&domt_kin_hearing, linked != 0 ? link_other : watch_other);
+        open_parent_with_rules(&restarts);
+        spawn_child_that_fails_mount(&domt_kin_hearing,
+                                     linked != 0 ? link_to_actor_other : watch_actor_other);
         uint64_t letters = count_dead_letters();
-        end_other();
+        end_actor_other();
         ck_assert_uint_eq(count_dead_letters() - letters, 1);
         ck_assert_uint_eq(domt_kin_of[CHILD].downs, 0);
         domt_kin_of[CHILD].mounting = NULL;
@@ -192,37 +194,39 @@ DOMT_TEST(ends_that_it_watches_come_to_nobody)
     }
 }
 
-/* The link holds: the actor that has no row for ends is stopped, and a restart comes too late. */
-DOMT_TEST(links_stop_it_and_the_other_end)
+/* The link of the unmounted actor holds: when the linked actor ends, an actor without a row for
+ * ends is stopped, and a restart comes too late. */
+DOMT_TEST(links_end_an_unmounted_actor_and_its_partner)
 {
-    open_with(&restarts);
-    bear_unmounted(&domt_kin_deaf, link_other);
+    open_parent_with_rules(&restarts);
+    spawn_child_that_fails_mount(&domt_kin_deaf, link_to_actor_other);
     ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[1], domt_kin_of[OTHER].address), 0);
-    pass_there(1);
-    /* the failure of the child is still under way */
-    ck_assert(domi_house_is_asked_to_stop(child_house()));
+    pass_ms_on_home_1(1);
+    /* the child is asked to stop while its failure is still under way */
+    ck_assert(domi_house_is_asked_to_stop(house_of_child()));
     domt_settle(&domt_kin_world);
     ck_assert(!domt_kin_lives(CHILD));
     ck_assert_uint_eq(domt_kin_of[CHILD].mounts + domt_kin_of[CHILD].stops, 0);
     domt_kin_close();
 
-    open_with(&stops);
+    open_parent_with_rules(&stops);
     (void)domt_kin_root(OTHER + 1, 1, &domt_kin_deaf);
     domt_kin_of[OTHER].address = domt_kin_of[OTHER + 1].address;
-    bear_unmounted(&domt_kin_deaf, link_other);
-    domt_settle(&domt_kin_world); /* the parent decides to stop the child */
+    spawn_child_that_fails_mount(&domt_kin_deaf, link_to_actor_other);
+    /* the parent decides to stop the child, which ends the linked actor */
+    domt_settle(&domt_kin_world);
     ck_assert(!domt_kin_lives(CHILD) && !domt_kin_lives(OTHER + 1));
     domt_kin_close();
 }
 
-/* Without a parent that has rules the actor is stopped at once, and messages that already wait are
- * not handled meanwhile. */
+/* An actor whose parent has no rules is stopped at once when its on_mount fails, and does not
+ * handle messages that already wait. */
 DOMT_TEST(actor_that_the_root_ends_handles_nothing_on_the_way)
 {
-    open_with(&restarts);
+    open_parent_with_rules(&restarts);
     (void)domt_kin_trail();
     domt_kin_let_fail(CHILD, 1, -EPERM);
-    domt_kin_of[CHILD].mounting = arm_all;
+    domt_kin_of[CHILD].mounting = arm_all_kinds_of_events;
     (void)domt_kin_root(CHILD, 0, &domt_kin_hearing);
     ck_assert(!domt_kin_lives(CHILD));
     ck_assert_str_eq(domt_kin_trail(), "");
@@ -232,14 +236,14 @@ DOMT_TEST(actor_that_the_root_ends_handles_nothing_on_the_way)
 
 /* --- mail ------------------------------------------------------------------------------------ */
 
-DOMT_TEST(mail_waits_and_is_dead_when_it_is_stopped)
+DOMT_TEST(mail_of_an_unmounted_actor_is_dead_when_it_is_stopped)
 {
-    open_with(&stops);
-    bear_unmounted(&domt_kin_hearing, NULL);
-    record_child(3);
+    open_parent_with_rules(&stops);
+    spawn_child_that_fails_mount(&domt_kin_hearing, NULL);
+    send_notes_to_child(3);
     domt_kin_send(domt_kin_world.managers[1], OTHER, domt_kin_do_ask, &domt_kin_of[CHILD].address);
-    pass_there(3);
-    ck_assert_uint_eq(child_house()->mail, 4);
+    pass_ms_on_home_1(3);
+    ck_assert_uint_eq(house_of_child()->mail, 4);
     ck_assert_int_eq(domt_kin_of[OTHER].answer, 1);
     uint64_t letters = count_dead_letters();
     domt_settle(&domt_kin_world);
@@ -260,22 +264,22 @@ static int ask_and_remember(domus_stack *stack, void *address)
     return result;
 }
 
-static int cancel_remembered(domus_stack *stack, void *unused)
+static int cancel_remembered_conversation(domus_stack *stack, void *unused)
 {
     ck_assert_int_eq(domus_cancel(stack, asking), 0);
     return 0;
 }
 
-DOMT_TEST(ask_that_waits_for_it_can_be_cancelled)
+DOMT_TEST(ask_that_waits_for_an_unmounted_actor_can_be_cancelled)
 {
-    open_with(&restarts);
-    bear_unmounted(&domt_kin_hearing, NULL);
+    open_parent_with_rules(&restarts);
+    spawn_child_that_fails_mount(&domt_kin_hearing, NULL);
     domt_kin_send(domt_kin_world.managers[1], OTHER, ask_and_remember, &domt_kin_of[CHILD].address);
-    pass_there(1);
-    ck_assert_uint_eq(child_house()->mail, 1);
-    domt_kin_send(domt_kin_world.managers[1], OTHER, cancel_remembered, NULL);
-    pass_there(1);
-    ck_assert_uint_eq(child_house()->mail, 0);
+    pass_ms_on_home_1(1);
+    ck_assert_uint_eq(house_of_child()->mail, 1);
+    domt_kin_send(domt_kin_world.managers[1], OTHER, cancel_remembered_conversation, NULL);
+    pass_ms_on_home_1(1);
+    ck_assert_uint_eq(house_of_child()->mail, 0);
     ck_assert_int_eq(domt_kin_of[OTHER].answer, -ECANCELED);
     domt_settle(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[CHILD].mounts, 1);
@@ -284,18 +288,18 @@ DOMT_TEST(ask_that_waits_for_it_can_be_cancelled)
 
 static const domus_pattern any = {.types = NULL};
 
-static int receive_and_fail(domus_stack *stack, void *unused)
+static int begin_receive_and_fail_mount(domus_stack *stack, void *unused)
 {
     return domus_receive_add(stack, &any, DOMUS_FOR_EVER, 1);
 }
 
 DOMT_TEST(receive_of_a_mount_that_failed_takes_nothing)
 {
-    open_with(&restarts);
-    bear_unmounted(&domt_kin_hearing, receive_and_fail);
-    record_child(2);
-    pass_there(2);
-    ck_assert_uint_eq(child_house()->mail, 2);
+    open_parent_with_rules(&restarts);
+    spawn_child_that_fails_mount(&domt_kin_hearing, begin_receive_and_fail_mount);
+    send_notes_to_child(2);
+    pass_ms_on_home_1(2);
+    ck_assert_uint_eq(house_of_child()->mail, 2);
     domt_kin_of[CHILD].mounting = NULL;
     domt_settle(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[CHILD].notes, 2);
@@ -304,7 +308,7 @@ DOMT_TEST(receive_of_a_mount_that_failed_takes_nothing)
 
 /* --- family ---------------------------------------------------------------------------------- */
 
-static int bear_two(domus_stack *stack, void *unused)
+static int spawn_two_children(domus_stack *stack, void *unused)
 {
     const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = 0};
 
@@ -313,14 +317,14 @@ static int bear_two(domus_stack *stack, void *unused)
     return 0;
 }
 
-/* A restart and a stop both wait for the ends of children, which are events. */
-DOMT_TEST(ends_of_its_children_still_come)
+/* A restart and a stop of the unmounted actor both wait for events: the ends of its children. */
+DOMT_TEST(ends_of_children_of_an_unmounted_actor_are_heard)
 {
     for (int stopped = 0; stopped < 2; stopped++) {
-        open_with(stopped != 0 ? &stops : &restarts);
-        bear_unmounted(&domt_kin_hearing, bear_two);
+        open_parent_with_rules(stopped != 0 ? &stops : &restarts);
+        spawn_child_that_fails_mount(&domt_kin_hearing, spawn_two_children);
         domt_kin_of[CHILD].mounting = NULL;
-        pass_there(2);
+        pass_ms_on_home_1(2);
         ck_assert(domt_kin_lives(5));
         domt_settle(&domt_kin_world);
         ck_assert(!domt_kin_lives(5) && !domt_kin_lives(6));
@@ -330,39 +334,39 @@ DOMT_TEST(ends_of_its_children_still_come)
     }
 }
 
-DOMT_TEST(failures_of_its_children_are_still_decided)
+DOMT_TEST(failures_of_children_of_an_unmounted_actor_are_decided)
 {
-    open_with(&restarts);
+    open_parent_with_rules(&restarts);
     under = domt_kin_boss(&restarts);
-    bear_unmounted(&under, bear_two);
+    spawn_child_that_fails_mount(&under, spawn_two_children);
     domt_kin_of[CHILD].mounting = NULL;
-    domt_kin_turn(1); /* actor 5 is mounted */
+    domt_kin_turn(1); /* home 1 mounts actor 5, a child of the unmounted actor */
     domt_kin_tell(5, &domt_kin_fail, -EIO);
-    pass_there(2);
+    pass_ms_on_home_1(2);
     ck_assert_uint_eq(domt_kin_of[5].mounts, 2);
     ck_assert_uint_eq(domt_kin_of[5].stops, 1);
     domt_settle(&domt_kin_world);
     domt_kin_close();
 }
 
-DOMT_TEST(idle_time_does_not_pass_before_it_is_mounted)
+DOMT_TEST(idle_time_does_not_pass_before_the_mount)
 {
-    open_with(&restarts);
+    open_parent_with_rules(&restarts);
     idle_ns = 3 * MS;
-    bear_unmounted(&domt_kin_hearing, NULL);
+    spawn_child_that_fails_mount(&domt_kin_hearing, NULL);
     idle_ns = 0;
-    pass_there(10);
+    pass_ms_on_home_1(10);
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, passivations), 0);
     domt_settle(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[CHILD].mounts, 1);
-    domt_pass(&domt_kin_world, 10 * MS); /* now the actor's timer fires */
+    domt_pass(&domt_kin_world, 10 * MS); /* the idle time begins with the mount, and is over now */
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, passivations), 1);
     domt_kin_close();
 }
 
 /* --- who counts as mounted ------------------------------------------------------------------- */
 
-static int sleep_and_arm(domus_stack *stack, void *unused)
+static int arm_ticks_and_sleep(domus_stack *stack, void *unused)
 {
     ck_assert_int_eq(domus_every(stack, MS, &domt_kin_tick, NULL, NULL), 0);
     return domt_kin_do_sleep(stack, unused);
@@ -370,94 +374,95 @@ static int sleep_and_arm(domus_stack *stack, void *unused)
 
 DOMT_TEST(actor_whose_mount_has_parked_handles_everything)
 {
-    open_with(&restarts);
-    domt_kin_of[CHILD].mounting = sleep_and_arm;
+    open_parent_with_rules(&restarts);
+    domt_kin_of[CHILD].mounting = arm_ticks_and_sleep;
     (void)domt_kin_child(1, CHILD, 1, &domt_kin_hearing);
-    ck_assert_uint_eq(child_house()->marks & DOMI_MARK_UNMOUNTED, 0);
-    record_child(1);
+    ck_assert_uint_eq(house_of_child()->marks & DOMI_MARK_UNMOUNTED, 0);
+    send_notes_to_child(1);
     domt_pass(&domt_kin_world, 3 * MS);
     ck_assert_uint_eq(domt_kin_of[CHILD].notes, 1);
     ck_assert_uint_ge(domt_kin_of[CHILD].ticks, 2);
     domt_kin_close();
 }
 
-/* A suspended actor is not unmounted: its state is whole, and its timers go on. */
+/* An actor that waits for a decision after a handler failed is not unmounted: its state is whole,
+ * and its timers go on. */
 DOMT_TEST(actor_whose_handler_has_failed_handles_events_meanwhile)
 {
-    open_with(&restarts);
+    open_parent_with_rules(&restarts);
     domt_kin_of[CHILD].mounting = domt_kin_do_tick;
     (void)domt_kin_child(1, CHILD, 1, &domt_kin_hearing);
     domt_kin_tell(CHILD, &domt_kin_fail, -EIO);
     domt_kin_turn(1);
-    ck_assert_uint_ne(child_house()->marks & DOMI_MARK_SUSPENDED, 0);
-    pass_there(3);
+    ck_assert_uint_ne(house_of_child()->marks & DOMI_MARK_SUSPENDED, 0);
+    pass_ms_on_home_1(3);
     ck_assert_uint_eq(domt_kin_of[CHILD].ticks, 3);
     domt_kin_close();
 }
 
-static int fail_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int fail_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return -EIO;
 }
 
-static int sleep_and_fail(domus_stack *stack, void *unused)
+static int sleep_then_fail(domus_stack *stack, void *unused)
 {
-    return domus_sleep(stack, MS, fail_on);
+    return domus_sleep(stack, MS, fail_after_sleep);
 }
 
-/* A later failure counts as one of a handler: the actor goes on if its rules say so, and its
- * on_stop runs. */
+/* A failure after on_mount has parked counts as that of a handler: the actor goes on if its
+ * parent's rules say so, and its on_stop runs. */
 DOMT_TEST(mount_that_fails_after_it_has_parked_is_a_handler_that_fails)
 {
     static const domus_supervision resumes = {.otherwise = DOMUS_RESUME};
 
-    open_with(&resumes);
-    domt_kin_of[CHILD].mounting = sleep_and_fail;
+    open_parent_with_rules(&resumes);
+    domt_kin_of[CHILD].mounting = sleep_then_fail;
     (void)domt_kin_child(1, CHILD, 1, &domt_kin_hearing);
     domt_pass(&domt_kin_world, 3 * MS);
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 1);
-    record_child(1);
+    send_notes_to_child(1);
     domt_settle(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[CHILD].notes, 1);
-    domt_kin_close(); /* the close checks that on_stop has run */
+    domt_kin_close(); /* checks that on_stop has run */
 }
 
 /* --- elsewhere ------------------------------------------------------------------------------- */
 
-/* An event has made the actor ready, and a thief runs it. */
-DOMT_TEST(thief_that_runs_it_calls_none_of_its_functions)
+/* An event has made the unmounted actor ready, and a thief runs it. */
+DOMT_TEST(thief_calls_no_function_of_an_unmounted_actor)
 {
     domi_manager *home;
 
-    open_with(&restarts);
+    open_parent_with_rules(&restarts);
     home = domt_kin_world.managers[1];
-    bear_unmounted(&domt_kin_hearing, watch_other);
+    spawn_child_that_fails_mount(&domt_kin_hearing, watch_actor_other);
     ck_assert_int_eq(domi_house_stop(home, domt_kin_of[OTHER].address), 0);
-    (void)domt_run_state(home); /* the other actor ends, and its end is reported */
-    ck_assert_int_eq(child_house()->state, DOMI_READY);
+    (void)domt_run_state(home); /* the other actor ends, and the child gets the event of that end */
+    ck_assert_int_eq(house_of_child()->state, DOMI_READY);
     ck_assert_uint_eq(domi_loans_expose(home, &home->schedule.ready[DOMUS_STATE], 1), 1);
     domi_loan *loan = domi_loan_take(domt_outside(&domt_kin_world), home);
     ck_assert_ptr_nonnull(loan);
     domi_loan_run(domt_outside(&domt_kin_world), loan);
     ck_assert_uint_eq(domi_loans_settle(home), 1);
     ck_assert_uint_eq(domt_kin_of[CHILD].downs, 0);
-    ck_assert_int_eq(child_house()->state, DOMI_WAITING);
+    ck_assert_int_eq(house_of_child()->state, DOMI_WAITING);
     domt_settle(&domt_kin_world);
     domt_kin_close();
 }
 
-DOMT_TEST(dump_says_that_it_is_not_mounted)
+DOMT_TEST(dump_says_that_an_actor_is_not_mounted)
 {
     char words[4096];
     domi_text text = {words, sizeof words, 0};
 
-    open_with(&restarts);
-    bear_unmounted(&domt_kin_hearing, NULL);
-    domi_house_describe(domt_kin_world.managers[1], child_house(), &text);
+    open_parent_with_rules(&restarts);
+    spawn_child_that_fails_mount(&domt_kin_hearing, NULL);
+    domi_house_describe(domt_kin_world.managers[1], house_of_child(), &text);
     ck_assert_ptr_nonnull(strstr(words, "not mounted"));
     domt_settle(&domt_kin_world);
     text.length = 0;
-    domi_house_describe(domt_kin_world.managers[1], child_house(), &text);
+    domi_house_describe(domt_kin_world.managers[1], house_of_child(), &text);
     ck_assert_ptr_null(strstr(words, "not mounted"));
     domt_kin_close();
 }

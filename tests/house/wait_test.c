@@ -23,11 +23,12 @@ static void release_number(void *payload)
     releases++;
 }
 
-/* A question: it is answered with one more or, when it is negative, failed with it. */
+/* A question with a number: it is answered with the number plus one, or failed with the number if
+ * that is negative. */
 static const domus_type question = {.name = "question", .size = 8};
 static const domus_type number_type = {.name = "number", .size = 8, .release = release_number};
 
-static int handle_question(domus_stack *stack, void *self, const void *number)
+static int reply_with_next_or_fail(domus_stack *stack, void *self, const void *number)
 {
     int64_t next = *(const int64_t *)number + 1;
 
@@ -36,14 +37,14 @@ static int handle_question(domus_stack *stack, void *self, const void *number)
 }
 
 static const domus_behaviour answering = {
-    .name = "answering", .on = (const domus_on[]){{&question, handle_question, 0}, {0}}};
+    .name = "answering", .on = (const domus_on[]){{&question, reply_with_next_or_fail, 0}, {0}}};
 
-/* The answers that a conversation was shown, over all its resumptions. */
+/* All answers that a conversation was shown, over all its resumptions. */
 static struct {
     uint32_t resumed;
     uint32_t count;
     uint64_t tags[HEARD_MAX];
-    int64_t numbers[HEARD_MAX]; /* the number in each answer, or its error */
+    int64_t numbers[HEARD_MAX]; /* for each answer the number in it, or its error */
 } heard;
 
 static void record_answers(const domus_answer *answer)
@@ -59,7 +60,8 @@ static void record_answers(const domus_answer *answer)
     }
 }
 
-static int handle_answer_and_end(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answers_and_expect_no_more(domus_stack *stack, void *self,
+                                             const domus_answer *answer)
 {
     (void)domus_take(stack);
     record_answers(answer);
@@ -67,19 +69,20 @@ static int handle_answer_and_end(domus_stack *stack, void *self, const domus_ans
     return 0;
 }
 
-static int handle_answer_and_leave(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answers_and_end(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
     record_answers(answer);
     return 0;
 }
 
-static int handle_each_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answer_and_wait_for_next(domus_stack *stack, void *self,
+                                           const domus_answer *answer)
 {
     (void)domus_take(stack);
     record_answers(answer);
     ck_assert_ptr_null(answer->next);
-    return domus_pending(stack) != 0 ? domus_wait_first(stack, handle_each_answer) : 0;
+    return domus_pending(stack) != 0 ? domus_wait_first(stack, record_answer_and_wait_for_next) : 0;
 }
 
 static void ask_with_tag(domus_stack *stack, domus_address to, int64_t number, uint64_t tag)
@@ -87,7 +90,7 @@ static void ask_with_tag(domus_stack *stack, domus_address to, int64_t number, u
     ck_assert_int_eq(domus_ask_add(stack, to, &question, &number, 0, tag), 0);
 }
 
-static int ask_three(domus_stack *stack)
+static int ask_three_actors(domus_stack *stack)
 {
     for (uint32_t i = 0; i < 3; i++)
         ask_with_tag(stack, other[i], 10 * i, 7 + i);
@@ -95,48 +98,50 @@ static int ask_three(domus_stack *stack)
     return 0;
 }
 
-/* Let home i answer, and the asker get the answer. */
-static void let_answer(uint32_t i)
+/* Let home `i` answer the asks, and let the asker get the answers. */
+static void let_home_answer(uint32_t i)
 {
     (void)domt_iterate(world.managers[i]);
     domt_let_work(world.managers[0]);
 }
 
-/* Let the asker ask; actors on other homes do not answer yet. */
-static void send_call(int (*function)(domus_stack *, void *), void *context)
+/* Send the asker a call, and let it ask; actors on other homes do not answer yet. */
+static void send_call_to_asker(int (*function)(domus_stack *, void *), void *context)
 {
     domt_send(world.managers[0], asker, function, context);
-    let_answer(0);
+    let_home_answer(0);
 }
 
 /* --- all ------------------------------------------------------------------------------------- */
 
-static int three_then_all(domus_stack *stack, void *context)
+static int ask_three_and_wait_for_all(domus_stack *stack, void *context)
 {
-    (void)ask_three(stack);
-    return domus_wait_all(stack, handle_answer_and_end);
+    (void)ask_three_actors(stack);
+    return domus_wait_all(stack, record_answers_and_expect_no_more);
 }
 
 DOMT_TEST(all_resumes_once_with_tags_in_the_order_in_which_answers_came)
 {
     domt_asking_open(&world, &answering, &asker, other);
-    send_call(three_then_all, NULL);
-    let_answer(2);
+    send_call_to_asker(ask_three_and_wait_for_all, NULL);
+    let_home_answer(2);
     ck_assert_uint_eq(heard.resumed, 0);
-    let_answer(1);
+    let_home_answer(1);
     ck_assert_uint_eq(heard.resumed, 1);
-    static const uint64_t tags[] = {7, 9, 8}; /* the answer of the own home was there first */
+    /* the answer of the actor on the asker's own home came first */
+    static const uint64_t tags[] = {7, 9, 8};
     static const int64_t numbers[] = {1, 21, 11};
     for (int i = 0; i < 3; i++) {
         ck_assert_uint_eq(heard.tags[i], tags[i]);
         ck_assert_int_eq(heard.numbers[i], numbers[i]);
     }
     ck_assert_uint_eq(heard.count, 3);
-    ck_assert_uint_eq(releases, 0); /* the answers that were shown were handled */
+    /* the answers are with the resumed function, and not released */
+    ck_assert_uint_eq(releases, 0);
     domt_asking_close(&world, asker);
 }
 
-static int failing_then_all(domus_stack *stack, void *stale)
+static int ask_in_vain_and_wait_for_all(domus_stack *stack, void *stale)
 {
     static const domus_type unknown = {.name = "unknown"};
 
@@ -145,7 +150,7 @@ static int failing_then_all(domus_stack *stack, void *stale)
     ask_with_tag(stack, other[1], -EIO, 3);
     ck_assert_int_eq(domus_ask_add(stack, other[2], &unknown, NULL, 0, 4), 0);
     ask_with_tag(stack, other[1], 1, 5);
-    return domus_wait_all(stack, handle_answer_and_end);
+    return domus_wait_all(stack, record_answers_and_expect_no_more);
 }
 
 DOMT_TEST(all_shows_each_error_beside_the_answers)
@@ -155,7 +160,7 @@ DOMT_TEST(all_shows_each_error_beside_the_answers)
     domt_asking_open(&world, &answering, &asker, other);
     stale = other[0];
     stale.lease++;
-    domt_do(&world, asker, failing_then_all, &stale);
+    domt_do(&world, asker, ask_in_vain_and_wait_for_all, &stale);
     ck_assert_uint_eq(heard.resumed, 1);
     ck_assert_uint_eq(heard.count, 5);
     int64_t by_tag[6] = {0};
@@ -169,24 +174,25 @@ DOMT_TEST(all_shows_each_error_beside_the_answers)
     domt_asking_close(&world, asker);
 }
 
-static int wait_for_nothing(domus_stack *stack, void *first)
+static int wait_without_asks(domus_stack *stack, void *first)
 {
-    return first != NULL ? domus_wait_first(stack, handle_answer_and_end)
-                         : domus_wait_all(stack, handle_answer_and_end);
+    return first != NULL ? domus_wait_first(stack, record_answers_and_expect_no_more)
+                         : domus_wait_all(stack, record_answers_and_expect_no_more);
 }
 
-static int mount_waiting(domus_stack *stack, void *self)
+static int wait_without_asks_in_mount(domus_stack *stack, void *self)
 {
-    return wait_for_nothing(stack, NULL);
+    return wait_without_asks(stack, NULL);
 }
 
-static const domus_behaviour waits_at_mount = {.name = "waits", .on_mount = mount_waiting};
+static const domus_behaviour waits_at_mount = {.name = "waits",
+                                               .on_mount = wait_without_asks_in_mount};
 
 DOMT_TEST(waiting_for_nothing_resumes_with_an_empty_answer)
 {
     domt_asking_open(&world, &answering, &asker, other);
-    domt_do(&world, asker, wait_for_nothing, NULL);
-    domt_do(&world, asker, wait_for_nothing, &world);
+    domt_do(&world, asker, wait_without_asks, NULL);
+    domt_do(&world, asker, wait_without_asks, &world);
     (void)domt_spawn(domt_outside(&world), world.managers[0], &waits_at_mount, NULL);
     domt_settle(&world);
     ck_assert_uint_eq(heard.resumed, 3);
@@ -197,36 +203,36 @@ DOMT_TEST(waiting_for_nothing_resumes_with_an_empty_answer)
 
 /* --- the first ------------------------------------------------------------------------------- */
 
-static int three_then_each(domus_stack *stack, void *context)
+static int ask_three_and_wait_for_each(domus_stack *stack, void *context)
 {
-    (void)ask_three(stack);
-    return domus_wait_first(stack, handle_each_answer);
+    (void)ask_three_actors(stack);
+    return domus_wait_first(stack, record_answer_and_wait_for_next);
 }
 
 DOMT_TEST(first_shows_one_and_waiting_again_shows_the_next)
 {
     domt_asking_open(&world, &answering, &asker, other);
-    send_call(three_then_each, NULL);
+    send_call_to_asker(ask_three_and_wait_for_each, NULL);
     ck_assert_uint_eq(heard.resumed, 1);
-    let_answer(2);
+    let_home_answer(2);
     ck_assert_uint_eq(heard.resumed, 2);
-    let_answer(1);
+    let_home_answer(1);
     ck_assert_uint_eq(heard.resumed, 3);
     ck_assert(heard.tags[0] == 7 && heard.tags[1] == 9 && heard.tags[2] == 8);
     ck_assert_uint_eq(releases, 0);
     domt_asking_close(&world, asker);
 }
 
-static int three_then_one(domus_stack *stack, void *context)
+static int ask_three_and_wait_for_first(domus_stack *stack, void *context)
 {
-    (void)ask_three(stack);
-    return domus_wait_first(stack, handle_answer_and_leave);
+    (void)ask_three_actors(stack);
+    return domus_wait_first(stack, record_answers_and_end);
 }
 
 DOMT_TEST(answers_after_the_end_are_dropped_once_and_counted)
 {
     domt_asking_open(&world, &answering, &asker, other);
-    domt_do(&world, asker, three_then_one, NULL);
+    domt_do(&world, asker, ask_three_and_wait_for_first, NULL);
     ck_assert_uint_eq(heard.resumed, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 2);
     ck_assert_uint_eq(releases, 2);
@@ -235,37 +241,38 @@ DOMT_TEST(answers_after_the_end_are_dropped_once_and_counted)
 
 /* --- before they are wanted ------------------------------------------------------------------ */
 
-static int wait_for_all_after_first(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_first_and_wait_for_all(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
     record_answers(answer);
-    return domus_wait_all(stack, handle_answer_and_end);
+    return domus_wait_all(stack, record_answers_and_expect_no_more);
 }
 
-static int wait_for_each_after_first(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_first_and_wait_for_next(domus_stack *stack, void *self,
+                                          const domus_answer *answer)
 {
     (void)domus_take(stack);
     record_answers(answer);
     ck_assert_uint_eq(domus_pending(stack), 0);
-    return domus_wait_first(stack, wait_for_all_after_first);
+    return domus_wait_first(stack, record_first_and_wait_for_all);
 }
 
-/* Wait only for the third ask, while the answers of the first two come. */
-static int two_aside(domus_stack *stack, void *then)
+/* Wait for the third ask alone, while the answers of the first two asks come. */
+static int ask_three_and_wait_for_third(domus_stack *stack, void *then)
 {
     ask_with_tag(stack, other[0], 1, 1);
     ask_with_tag(stack, other[1], 2, 2);
     return domus_ask(stack, other[2], &question, &(int64_t){30},
-                     then != NULL ? wait_for_each_after_first : wait_for_all_after_first);
+                     then != NULL ? record_first_and_wait_for_next : record_first_and_wait_for_all);
 }
 
-static void answer_early(void *then)
+static void check_early_answers_are_kept(void *then)
 {
     domt_asking_open(&world, &answering, &asker, other);
-    send_call(two_aside, then);
-    let_answer(1);
+    send_call_to_asker(ask_three_and_wait_for_third, then);
+    let_home_answer(1);
     ck_assert_uint_eq(heard.resumed, 0);
-    let_answer(2);
+    let_home_answer(2);
     ck_assert_int_eq(heard.numbers[0], 31);
     ck_assert(heard.tags[1] == 1 && heard.numbers[1] == 2);
     ck_assert(heard.tags[2] == 2 && heard.numbers[2] == 3);
@@ -275,55 +282,57 @@ static void answer_early(void *then)
 
 DOMT_TEST(answers_that_came_before_they_are_wanted_are_kept_for_all)
 {
-    answer_early(NULL);
+    check_early_answers_are_kept(NULL);
     ck_assert_uint_eq(heard.resumed, 2);
     domt_asking_close(&world, asker);
 }
 
 DOMT_TEST(answers_that_came_before_they_are_wanted_are_shown_one_by_one)
 {
-    answer_early(&world);
+    check_early_answers_are_kept(&world);
     ck_assert_uint_eq(heard.resumed, 3);
     domt_asking_close(&world, asker);
 }
 
-static int two_aside_then_leave(domus_stack *stack, void *context)
+static int ask_three_and_leave_after_third(domus_stack *stack, void *context)
 {
     ask_with_tag(stack, other[0], 1, 1);
     ask_with_tag(stack, other[1], 2, 2);
-    return domus_ask(stack, other[2], &question, &(int64_t){30}, handle_answer_and_leave);
+    return domus_ask(stack, other[2], &question, &(int64_t){30}, record_answers_and_end);
 }
 
 DOMT_TEST(answers_that_are_never_wanted_are_dropped_once)
 {
     domt_asking_open(&world, &answering, &asker, other);
-    send_call(two_aside_then_leave, NULL);
-    let_answer(1);
-    let_answer(2);
+    send_call_to_asker(ask_three_and_leave_after_third, NULL);
+    let_home_answer(1);
+    let_home_answer(2);
     ck_assert_uint_eq(heard.resumed, 1);
     ck_assert_uint_eq(releases, 2);
     domt_asking_close(&world, asker);
 }
 
-static int handle_answer_and_ask_more(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answers_and_ask_three_more(domus_stack *stack, void *self,
+                                             const domus_answer *answer)
 {
     (void)domus_take(stack);
     record_answers(answer);
-    (void)ask_three(stack);
-    return domus_wait_all(stack, handle_answer_and_end);
+    (void)ask_three_actors(stack);
+    return domus_wait_all(stack, record_answers_and_expect_no_more);
 }
 
-/* Ask while the resumed function looks at answers, whose memory is its own until it returns. */
-static int three_and_three_more(domus_stack *stack, void *context)
+/* Ask further while the resumed function looks at answers: their memory is valid until it
+ * returns. */
+static int ask_three_then_three_more(domus_stack *stack, void *context)
 {
-    (void)ask_three(stack);
-    return domus_wait_all(stack, handle_answer_and_ask_more);
+    (void)ask_three_actors(stack);
+    return domus_wait_all(stack, record_answers_and_ask_three_more);
 }
 
 DOMT_TEST(resumed_function_may_ask_and_wait_again)
 {
     domt_asking_open(&world, &answering, &asker, other);
-    domt_do(&world, asker, three_and_three_more, NULL);
+    domt_do(&world, asker, ask_three_then_three_more, NULL);
     ck_assert_uint_eq(heard.resumed, 2);
     ck_assert_uint_eq(heard.count, 6);
     ck_assert_uint_eq(releases, 0);
@@ -332,7 +341,7 @@ DOMT_TEST(resumed_function_may_ask_and_wait_again)
 
 /* --- beside a receive ------------------------------------------------------------------------ */
 
-static int look_at_two(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_answer_and_received_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
     heard.resumed++;
@@ -342,27 +351,29 @@ static int look_at_two(domus_stack *stack, void *self, const domus_answer *answe
     return 0;
 }
 
-static int receive_among_others(domus_stack *stack, void *context)
+static int receive_while_asks_are_under_way(domus_stack *stack, void *context)
 {
     static const domus_type *const types[] = {&question, NULL};
     static const domus_pattern pattern = {.types = types};
 
     ask_with_tag(stack, other[1], 1, 1);
-    ck_assert_int_eq(domus_receive(stack, &pattern, handle_answer_and_end), DOMUS_PARKED);
-    return domus_wait_all(stack, look_at_two);
+    ck_assert_int_eq(domus_receive(stack, &pattern, record_answers_and_expect_no_more),
+                     DOMUS_PARKED);
+    return domus_wait_all(stack, check_answer_and_received_ask);
 }
 
 static int ask_the_asker(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, asker, &question, &(int64_t){40}, handle_answer_and_end);
+    return domus_ask(stack, asker, &question, &(int64_t){40}, record_answers_and_expect_no_more);
 }
 
-/* An ask that was shown in a list is not the current message, so it cannot have been answered. */
+/* An ask that a conversation was shown in a list of answers is not its current message, so a reply
+ * to it cannot have been sent. */
 DOMT_TEST(ask_that_was_received_among_others_fails_with_enomsg)
 {
     domt_asking_open(&world, &answering, &asker, other);
     domus_address third = domt_spawn(domt_outside(&world), world.managers[2], &domt_agent, NULL);
-    domt_do(&world, asker, receive_among_others, NULL);
+    domt_do(&world, asker, receive_while_asks_are_under_way, NULL);
     ck_assert_uint_eq(heard.resumed, 0);
     domt_do(&world, third, ask_the_asker, NULL);
     ck_assert_uint_eq(heard.resumed, 2);
@@ -372,45 +383,46 @@ DOMT_TEST(ask_that_was_received_among_others_fails_with_enomsg)
 
 /* --- the end while it waits ------------------------------------------------------------------ */
 
-static int nap_then_all(domus_stack *stack, void *context)
+static int ask_and_sleep_then_wait_for_all(domus_stack *stack, void *context)
 {
     ask_with_tag(stack, other[1], 1, 1);
     ask_with_tag(stack, (domus_address){NULL, 0}, 1, 2);
-    return domus_sleep(stack, 5 * MS, wait_for_all_after_first);
+    return domus_sleep(stack, 5 * MS, record_first_and_wait_for_all);
 }
 
 DOMT_TEST(sleep_ends_in_its_time_although_answers_come_meanwhile)
 {
     domt_asking_open(&world, &answering, &asker, other);
-    domt_do(&world, asker, nap_then_all, NULL);
+    domt_do(&world, asker, ask_and_sleep_then_wait_for_all, NULL);
     domt_pass(&world, 5 * MS - 1);
     ck_assert_uint_eq(heard.resumed, 0);
     domt_pass(&world, 1);
     ck_assert_uint_eq(heard.resumed, 2);
     ck_assert(heard.tags[0] == 0 && heard.numbers[0] == 0);
-    ck_assert(heard.tags[1] == 1 && heard.numbers[1] == 2); /* replies come before exceptions */
+    /* the reply is shown before the exception */
+    ck_assert(heard.tags[1] == 1 && heard.numbers[1] == 2);
     ck_assert(heard.tags[2] == 2 && heard.numbers[2] == -ESTALE);
     domt_asking_close(&world, asker);
 }
 
-static int early_and_far(domus_stack *stack, void *context)
+static int ask_thrice_and_sleep(domus_stack *stack, void *context)
 {
     ask_with_tag(stack, other[0], 1, 1);
     ask_with_tag(stack, other[1], 2, 2);
     ask_with_tag(stack, (domus_address){NULL, 0}, 3, 3);
-    return domus_sleep(stack, UINT64_MAX, handle_answer_and_end);
+    return domus_sleep(stack, UINT64_MAX, record_answers_and_expect_no_more);
 }
 
-/* Answers are kept, failures queued, and asks under way: all of them end with the world, once. */
+/* Kept answers, queued failures and asks under way all end once, with the world. */
 DOMT_TEST(world_may_end_while_answers_are_kept_queued_and_under_way)
 {
     domt_asking_open(&world, &answering, &asker, other);
-    send_call(early_and_far, NULL);
-    domt_send(world.managers[0], asker, early_and_far, NULL);
+    send_call_to_asker(ask_thrice_and_sleep, NULL);
+    domt_send(world.managers[0], asker, ask_thrice_and_sleep, NULL);
     (void)domt_run_state(world.managers[0]);
     domt_world_end(&world);
     ck_assert_uint_eq(heard.resumed, 0);
-    ck_assert_uint_ge(releases, 1); /* the answer that was kept */
+    ck_assert_uint_ge(releases, 1); /* the answer that the conversation had kept was released */
 }
 
 DOMT_SUITE(60)

@@ -15,7 +15,7 @@ static domus_conversation asleep;
 static unsigned heard;
 static int error;
 
-static int run_call(domus_stack *stack, void *self, const void *call_)
+static int run_call_of_test(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
@@ -24,7 +24,7 @@ static int run_call(domus_stack *stack, void *self, const void *call_)
 
 static const domus_type question = {.name = "question"};
 
-static int never_answer(domus_stack *stack, void *self, const void *payload)
+static int keep_ask_for_ever(domus_stack *stack, void *self, const void *payload)
 {
     static domus_kept kept;
 
@@ -33,8 +33,8 @@ static int never_answer(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour talking = {
     .name = "talking",
-    .on = (const domus_on[]){{&domt_call_type, run_call, 0},
-                             {&question, never_answer, 0},
+    .on = (const domus_on[]){{&domt_call_type, run_call_of_test, 0},
+                             {&question, keep_ask_for_ever, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -55,34 +55,34 @@ static void close_world(void)
     domt_world_end(&world);
 }
 
-static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     heard++;
     error = answer->error;
     return 0;
 }
 
-static int sleep_long(domus_stack *stack, void *context)
+static int sleep_100_ms_and_remember(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &asleep), 0);
-    return domus_sleep(stack, 100 * MS, record_error);
+    return domus_sleep(stack, 100 * MS, record_error_of_answer);
 }
 
-static int wake_sleeper(domus_stack *stack, void *result)
+static int try_to_wake_sleeper(domus_stack *stack, void *result)
 {
     *(int *)result = domus_wake(stack, asleep);
     return 0;
 }
 
-static int cancel(domus_stack *stack, void *result)
+static int try_to_cancel_sleeper(domus_stack *stack, void *result)
 {
     *(int *)result = domus_cancel(stack, asleep);
     return 0;
 }
 
-/* Let two calls be handled in one run. */
-static void do_both(int (*first)(domus_stack *, void *), int *ret_first,
-                    int (*second)(domus_stack *, void *), int *ret_second)
+/* Let the sleeper handle two calls in one run. */
+static void run_two_calls_in_one_run(int (*first)(domus_stack *, void *), int *ret_first,
+                                     int (*second)(domus_stack *, void *), int *ret_second)
 {
     *ret_first = *ret_second = 1;
     domt_send(world.managers[0], sleeper, first, ret_first);
@@ -95,14 +95,15 @@ DOMT_TEST(a_sleep_is_over_once_without_an_error_and_counts_as_no_cancel)
     int first, second;
 
     open_world();
-    domt_do(&world, sleeper, sleep_long, NULL);
-    do_both(wake_sleeper, &first, wake_sleeper, &second);
+    domt_do(&world, sleeper, sleep_100_ms_and_remember, NULL);
+    run_two_calls_in_one_run(try_to_wake_sleeper, &first, try_to_wake_sleeper, &second);
     ck_assert_int_eq(first, 0);
-    ck_assert_int_eq(second, 0); /* the conversation had not gone on */
+    /* the second wake returns 0, too: the conversation had not gone on yet */
+    ck_assert_int_eq(second, 0);
     ck_assert_uint_eq(heard, 1);
     ck_assert_int_eq(error, 0);
-    domt_do(&world, sleeper, wake_sleeper, &first);
-    ck_assert_int_eq(first, -ENOENT); /* the conversation has ended */
+    domt_do(&world, sleeper, try_to_wake_sleeper, &first);
+    ck_assert_int_eq(first, -ENOENT); /* -ENOENT: the conversation has ended */
     domt_pass(&world, 200 * MS);
     ck_assert_uint_eq(heard, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, cancels), 0);
@@ -116,17 +117,18 @@ DOMT_TEST(a_cancel_and_a_wake_meet)
     int first, second;
 
     open_world();
-    domt_do(&world, sleeper, sleep_long, NULL);
-    do_both(cancel, &first, wake_sleeper, &second);
+    domt_do(&world, sleeper, sleep_100_ms_and_remember, NULL);
+    run_two_calls_in_one_run(try_to_cancel_sleeper, &first, try_to_wake_sleeper, &second);
     ck_assert_int_eq(first, 0);
     ck_assert_int_eq(second, -EALREADY);
     ck_assert_int_eq(error, -ECANCELED);
     ck_assert_uint_eq(DOMT_SUM(&world, handled[DOMI_EXCEPTION]), 1);
-    domt_do(&world, sleeper, sleep_long, NULL);
-    do_both(wake_sleeper, &first, cancel, &second);
+    domt_do(&world, sleeper, sleep_100_ms_and_remember, NULL);
+    run_two_calls_in_one_run(try_to_wake_sleeper, &first, try_to_cancel_sleeper, &second);
     ck_assert_int_eq(first, 0);
     ck_assert_int_eq(second, 0);
-    ck_assert_int_eq(error, 0); /* the sleep was over before */
+    /* the wake came before the cancel, so the sleep ended without an error */
+    ck_assert_int_eq(error, 0);
     ck_assert_uint_eq(heard, 2);
     close_world();
 }
@@ -136,11 +138,11 @@ DOMT_TEST(another_actor_wakes_nobody)
     int result = 1;
 
     open_world();
-    domt_do(&world, sleeper, sleep_long, NULL);
-    domt_do(&world, other, wake_sleeper, &result);
+    domt_do(&world, sleeper, sleep_100_ms_and_remember, NULL);
+    domt_do(&world, other, try_to_wake_sleeper, &result);
     ck_assert_int_eq(result, -ENOENT);
     asleep = (domus_conversation){asleep.stack, asleep.serial + 1};
-    domt_do(&world, sleeper, wake_sleeper, &result);
+    domt_do(&world, sleeper, try_to_wake_sleeper, &result);
     ck_assert_int_eq(result, -ENOENT);
     ck_assert_uint_eq(heard, 0);
     domt_pass(&world, 200 * MS);
@@ -148,19 +150,19 @@ DOMT_TEST(another_actor_wakes_nobody)
     close_world();
 }
 
-static int ask_and_sleep(domus_stack *stack, void *context)
+static int ask_other_and_sleep(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &asleep), 0);
     ck_assert_int_eq(domus_ask_add(stack, other, &question, NULL, 50 * MS, 1), 0);
     ck_assert_int_eq(domus_sleep_add(stack, 100 * MS, 2), 0);
-    return domus_wait_first(stack, record_error);
+    return domus_wait_first(stack, record_error_of_answer);
 }
 
-/* Wait for an ask alone: a wake does not end that wait. */
-static int ask_alone(domus_stack *stack, void *context)
+/* A wake does not end the wait for an ask without a sleep. */
+static int ask_other_without_sleep(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &asleep), 0);
-    return domus_ask_within(stack, other, &question, NULL, 50 * MS, record_error);
+    return domus_ask_within(stack, other, &question, NULL, 50 * MS, record_error_of_answer);
 }
 
 DOMT_TEST(asks_are_not_woken)
@@ -168,13 +170,13 @@ DOMT_TEST(asks_are_not_woken)
     int result = 1;
 
     open_world();
-    domt_do(&world, sleeper, ask_and_sleep, NULL);
-    domt_do(&world, sleeper, wake_sleeper, &result);
+    domt_do(&world, sleeper, ask_other_and_sleep, NULL);
+    domt_do(&world, sleeper, try_to_wake_sleeper, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(heard, 1);
     ck_assert_int_eq(error, 0);
-    domt_do(&world, sleeper, ask_alone, NULL);
-    domt_do(&world, sleeper, wake_sleeper, &result);
+    domt_do(&world, sleeper, ask_other_without_sleep, NULL);
+    domt_do(&world, sleeper, try_to_wake_sleeper, &result);
     ck_assert_uint_eq(heard, 1);
     domt_pass(&world, 60 * MS);
     ck_assert_uint_eq(heard, 2);

@@ -24,14 +24,14 @@ static domus_address routees[ROUTEES_MAX];
 
 /* --- a worker counts what it gets ------------------------------------------------------------- */
 
-static uint64_t got[ROUTEES_MAX]; /* messages that each routee has got */
+static uint64_t got[ROUTEES_MAX]; /* number of messages that each routee has got */
 static uint32_t stopped;
-static bool slow; /* true: routees keep questions instead of answering */
+static bool slow; /* true: routees keep questions instead of an answer */
 
 static const domus_type work = {.name = "work", .size = sizeof(uint64_t)};
 static const domus_type question = {.name = "question", .size = sizeof(uint64_t)};
 
-static inline uint32_t index_of(domus_address who)
+static inline uint32_t index_of_routee(domus_address who)
 {
     uint32_t i = 0;
 
@@ -41,27 +41,27 @@ static inline uint32_t index_of(domus_address who)
     return i;
 }
 
-static inline int on_work(domus_stack *stack, void *self, const void *payload)
+static inline int on_work_count_message(domus_stack *stack, void *self, const void *payload)
 {
-    got[index_of(domus_self(stack))]++;
+    got[index_of_routee(domus_self(stack))]++;
     return 0;
 }
 
-static inline int expect_cancelled(domus_stack *stack, void *self, const domus_answer *answer)
+static inline int expect_cancel_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, -ECANCELED);
     return 0;
 }
 
-static inline int on_question(domus_stack *stack, void *self, const void *payload)
+static inline int on_question_reply_or_sleep(domus_stack *stack, void *self, const void *payload)
 {
-    got[index_of(domus_self(stack))]++;
+    got[index_of_routee(domus_self(stack))]++;
     if (slow)
-        return domus_sleep(stack, UINT64_C(1000000000), expect_cancelled);
+        return domus_sleep(stack, UINT64_C(1000000000), expect_cancel_of_sleep);
     return domus_reply(stack, &work, payload);
 }
 
-static inline void on_stop(domus_stack *stack, void *self)
+static inline void on_stop_count_worker(domus_stack *stack, void *self)
 {
     stopped++;
 }
@@ -69,8 +69,10 @@ static inline void on_stop(domus_stack *stack, void *self)
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = 8,
-    .on = (const domus_on[]){{&work, on_work, 0}, {&question, on_question, 0}, {0}},
-    .on_stop = on_stop};
+    .on = (const domus_on[]){{&work, on_work_count_message, 0},
+                             {&question, on_question_reply_or_sleep, 0},
+                             {0}},
+    .on_stop = on_stop_count_worker};
 
 /* --- the world -------------------------------------------------------------------------------- */
 
@@ -95,8 +97,8 @@ static inline void open_workers(uint32_t max)
     domt_settle(&world);
 }
 
-/* Begin with mailboxes that take all messages that a test sends. */
-static inline void begin_wide(uint32_t max)
+/* Begin with mailboxes that take all messages a test sends, so that nothing is refused. */
+static inline void open_workers_with_large_mailboxes(uint32_t max)
 {
     open_workers(max);
     world.managers[0]->limits.mailbox_max = world.managers[1]->limits.mailbox_max = 1000;
@@ -117,7 +119,7 @@ static struct {
     int result;
 } wish;
 
-static inline int spawn_routees(domus_stack *stack, void *context)
+static inline int spawn_router_as_wished(domus_stack *stack, void *context)
 {
     wish.result =
         domus_spawn_many(stack, behaviour, NULL, wish.count, &wish.routing, &wish.options, &router);
@@ -126,33 +128,33 @@ static inline int spawn_routees(domus_stack *stack, void *context)
     return 0;
 }
 
-static inline void spawn_many(uint32_t count, domus_route route)
+static inline void spawn_router_with_routees(uint32_t count, domus_route route)
 {
     wish.count = count;
     wish.routing.route = route;
     memset(&wish.options, 0, sizeof wish.options);
-    domt_do(&world, agents[0], spawn_routees, NULL);
+    domt_do(&world, agents[0], spawn_router_as_wished, NULL);
     ck_assert_int_eq(wish.result, 0);
 }
 
 static int sent;
 
-static inline int send_one(domus_stack *stack, void *number_)
+static inline int send_number_to_router(domus_stack *stack, void *number_)
 {
     sent = domus_notice(stack, router, &work, &(uint64_t){(uintptr_t)number_});
     return 0;
 }
 
-static inline int send_hundred(domus_stack *stack, void *context)
+static inline int send_100_numbers_to_router(domus_stack *stack, void *context)
 {
     for (uintptr_t i = 0; i < 100; i++) {
-        (void)send_one(stack, (void *)i);
+        (void)send_number_to_router(stack, (void *)i);
         ck_assert_int_eq(sent, (int)(intptr_t)context);
     }
     return 0;
 }
 
-static inline uint64_t sum_messages(void)
+static inline uint64_t sum_of_messages(void)
 {
     uint64_t sum = 0;
 
@@ -166,8 +168,9 @@ static inline void stop_actor(domus_address who)
     domt_stop(&world, domt_outside(&world), who);
 }
 
-/* Put from a thread that handles nothing meanwhile. */
-static inline int put_number(domi_manager *from, uint64_t number)
+/* Put a number to the router from a thread that handles nothing meanwhile. Returns the result of
+ * the put. */
+static inline int put_number_to_router(domi_manager *from, uint64_t number)
 {
     return domt_notice(from, router, &work, &number);
 }

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Take the lines of a log, and replace their times by "T". */
-static const char *take_lines(domus_http_access *access)
+/* Take the lines of the access log, and replace their times by "T". */
+static const char *take_lines_of_access_log(domus_http_access *access)
 {
     static char text[32768];
     char lines[16384];
@@ -37,7 +37,7 @@ static const char *take_lines(domus_http_access *access)
     return text;
 }
 
-static domus_testkit *start_with_log(domus_http_access *access)
+static domus_testkit *start_service_with_access_log(domus_http_access *access)
 {
     static const domus_http_user users[] = {{"ann lee", "a", NULL}, {NULL, NULL, NULL}};
     static const domus_http_auth auth = {.realm = "r", .schemes = DOMUS_HTTP_BASIC, .users = users};
@@ -49,7 +49,7 @@ static domus_testkit *start_with_log(domus_http_access *access)
     return domt_chained_start(&domt_chained, parts);
 }
 
-static void stop_and_free(domus_testkit *kit, domus_http_access *access)
+static void stop_service_and_close_log(domus_testkit *kit, domus_http_access *access)
 {
     domt_served_end(kit);
     ck_assert_uint_eq(domus_http_access_dropped(access), 0);
@@ -67,12 +67,12 @@ static const char *request_and_take_lines(domus_testkit *kit, domus_http_access 
                    "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n%s\r\n",
                    line, fields);
     (void)domt_chained_send(kit, "10.0.0.1:0", request);
-    return take_lines(access);
+    return take_lines_of_access_log(access);
 }
 
 #define ANN "Authorization: Basic YW5uIGxlZTph\r\n"
 
-DOMT_TEST(combined_lines_are_as_others_read_them)
+DOMT_TEST(combined_log_lines_have_their_usual_form)
 {
     static const char *const rows[][3] = {
         {"GET /now", "", "10.0.0.1 - - [T] \"GET /now HTTP/1.1\" 200 4 \"-\" \"-\"\n"},
@@ -89,27 +89,27 @@ DOMT_TEST(combined_lines_are_as_others_read_them)
         {"GET  /", "", "10.0.0.1 - - [T] \"-\" 400 12 \"-\" \"-\"\n"},
     };
     domus_http_access access = {.format = DOMUS_HTTP_ACCESS_COMBINED};
-    domus_testkit *kit = start_with_log(&access);
+    domus_testkit *kit = start_service_with_access_log(&access);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         ck_assert_str_eq(request_and_take_lines(kit, &access, rows[i][0], rows[i][1]), rows[i][2]);
-    stop_and_free(kit, &access);
+    stop_service_and_close_log(kit, &access);
 }
 
-DOMT_TEST(extended_lines_have_time_and_id)
+DOMT_TEST(extended_log_lines_have_time_and_id)
 {
     domus_http_access access = {.format = DOMUS_HTTP_ACCESS_EXTENDED, .hides_query = true};
-    domus_testkit *kit = start_with_log(&access);
+    domus_testkit *kit = start_service_with_access_log(&access);
 
     ck_assert_str_eq(
         request_and_take_lines(kit, &access, "GET /later?secret=1", "Referer: /a?token=2\r\n"),
         "10.0.0.1 - - [T] \"GET /later HTTP/1.1\" 200 6 \"/a\" \"-\" 0.010000 me\n");
-    stop_and_free(kit, &access);
+    stop_service_and_close_log(kit, &access);
 }
 
 #define TRACE "\"id\":\"me\",\"trace\":\"0af7651916cd43dd8448eb211c80319c\""
 
-DOMT_TEST(json_lines_are_json)
+DOMT_TEST(json_log_lines_are_json)
 {
     static const char *const rows[][3] = {
         {"GET /now", "",
@@ -132,15 +132,15 @@ DOMT_TEST(json_lines_are_json)
          "\"duration\":0.000000}\n"},
     };
     domus_http_access access = {.format = DOMUS_HTTP_ACCESS_JSON};
-    domus_testkit *kit = start_with_log(&access);
+    domus_testkit *kit = start_service_with_access_log(&access);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         ck_assert_str_eq(request_and_take_lines(kit, &access, rows[i][0], rows[i][1]), rows[i][2]);
-    stop_and_free(kit, &access);
+    stop_service_and_close_log(kit, &access);
 }
 
-/* Long texts of strangers are cut, and the line is still complete. */
-DOMT_TEST(texts_are_cut)
+/* Long texts of strangers are cut in the log, and their line is still complete. */
+DOMT_TEST(long_texts_are_cut_in_log_lines)
 {
     static domi_http_access_note *note;
     char line[DOMI_HTTP_ACCESS_LINE_MAX + 1];
@@ -172,7 +172,7 @@ DOMT_TEST(texts_are_cut)
     free(note);
 }
 
-DOMT_TEST(a_full_queue_drops_lines)
+DOMT_TEST(a_full_queue_drops_log_lines)
 {
     domus_http_access access = {.queue_bytes = 16384};
     domi_http_access_queue *queue = domi_http_access_queue_of(&access);
@@ -181,14 +181,16 @@ DOMT_TEST(a_full_queue_drops_lines)
 
     memset(line, 'a', sizeof line);
     line[sizeof line - 1] = '\n';
-    for (int round = 0; round < 3; round++) { /* in some round a line crosses the end of the ring */
+    /* in some of the rounds a line crosses the end of the queue's ring */
+    for (int round = 0; round < 3; round++) {
         size_t less = 100 + (size_t)round;
         domi_http_access_put(queue, line + sizeof line - less, less);
         for (int i = 0; i < 16; i++)
             domi_http_access_put(queue, line, sizeof line);
         ck_assert_uint_eq(domus_http_access_dropped(&access), (uint64_t)round + 1);
         size_t size = domus_http_access_take(&access, lines, 1023);
-        ck_assert_uint_eq(size, less); /* only whole lines are taken */
+        /* the room ends within a later line, so only whole lines before it are taken */
+        ck_assert_uint_eq(size, less);
         size = domus_http_access_take(&access, lines, sizeof lines);
         ck_assert_uint_eq(size, 15 * sizeof line);
         ck_assert_uint_eq(domus_http_access_take(&access, lines, sizeof lines), 0);
@@ -197,7 +199,7 @@ DOMT_TEST(a_full_queue_drops_lines)
     ck_assert_ptr_null(access.queue);
 }
 
-static const char *read_file(const char *path)
+static const char *text_of_file(const char *path)
 {
     static char text[1024];
     FILE *file = fopen(path, "r");
@@ -208,17 +210,17 @@ static const char *read_file(const char *path)
     return text;
 }
 
-static int refuse_lines(void *context, const char *lines, size_t size)
+static int refuse_lines_of_log(void *context, const char *lines, size_t size)
 {
     return -EIO;
 }
 
-DOMT_TEST(lines_that_are_left_are_written_at_the_end)
+DOMT_TEST(log_lines_left_in_the_queue_are_written_at_the_end)
 {
     char path[] = "/tmp/domus-access-XXXXXX";
     int file = mkstemp(path);
     domus_http_access access = {.path = path};
-    domus_http_access refuses = {.write = refuse_lines};
+    domus_http_access refuses = {.write = refuse_lines_of_log};
 
     ck_assert_int_ge(file, 0);
     (void)close(file);
@@ -226,13 +228,13 @@ DOMT_TEST(lines_that_are_left_are_written_at_the_end)
         domi_http_access_put(domi_http_access_queue_of(&access), "line\n", 5);
         domus_http_access_close(&access);
     }
-    ck_assert_str_eq(read_file(path), "line\nline\n");
+    ck_assert_str_eq(text_of_file(path), "line\nline\n");
     (void)unlink(path);
     domi_http_access_put(domi_http_access_queue_of(&refuses), "a\nb\n", 4);
     domus_http_access_close(&refuses);
 }
 
-DOMT_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_of_access_logs_are_refused)
 {
     const domus_http_access wrong[] = {
         {.proxies = 9},         {.flush_ns = 60000000001},
@@ -252,7 +254,7 @@ DOMT_TEST(wrong_options_are_refused)
 #define SPAN     "b7ad6b7169203331"
 #define PARENT   "00-" TRACE_ID "-" SPAN "-01"
 
-static int read_parent(const char *value)
+static int read_traceparent(const char *value)
 {
     domus_http_trace trace = {.flags = 0};
 
@@ -264,7 +266,7 @@ DOMT_TEST(values_of_traceparent_are_read_strictly)
     static const char *const right[] = {
         PARENT,
         "00-" TRACE_ID "-" SPAN "-00",
-        "00-" TRACE_ID "-" SPAN "-ff", /* flags that W3C has not defined yet */
+        "00-" TRACE_ID "-" SPAN "-ff", /* flags of traceparent that W3C has not defined yet */
         "01-" TRACE_ID "-" SPAN "-01",
         "cc-" TRACE_ID "-" SPAN "-01-what the future will be like",
     };
@@ -279,12 +281,12 @@ DOMT_TEST(values_of_traceparent_are_read_strictly)
         "00-" TRACE_ID "-" SPAN "-01 ", ""};
 
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++)
-        ck_assert_msg(read_parent(right[i]) == 0, "%s", right[i]);
+        ck_assert_msg(read_traceparent(right[i]) == 0, "%s", right[i]);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        ck_assert_msg(read_parent(wrong[i]) == -EINVAL, "%s", wrong[i]);
+        ck_assert_msg(read_traceparent(wrong[i]) == -EINVAL, "%s", wrong[i]);
 }
 
-DOMT_TEST(names_are_written_as_they_are_read)
+DOMT_TEST(trace_fields_are_written_as_they_are_read)
 {
     domus_http_trace trace;
     domus_http_trace child;
@@ -312,9 +314,9 @@ DOMT_TEST(names_are_written_as_they_are_read)
 }
 
 /* Returns the names that a request with these fields gets: "id=ours|theirs trace=new|theirs
- * flags=N". "ours" means that the id is the trace. The span is always new. */
-static const char *request_names(const domus_http_request_id_options *options, const char *path,
-                                 const char *fields)
+ * flags=N". "ours" means that the request's id is its trace id. The span is always new. */
+static const char *names_given_to_request(const domus_http_request_id_options *options,
+                                          const char *path, const char *fields)
 {
     static char text[256];
     const domus_http_step parts[] = {{&domus_http_request_id, options}, {NULL, NULL}};
@@ -338,7 +340,7 @@ static const char *request_names(const domus_http_request_id_options *options, c
     return text;
 }
 
-DOMT_TEST(requests_get_their_names)
+DOMT_TEST(requests_get_ids_and_traces)
 {
     static const domus_http_request_id_options distrusts = {.distrusts = true},
                                                records = {.flags = 1, .silent = true};
@@ -371,12 +373,12 @@ DOMT_TEST(requests_get_their_names)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t j = 0; j < 2; j++)
-            ck_assert_str_eq(request_names(rows[i].options, paths[j], rows[i].fields),
+            ck_assert_str_eq(names_given_to_request(rows[i].options, paths[j], rows[i].fields),
                              rows[i].names);
     }
 }
 
-DOMT_TEST(ids_have_a_bound)
+DOMT_TEST(request_ids_are_bounded_in_length)
 {
     char id[DOMUS_HTTP_REQUEST_ID_MAX + 2];
     char fields[128];
@@ -386,12 +388,13 @@ DOMT_TEST(ids_have_a_bound)
     id[DOMUS_HTTP_REQUEST_ID_MAX] = '\0';
     (void)snprintf(fields, sizeof fields, "X-Request-Id: %s\r\n", id);
     (void)snprintf(names, sizeof names, "id=%s trace=new flags=00", id);
-    ck_assert_str_eq(request_names(NULL, "GET /names", fields), names);
+    ck_assert_str_eq(names_given_to_request(NULL, "GET /names", fields), names);
     (void)snprintf(fields, sizeof fields, "X-Request-Id: %si\r\n", id);
-    ck_assert_str_eq(request_names(NULL, "GET /names", fields), "id=ours trace=new flags=00");
+    ck_assert_str_eq(names_given_to_request(NULL, "GET /names", fields),
+                     "id=ours trace=new flags=00");
 }
 
-DOMT_TEST(wrong_options_of_ids_are_refused)
+DOMT_TEST(wrong_options_of_request_ids_are_refused)
 {
     static const domus_http_request_id_options wrong = {.flags = 2};
 

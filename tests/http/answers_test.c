@@ -1,6 +1,6 @@
-/* The stage writes how long answers are: no field of a user can say where an answer ends, or end
- * its own line. Answers that wait for their turn do not slow down the answer before them, however
- * large they are. */
+/* The stage of HTTP writes how long answers are: no field of a user can say where an answer ends,
+ * or end its own line. Answers that wait for their turn do not slow down the answer before them,
+ * however large they are. */
 #include "io/channels/crowd.h"
 #include "runtime/system/system.h"
 #include "tests/http/served.h"
@@ -22,8 +22,7 @@ static const domus_http_options plain = {.no_date = true};
 #define UPGRADE "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: b\r\n\r\n"
 
 /* Answer a request, and return the bytes that the peer receives. */
-static const char *answer_and_return_bytes(const char *request, const domus_type *type,
-                                           const void *payload)
+static const char *bytes_of_answer(const char *request, const domus_type *type, const void *payload)
 {
     domt_codec http;
 
@@ -37,8 +36,8 @@ static const char *answer_and_return_bytes(const char *request, const domus_type
     return sent;
 }
 
-/* Answer a request with a wrong response, and return the error. Checks that nothing is sent. */
-static int encode_refused(const char *request, const domus_type *type, const void *payload)
+/* Answer a request with a wrong response, and return the error. Checks that no bytes are sent. */
+static int error_of_refused_answer(const char *request, const domus_type *type, const void *payload)
 {
     domt_codec http;
 
@@ -50,7 +49,7 @@ static int encode_refused(const char *request, const domus_type *type, const voi
     return error;
 }
 
-DOMT_TEST(whole_answers_have_trailers)
+DOMT_TEST(whole_answers_are_sent_with_trailers)
 {
     static const char takes[] = "GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n\r\n";
     static const struct {
@@ -72,33 +71,34 @@ DOMT_TEST(whole_answers_have_trailers)
         domus_http_response response = {.status = 200,
                                         .body = domt_http_slice(cases[i].body),
                                         .trailers = domt_http_slice("T: u\r\n")};
-        const char *sent =
-            answer_and_return_bytes(cases[i].request, &domus_http_response_type, &response);
+        const char *sent = bytes_of_answer(cases[i].request, &domus_http_response_type, &response);
         ck_assert_str_eq(strstr(sent, "\r\n") + 2, cases[i].sent);
         domus_http_response_type.release(&response);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         domus_http_response response = {.status = 200, .trailers = domt_http_slice(wrong[i])};
-        ck_assert_int_eq(encode_refused(takes, &domus_http_response_type, &response), -EINVAL);
-        ck_assert_int_eq(encode_refused(GET, &domus_http_response_type, &response), -EINVAL);
+        ck_assert_int_eq(error_of_refused_answer(takes, &domus_http_response_type, &response),
+                         -EINVAL);
+        ck_assert_int_eq(error_of_refused_answer(GET, &domus_http_response_type, &response),
+                         -EINVAL);
         domus_http_response_type.release(&response);
     }
 }
 
-DOMT_TEST(texts_are_answers)
+DOMT_TEST(texts_are_encoded_as_answers)
 {
     static const domus_http_text hello = {200, "text/plain", "hello"};
     static const domus_http_text none = {.status = 404};
     static const domus_http_text empty = {.status = 204};
 
     ck_assert_str_eq(
-        answer_and_return_bytes(GET, &domus_http_text_type, &hello),
+        bytes_of_answer(GET, &domus_http_text_type, &hello),
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain\r\n\r\nhello");
-    ck_assert_str_eq(answer_and_return_bytes(HEAD, &domus_http_text_type, &hello),
+    ck_assert_str_eq(bytes_of_answer(HEAD, &domus_http_text_type, &hello),
                      "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain\r\n\r\n");
-    ck_assert_str_eq(answer_and_return_bytes(GET, &domus_http_text_type, &none),
+    ck_assert_str_eq(bytes_of_answer(GET, &domus_http_text_type, &none),
                      "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
-    ck_assert_str_eq(answer_and_return_bytes(GET, &domus_http_text_type, &empty),
+    ck_assert_str_eq(bytes_of_answer(GET, &domus_http_text_type, &empty),
                      "HTTP/1.1 204 No Content\r\n\r\n");
 }
 
@@ -106,18 +106,18 @@ DOMT_TEST(connection_ends_as_the_peer_has_asked)
 {
     static const domus_http_text empty = {.status = 200};
 
-    ck_assert_str_eq(answer_and_return_bytes(LAST, &domus_http_text_type, &empty),
+    ck_assert_str_eq(bytes_of_answer(LAST, &domus_http_text_type, &empty),
                      "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-    ck_assert_str_eq(answer_and_return_bytes(OLD, &domus_http_text_type, &empty),
+    ck_assert_str_eq(bytes_of_answer(OLD, &domus_http_text_type, &empty),
                      "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-    ck_assert_str_eq(answer_and_return_bytes(KEPT, &domus_http_text_type, &empty),
+    ck_assert_str_eq(bytes_of_answer(KEPT, &domus_http_text_type, &empty),
                      "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n");
     domus_http_response closing = {.status = 200, .close = true};
-    ck_assert_str_eq(answer_and_return_bytes(GET, &domus_http_response_type, &closing),
+    ck_assert_str_eq(bytes_of_answer(GET, &domus_http_response_type, &closing),
                      "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
 }
 
-DOMT_TEST(responses_have_fields_and_bodies)
+DOMT_TEST(responses_are_sent_with_fields_and_bodies)
 {
     domus_http_response response = {.status = 201, .media = "a/b"};
     domus_appender fields = {0};
@@ -127,24 +127,24 @@ DOMT_TEST(responses_have_fields_and_bodies)
     ck_assert_int_eq(domus_http_add_bytes(&fields, "Empty", "", 0), 0);
     ck_assert_int_eq(domus_append_end(&fields, &response.fields), 0);
     response.body = domt_http_slice("body");
-    ck_assert_str_eq(answer_and_return_bytes(GET, &domus_http_response_type, &response),
+    ck_assert_str_eq(bytes_of_answer(GET, &domus_http_response_type, &response),
                      "HTTP/1.1 201 Created\r\nContent-Length: 4\r\nContent-Type: a/b\r\n"
                      "Location: /a\tb\r\nX-Number: 12345678901\r\nEmpty: \r\n\r\nbody");
     domus_http_response_type.release(&response);
     response = (domus_http_response){.status = 304, .length = 70};
-    ck_assert_str_eq(answer_and_return_bytes(GET, &domus_http_response_type, &response),
+    ck_assert_str_eq(bytes_of_answer(GET, &domus_http_response_type, &response),
                      "HTTP/1.1 304 Not Modified\r\nContent-Length: 70\r\n\r\n");
     response = (domus_http_response){.status = 304};
-    ck_assert_str_eq(answer_and_return_bytes(GET, &domus_http_response_type, &response),
+    ck_assert_str_eq(bytes_of_answer(GET, &domus_http_response_type, &response),
                      "HTTP/1.1 304 Not Modified\r\n\r\n");
     response = (domus_http_response){.status = 200, .length = 70};
-    ck_assert_str_eq(answer_and_return_bytes(HEAD, &domus_http_response_type, &response),
+    ck_assert_str_eq(bytes_of_answer(HEAD, &domus_http_response_type, &response),
                      "HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n");
     response = (domus_http_response){.status = 599};
-    ck_assert_str_eq(answer_and_return_bytes(GET, &domus_http_response_type, &response),
+    ck_assert_str_eq(bytes_of_answer(GET, &domus_http_response_type, &response),
                      "HTTP/1.1 599 \r\nContent-Length: 0\r\n\r\n");
     response = (domus_http_response){.status = 101};
-    ck_assert_str_eq(answer_and_return_bytes(UPGRADE, &domus_http_response_type, &response),
+    ck_assert_str_eq(bytes_of_answer(UPGRADE, &domus_http_response_type, &response),
                      "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n\r\n");
 }
 
@@ -157,7 +157,7 @@ DOMT_TEST(long_answers_are_whole)
     memset(text, 'x', 5000);
     response.body = domt_http_slice(text);
     for (int i = 0; i < 2; i++) {
-        const char *sent = answer_and_return_bytes(GET, &domus_http_response_type, &response);
+        const char *sent = bytes_of_answer(GET, &domus_http_response_type, &response);
         const char *body = strstr(sent, "\r\n\r\n");
         ck_assert_ptr_nonnull(strstr(sent, "Content-Length: 5000\r\n"));
         ck_assert_str_eq(body + 4, text);
@@ -168,7 +168,7 @@ DOMT_TEST(long_answers_are_whole)
     }
     domus_http_response_type.release(&response);
     domus_http_text long_text = {200, NULL, text};
-    const char *sent = answer_and_return_bytes(GET, &domus_http_text_type, &long_text);
+    const char *sent = bytes_of_answer(GET, &domus_http_text_type, &long_text);
     ck_assert_str_eq(strstr(sent, "\r\n\r\n") + 4, text);
 }
 
@@ -184,26 +184,27 @@ DOMT_TEST(answers_that_http_cannot_say_are_refused)
 
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         domus_http_response response = {.status = 200, .fields = domt_http_slice(fields[i])};
-        ck_assert_int_eq(encode_refused(GET, &domus_http_response_type, &response), -EINVAL);
+        ck_assert_int_eq(error_of_refused_answer(GET, &domus_http_response_type, &response),
+                         -EINVAL);
         domus_http_response_type.release(&response);
     }
     static const unsigned statuses[] = {0, 100, 103, 199, 600, 65535};
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
         domus_http_text text = {.status = (uint16_t)statuses[i]};
-        ck_assert_int_eq(encode_refused(GET, &domus_http_text_type, &text), -EINVAL);
+        ck_assert_int_eq(error_of_refused_answer(GET, &domus_http_text_type, &text), -EINVAL);
     }
     domus_http_text upgrade = {.status = 101};
-    ck_assert_int_eq(encode_refused(GET, &domus_http_text_type, &upgrade), -EINVAL);
+    ck_assert_int_eq(error_of_refused_answer(GET, &domus_http_text_type, &upgrade), -EINVAL);
     domus_http_text body = {.status = 204, .text = "a"};
-    ck_assert_int_eq(encode_refused(GET, &domus_http_text_type, &body), -EINVAL);
+    ck_assert_int_eq(error_of_refused_answer(GET, &domus_http_text_type, &body), -EINVAL);
     body.status = 304;
-    ck_assert_int_eq(encode_refused(GET, &domus_http_text_type, &body), -EINVAL);
+    ck_assert_int_eq(error_of_refused_answer(GET, &domus_http_text_type, &body), -EINVAL);
     domus_http_text media = {.status = 200, .media = "a\r\nb: c"};
-    ck_assert_int_eq(encode_refused(GET, &domus_http_text_type, &media), -EINVAL);
+    ck_assert_int_eq(error_of_refused_answer(GET, &domus_http_text_type, &media), -EINVAL);
     domus_piece piece = {.last = true};
-    ck_assert_int_eq(encode_refused(GET, &domus_piece_type, &piece), -EOPNOTSUPP);
+    ck_assert_int_eq(error_of_refused_answer(GET, &domus_piece_type, &piece), -EOPNOTSUPP);
     domus_packet packet = {{NULL, 0, 0}};
-    ck_assert_int_eq(encode_refused(GET, &domus_packet_type, &packet), -EOPNOTSUPP);
+    ck_assert_int_eq(error_of_refused_answer(GET, &domus_packet_type, &packet), -EOPNOTSUPP);
 }
 
 DOMT_TEST(fields_of_the_user_are_checked)
@@ -215,7 +216,7 @@ DOMT_TEST(fields_of_the_user_are_checked)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         domus_appender fields = {0};
         ck_assert_int_eq(domus_http_add(&fields, names[i], "b"), -EINVAL);
-        /* the appender keeps the error */
+        /* the appender keeps the error, so a correct field does not help */
         ck_assert_int_eq(domus_http_add(&fields, "a", "b"), -EINVAL);
         ck_assert_int_eq(domus_append_end(&fields, &made), -EINVAL);
     }
@@ -233,8 +234,8 @@ DOMT_TEST(fields_of_the_user_are_checked)
     domus_append_drop(&small);
 }
 
-/* Check that of the received fields exactly `made_text` is passed on. */
-static void check_end_to_end(const char *received_text, const char *made_text)
+/* Answer with a field, and check that of all fields the answer has exactly `made_text` of it. */
+static void check_fields_passed_on(const char *received_text, const char *made_text)
 {
     domus_slice received = domt_http_slice(received_text);
     domus_appender fields = {0};
@@ -247,20 +248,20 @@ static void check_end_to_end(const char *received_text, const char *made_text)
     domus_slice_free(received);
 }
 
-DOMT_TEST(fields_of_the_connection_are_left_away)
+DOMT_TEST(fields_of_the_connection_are_not_passed_on)
 {
-    check_end_to_end(
+    check_fields_passed_on(
         "Host: a\r\nConnection: X-Own, keep-alive\r\nX-Own: 1\r\nx-own: 2\r\nKeep-Alive: 5\r\n"
         "TE: trailers\r\nTrailer: a\r\nTransfer-Encoding: chunked\r\nUpgrade: b\r\n"
         "Proxy-Connection: c\r\nContent-Length: 5\r\nX-Kept: d\r\n",
         "Host: a\r\nX-Kept: d\r\n");
 }
 
-DOMT_TEST(all_fields_of_the_connection_name_others)
+DOMT_TEST(fields_named_by_any_connection_field_are_left_out)
 {
-    check_end_to_end("X-One: 1\r\nX-Kept: a\r\nConnection: x-one\r\nX-Two: 2\r\nX-Also: b\r\n"
-                     "Connection: close ,, x-two\r\nX-Three: 3\r\nConnection: x-three",
-                     "X-Kept: a\r\nX-Also: b\r\n");
+    check_fields_passed_on("X-One: 1\r\nX-Kept: a\r\nConnection: x-one\r\nX-Two: 2\r\nX-Also: b\r\n"
+                           "Connection: close ,, x-two\r\nX-Three: 3\r\nConnection: x-three",
+                           "X-Kept: a\r\nX-Also: b\r\n");
 }
 
 DOMT_TEST(answers_have_a_date)
@@ -282,7 +283,7 @@ DOMT_TEST(answers_have_a_date)
     domt_codec_stop(&http);
 }
 
-DOMT_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_of_the_http_stage_are_refused)
 {
     static const domus_http_options wrong[] = {
         {.head_max = 63},    {.target_max = 60001},  {.role = DOMUS_ROLE_PEER},     {.host = ""},
@@ -298,22 +299,22 @@ DOMT_TEST(wrong_options_are_refused)
 }
 
 #define TURN         DOMT_SERVED_S
-#define FIRST        500000u /* bytes of the first answer */
+#define FIRST        500000u /* bytes in the body of the first answer */
 #define GET_OF(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
 
-static void lower_marks(domus_config *config)
+static void lower_marks_of_send_queue(domus_config *config)
 {
     config->channel.send_high_bytes = 10000;
     config->channel.send_low_bytes = 1000;
 }
 
-static void keep_marks(domus_config *config)
+static void keep_default_marks(domus_config *config)
 {
 }
 
-/* Count, in the bytes that a peer has got, the chunks of answers to /give/N (1,000 bytes each), and
+/* In the bytes that a peer has got, count the chunks of answers to /give/N (1,000 bytes each), and
  * the answers to /now. */
-static void count_answers(const char *got, uint32_t *ret_chunks, uint32_t *ret_nows)
+static void count_chunks_and_nows(const char *got, uint32_t *ret_chunks, uint32_t *ret_nows)
 {
     *ret_chunks = *ret_nows = 0;
     for (const char *at = got; (at = strstr(at, "\r\n3e8\r\n")) != NULL; at++)
@@ -322,8 +323,9 @@ static void count_answers(const char *got, uint32_t *ret_chunks, uint32_t *ret_n
         ++*ret_nows;
 }
 
-static void check_turns(void (*change)(domus_config *config), uint64_t queue_max,
-                        const char *behind, uint32_t times, uint32_t chunks, uint32_t nows)
+static void check_answers_wait_for_turn(void (*change)(domus_config *config), uint64_t queue_max,
+                                        const char *behind, uint32_t times, uint32_t chunks,
+                                        uint32_t nows)
 {
     domus_config config;
     char first[128];
@@ -344,10 +346,11 @@ static void check_turns(void (*change)(domus_config *config), uint64_t queue_max
     const char *bytes = domus_peer_got(peer, &size);
     char *got = malloc(size + 1);
     ck_assert_ptr_nonnull(got);
-    for (size_t i = 0; i < size; i++) /* the bodies consist of zeros */
+    /* zeros of the bodies become points, so that the bytes are a text */
+    for (size_t i = 0; i < size; i++)
         got[i] = bytes[i] != '\0' ? bytes[i] : '.';
     got[size] = '\0';
-    count_answers(got, &got_chunks, &got_nows);
+    count_chunks_and_nows(got, &got_chunks, &got_nows);
     free(got);
     ck_assert_uint_eq(got_chunks, FIRST / 1000 + chunks);
     ck_assert_uint_eq(got_nows, nows);
@@ -357,19 +360,19 @@ static void check_turns(void (*change)(domus_config *config), uint64_t queue_max
 
 DOMT_TEST(streams_behind_a_stream_do_not_hold_it_up)
 {
-    check_turns(lower_marks, 0, GET_OF("/give/3000"), 8, 24, 0);
+    check_answers_wait_for_turn(lower_marks_of_send_queue, 0, GET_OF("/give/3000"), 8, 24, 0);
 }
 
 DOMT_TEST(whole_answers_behind_a_stream_do_not_hold_it_up)
 {
-    check_turns(lower_marks, 0, GET_OF("/now"), 50, 0, 50);
+    check_answers_wait_for_turn(lower_marks_of_send_queue, 0, GET_OF("/now"), 50, 0, 50);
 }
 
 /* The marks of the send queue are not reached, but each channel may queue only a small share of
  * what its thread may queue. */
 DOMT_TEST(answers_behind_a_stream_do_not_crowd_it_out)
 {
-    check_turns(keep_marks, 120000, GET_OF("/give/3000"), 8, 24, 0);
+    check_answers_wait_for_turn(keep_default_marks, 120000, GET_OF("/give/3000"), 8, 24, 0);
 }
 
 DOMT_SUITE(20)

@@ -8,7 +8,7 @@
 static const domus_http_options client = {.role = DOMUS_ROLE_CLIENT, .host = "a:80"};
 static const domus_http_options hostless = {.role = DOMUS_ROLE_CLIENT};
 
-/* Make a request from these texts. */
+/* Make a request from these texts: its target, fields and body. */
 static domus_http_request make_request(domus_http_method method, const char *target,
                                        const char *fields, const char *body)
 {
@@ -18,7 +18,7 @@ static domus_http_request make_request(domus_http_method method, const char *tar
                                 .body = domt_http_slice(body)};
 }
 
-/* Encode a request, and release it. Returns the error. */
+/* Encode a request by the client's stage, and release it. Returns the error. */
 static int encode_request(domt_codec *http, domus_http_request *request)
 {
     int error = domus_stage_kit_encode(http->kit, 0, &domus_http_request_type, request);
@@ -45,7 +45,7 @@ static void check_encoded(domus_http_request request, const char *expected)
     check_encoded_with(&client, request, expected);
 }
 
-DOMT_TEST(requests_are_encoded)
+DOMT_TEST(requests_of_a_client_are_encoded)
 {
     domus_http_request closing = make_request(DOMUS_HTTP_DELETE, "/a", "", "");
     domus_http_request upgrading = make_request(DOMUS_HTTP_GET, "/a", "Upgrade: b\r\n", "");
@@ -67,7 +67,7 @@ DOMT_TEST(requests_are_encoded)
                   "GET /a HTTP/1.1\r\nHost: a:80\r\nConnection: upgrade\r\nUpgrade: b\r\n\r\n");
 }
 
-/* A request without a body sends no Expect field: the server could wait for the body. */
+/* A request without a body sends no Expect field: the server could wait for a body. */
 DOMT_TEST(a_body_that_does_not_come_is_not_announced)
 {
     static const char expect[] = "Expect: 100-continue\r\n";
@@ -134,7 +134,7 @@ DOMT_TEST(requests_that_http_cannot_say_are_refused)
     domus_http_text text = {.status = 200};
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_text_type, &text),
                      -EOPNOTSUPP);
-    /* a request as a notice, so that its answer would have no receiver */
+    /* the request is sent as a notice, so its answer would have no receiver */
     request = make_request(DOMUS_HTTP_GET, "/", "", "");
     ck_assert_int_eq(
         domus_stage_kit_encode(http.kit, DOMUS_NO_ID, &domus_http_request_type, &request),
@@ -149,7 +149,7 @@ DOMT_TEST(requests_that_http_cannot_say_are_refused)
 }
 
 /* Encode a request in pieces, and decode it by a server's stage. */
-static const char *encode_stream(uint64_t length, const char *trailers)
+static const char *bytes_of_request_in_pieces(uint64_t length, const char *trailers)
 {
     static const domus_http_options server = {.streams = true};
     domus_http_request head = make_request(DOMUS_HTTP_PUT, "/", "", "");
@@ -179,13 +179,15 @@ static const char *encode_stream(uint64_t length, const char *trailers)
 
 DOMT_TEST(requests_leave_in_pieces)
 {
-    ck_assert_str_eq(encode_stream(0, NULL), "PUT / 1.1 (Host: a:80|Transfer-Encoding: chunked) "
-                                             "0 in pieces: [hellohello]\n");
-    ck_assert_str_eq(encode_stream(0, "T: u\r\n"),
+    ck_assert_str_eq(bytes_of_request_in_pieces(0, NULL),
+                     "PUT / 1.1 (Host: a:80|Transfer-Encoding: chunked) "
+                     "0 in pieces: [hellohello]\n");
+    ck_assert_str_eq(bytes_of_request_in_pieces(0, "T: u\r\n"),
                      "PUT / 1.1 (Host: a:80|Transfer-Encoding: chunked) "
                      "0 in pieces: [hellohello] (T: u)\n");
-    ck_assert_str_eq(encode_stream(10, NULL), "PUT / 1.1 (Host: a:80|Content-Length: 10) "
-                                              "10 in pieces: [hellohello]\n");
+    ck_assert_str_eq(bytes_of_request_in_pieces(10, NULL),
+                     "PUT / 1.1 (Host: a:80|Content-Length: 10) "
+                     "10 in pieces: [hellohello]\n");
 }
 
 /* --- bodies that wait for 100 Continue -------------------------------------------------------- */
@@ -194,8 +196,9 @@ DOMT_TEST(requests_leave_in_pieces)
 #define CONTINUE   "HTTP/1.1 100 Continue\r\n\r\n"
 #define NO_CONTENT "HTTP/1.1 204 a\r\n\r\n"
 
-/* Encode a request that announces its body and waits with it: "hello", or a body in pieces. */
-static int encode_announced(domt_codec *http, bool in_pieces, uint64_t length)
+/* Encode a request that announces its body and waits before it sends that: the body "hello", or one
+ * in pieces. */
+static int encode_request_that_waits(domt_codec *http, bool in_pieces, uint64_t length)
 {
     domus_http_request request = make_request(DOMUS_HTTP_PUT, "/", "", in_pieces ? "" : "hello");
 
@@ -204,7 +207,7 @@ static int encode_announced(domt_codec *http, bool in_pieces, uint64_t length)
     return encode_request(http, &request);
 }
 
-static int encode_piece(domt_codec *http, const char *text, bool is_last)
+static int encode_piece_of_body(domt_codec *http, const char *text, bool is_last)
 {
     const domus_piece piece = {domt_http_slice(text), is_last};
     int error = domus_stage_kit_encode(http->kit, 0, &domus_piece_type, &piece);
@@ -213,9 +216,9 @@ static int encode_piece(domt_codec *http, const char *text, bool is_last)
     return error;
 }
 
-/* Feed bytes of the server. Returns the status of the answer in them; 0 without an answer; or the
- * error. */
-static int feed_answer(domt_codec *http, const char *bytes)
+/* Feed bytes of the server to the client. Returns the status of the answer in them; 0 if there is
+ * none; or the error. */
+static int status_of_fed_answer(domt_codec *http, const char *bytes)
 {
     domus_stage_message message;
 
@@ -224,40 +227,40 @@ static int feed_answer(domt_codec *http, const char *bytes)
     return result == 1 ? ((const domus_http_response *)message.payload)->status : result;
 }
 
-static void expect_sent(domt_codec *http, const char *expected)
+static void expect_bytes_sent(domt_codec *http, const char *expected)
 {
     ck_assert_str_eq(domt_codec_sent(http), expected);
 }
 
-DOMT_TEST(a_whole_body_waits)
+DOMT_TEST(a_whole_body_waits_for_100_continue)
 {
     domt_codec http;
 
     domt_http_start(&http, &client);
-    ck_assert_int_eq(encode_announced(&http, false, 0), 0);
-    expect_sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
+    ck_assert_int_eq(encode_request_that_waits(&http, false, 0), 0);
+    expect_bytes_sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 1000000000);
-    ck_assert_int_eq(feed_answer(&http, "HTTP/1.1 103 a\r\n\r\n"), 0);
-    expect_sent(&http, "");
-    ck_assert_int_eq(feed_answer(&http, CONTINUE CONTINUE), 0);
-    expect_sent(&http, "hello");
+    ck_assert_int_eq(status_of_fed_answer(&http, "HTTP/1.1 103 a\r\n\r\n"), 0);
+    expect_bytes_sent(&http, "");
+    ck_assert_int_eq(status_of_fed_answer(&http, CONTINUE CONTINUE), 0);
+    expect_bytes_sent(&http, "hello");
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 0);
-    ck_assert_int_eq(feed_answer(&http, NO_CONTENT), 204);
+    ck_assert_int_eq(status_of_fed_answer(&http, NO_CONTENT), 204);
     ck_assert(!domus_stage_kit_is_last(http.kit));
-    /* the body of the second request leaves when its time is over */
-    ck_assert_int_eq(encode_announced(&http, false, 0), 0);
-    expect_sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
+    /* the body of this second request will leave when its wait is over */
+    ck_assert_int_eq(encode_request_that_waits(&http, false, 0), 0);
+    expect_bytes_sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
     ck_assert_int_eq(domus_stage_kit_wake(http.kit, false), 0);
-    expect_sent(&http, "hello");
-    ck_assert_int_eq(feed_answer(&http, CONTINUE NO_CONTENT), 204);
-    expect_sent(&http, "");
+    expect_bytes_sent(&http, "hello");
+    ck_assert_int_eq(status_of_fed_answer(&http, CONTINUE NO_CONTENT), 204);
+    expect_bytes_sent(&http, "");
     ck_assert(!domus_stage_kit_is_last(http.kit));
     domt_codec_stop(&http);
 }
 
-/* A body does not wait if another request follows on the connection. An interim 100 belongs to the
- * oldest request. */
-DOMT_TEST(a_body_waits_behind_other_requests)
+/* A body does not wait if another request follows on the connection. An interim answer 100 belongs
+ * to the oldest request. */
+DOMT_TEST(a_body_waits_for_100_behind_other_requests)
 {
     domt_codec http;
 
@@ -265,28 +268,28 @@ DOMT_TEST(a_body_waits_behind_other_requests)
     check_encoded(make_request(DOMUS_HTTP_GET, "/", "", ""),
                   "GET / HTTP/1.1\r\nHost: a:80\r\n\r\n");
     domt_http_encode_requests(&http, "G");
-    ck_assert_int_eq(encode_announced(&http, false, 0), 0);
-    expect_sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
-    ck_assert_int_eq(feed_answer(&http, CONTINUE), 0);
-    expect_sent(&http, "");
-    ck_assert_int_eq(feed_answer(&http, NO_CONTENT), 204);
+    ck_assert_int_eq(encode_request_that_waits(&http, false, 0), 0);
+    expect_bytes_sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
+    ck_assert_int_eq(status_of_fed_answer(&http, CONTINUE), 0);
+    expect_bytes_sent(&http, "");
+    ck_assert_int_eq(status_of_fed_answer(&http, NO_CONTENT), 204);
     ck_assert(!domus_stage_kit_is_last(http.kit));
-    expect_sent(&http, "");
-    ck_assert_int_eq(encode_announced(&http, false, 0), 0);
-    expect_sent(&http, "hello" ANNOUNCED "Content-Length: 5\r\n\r\n");
-    ck_assert_int_eq(feed_answer(&http, NO_CONTENT), 204);
+    expect_bytes_sent(&http, "");
+    ck_assert_int_eq(encode_request_that_waits(&http, false, 0), 0);
+    expect_bytes_sent(&http, "hello" ANNOUNCED "Content-Length: 5\r\n\r\n");
+    ck_assert_int_eq(status_of_fed_answer(&http, NO_CONTENT), 204);
     ck_assert(!domus_stage_kit_is_last(http.kit));
-    /* this answer comes although the body was not sent */
-    ck_assert_int_eq(feed_answer(&http, NO_CONTENT), 204);
+    /* the answer to the second request comes although its body was not sent */
+    ck_assert_int_eq(status_of_fed_answer(&http, NO_CONTENT), 204);
     ck_assert(domus_stage_kit_is_last(http.kit));
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 0);
     domus_http_request more = make_request(DOMUS_HTTP_GET, "/", "", "");
     ck_assert_int_eq(encode_request(&http, &more), -EPIPE);
-    expect_sent(&http, "");
+    expect_bytes_sent(&http, "");
     domt_codec_stop(&http);
 }
 
-DOMT_TEST(the_first_piece_of_a_body_waits)
+DOMT_TEST(the_first_piece_of_a_body_waits_for_100_continue)
 {
     for (uint64_t length = 0; length < 20; length += 10) {
         uint64_t word = 0;
@@ -294,44 +297,45 @@ DOMT_TEST(the_first_piece_of_a_body_waits)
 
         domt_http_start(&http, &client);
         domus_stage_kit_stream(http.kit, &word);
-        ck_assert_int_eq(encode_announced(&http, true, length), 0);
-        expect_sent(&http, length == 0 ? ANNOUNCED "Transfer-Encoding: chunked\r\n\r\n"
-                                       : ANNOUNCED "Content-Length: 10\r\n\r\n");
+        ck_assert_int_eq(encode_request_that_waits(&http, true, length), 0);
+        expect_bytes_sent(&http, length == 0 ? ANNOUNCED "Transfer-Encoding: chunked\r\n\r\n"
+                                             : ANNOUNCED "Content-Length: 10\r\n\r\n");
         if (length != 0)
-            ck_assert_int_eq(encode_piece(&http, "more than ten", false), -EMSGSIZE);
-        ck_assert_int_eq(encode_piece(&http, "hello", false), 0);
-        expect_sent(&http, "");
-        ck_assert_int_eq(feed_answer(&http, CONTINUE), 0);
-        expect_sent(&http, length == 0 ? "5\r\nhello\r\n" : "hello");
+            ck_assert_int_eq(encode_piece_of_body(&http, "more than ten", false), -EMSGSIZE);
+        ck_assert_int_eq(encode_piece_of_body(&http, "hello", false), 0);
+        expect_bytes_sent(&http, "");
+        ck_assert_int_eq(status_of_fed_answer(&http, CONTINUE), 0);
+        expect_bytes_sent(&http, length == 0 ? "5\r\nhello\r\n" : "hello");
         if (length != 0)
-            ck_assert_int_eq(encode_piece(&http, "world!", false), -EMSGSIZE);
-        ck_assert_int_eq(encode_piece(&http, "world", false), 0);
-        ck_assert_int_eq(encode_piece(&http, "", true), 0);
-        expect_sent(&http, length == 0 ? "5\r\nworld\r\n0\r\n\r\n" : "world");
+            ck_assert_int_eq(encode_piece_of_body(&http, "world!", false), -EMSGSIZE);
+        ck_assert_int_eq(encode_piece_of_body(&http, "world", false), 0);
+        ck_assert_int_eq(encode_piece_of_body(&http, "", true), 0);
+        expect_bytes_sent(&http, length == 0 ? "5\r\nworld\r\n0\r\n\r\n" : "world");
         domt_codec_stop(&http);
     }
 }
 
-/* A body that is complete is sent at once: waiting would save nothing. */
-DOMT_TEST(a_body_that_has_ended_does_not_wait)
+/* A body that the client has complete is sent at once: waiting for 100 Continue would save
+ * nothing. */
+DOMT_TEST(a_body_that_is_complete_does_not_wait_for_100)
 {
     uint64_t word = 0;
     domt_codec http;
 
     domt_http_start(&http, &client);
     domus_stage_kit_stream(http.kit, &word);
-    ck_assert_int_eq(encode_announced(&http, true, 0), 0);
-    ck_assert_int_eq(encode_piece(&http, "hello", false), 0);
+    ck_assert_int_eq(encode_request_that_waits(&http, true, 0), 0);
+    ck_assert_int_eq(encode_piece_of_body(&http, "hello", false), 0);
     domus_http_trailers end = {domt_http_slice("T: u\r\n")};
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_trailers_type, &end), 0);
     domus_slice_free(end.fields);
-    expect_sent(&http,
-                ANNOUNCED "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nT: u\r\n\r\n");
+    expect_bytes_sent(&http, ANNOUNCED
+                      "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nT: u\r\n\r\n");
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 0);
     domt_codec_stop(&http);
 }
 
-DOMT_TEST(pieces_that_are_not_wanted_never_leave)
+DOMT_TEST(pieces_of_a_refused_body_are_never_sent)
 {
     for (int cuts = 0; cuts < 2; cuts++) {
         uint64_t word = 0;
@@ -339,17 +343,18 @@ DOMT_TEST(pieces_that_are_not_wanted_never_leave)
 
         domt_http_start(&http, &client);
         domus_stage_kit_stream(http.kit, &word);
-        ck_assert_int_eq(encode_announced(&http, true, 0), 0);
+        ck_assert_int_eq(encode_request_that_waits(&http, true, 0), 0);
         (void)domt_codec_sent(&http);
-        ck_assert_int_eq(encode_piece(&http, "hello", false), 0);
-        ck_assert_int_eq(feed_answer(&http, "HTTP/1.1 413 a\r\nContent-Length: 0\r\n\r\n"), 413);
+        ck_assert_int_eq(encode_piece_of_body(&http, "hello", false), 0);
+        ck_assert_int_eq(status_of_fed_answer(&http, "HTTP/1.1 413 a\r\nContent-Length: 0\r\n\r\n"),
+                         413);
         ck_assert(domus_stage_kit_is_last(http.kit));
-        ck_assert_int_eq(encode_piece(&http, "hello", false), 0);
+        ck_assert_int_eq(encode_piece_of_body(&http, "hello", false), 0);
         if (cuts != 0)
             ck_assert_int_eq(domus_stage_kit_cut(http.kit, 0, -ECANCELED), 0);
         else
-            ck_assert_int_eq(encode_piece(&http, "", true), 0);
-        expect_sent(&http, "");
+            ck_assert_int_eq(encode_piece_of_body(&http, "", true), 0);
+        expect_bytes_sent(&http, "");
         domt_codec_stop(&http);
     }
 }
@@ -364,7 +369,8 @@ DOMT_TEST(no_other_protocol_begins_before_a_body_that_waits)
     domt_http_start(&http, &client);
     ck_assert_int_eq(encode_request(&http, &request), 0);
     ck_assert_int_eq(
-        feed_answer(&http, "HTTP/1.1 101 a\r\nUpgrade: b\r\nConnection: upgrade\r\n\r\n"), -EPROTO);
+        status_of_fed_answer(&http, "HTTP/1.1 101 a\r\nUpgrade: b\r\nConnection: upgrade\r\n\r\n"),
+        -EPROTO);
     domt_codec_stop(&http);
 }
 
@@ -387,13 +393,14 @@ DOMT_TEST(a_request_without_a_body_expects_nothing)
     options.continue_timeout_ns = 1000000;
     ck_assert_int_eq(domus_http_stage.check(&options), 0);
     domt_http_start(&http, &options);
-    ck_assert_int_eq(encode_announced(&http, false, 0), 0);
+    ck_assert_int_eq(encode_request_that_waits(&http, false, 0), 0);
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 1000000);
     domt_codec_stop(&http);
 }
 
-/* An allocation fails while the waiting body is appended: the bytes are kept. */
-static int encode_without_memory(void *context)
+/* An allocation fails while the waiting body is appended to the output: its bytes are kept for
+ * another try. */
+static int encode_request_with_failing_memory(void *context)
 {
     const domus_http_request *request = context;
     domt_codec http;
@@ -413,12 +420,12 @@ static int encode_without_memory(void *context)
     return error;
 }
 
-DOMT_TEST(bodies_that_wait_end_well_without_memory)
+DOMT_TEST(failing_memory_harms_no_body_that_waits_for_100)
 {
     domus_http_request request = make_request(DOMUS_HTTP_PUT, "/", "", "hello");
 
     request.expects = true;
-    domt_fail_allocations(encode_without_memory, &request);
+    domt_fail_allocations(encode_request_with_failing_memory, &request);
     domus_http_request_type.release(&request);
 }
 

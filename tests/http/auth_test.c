@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns "Authorization: Basic " and the base64 of a pair of name and password. */
-static const char *make_basic(const char *pair)
+/* Returns "Authorization: Basic " and the base64 of the text `pair`, a name and a password. */
+static const char *make_basic_credentials(const char *pair)
 {
     static char text[1024];
     size_t size = strlen(pair);
@@ -33,7 +33,7 @@ static int read_basic(const char *fields, domus_http_basic *ret_basic)
     return error;
 }
 
-DOMT_TEST(basic_is_read_strictly)
+DOMT_TEST(basic_credentials_are_read_strictly)
 {
     static const struct {
         const char *fields;
@@ -43,7 +43,7 @@ DOMT_TEST(basic_is_read_strictly)
         {"A: b\r\n", -ENOENT},
         {"Authorization: Bearer YTpi\r\n", -ENOENT},
         {"Authorization: Basics YTpi\r\n", -ENOENT},
-        {"Authorization: Basic YTpi\r\n", 0}, /* a:b */
+        {"Authorization: Basic YTpi\r\n", 0}, /* base64 of "a:b" */
         {"AUTHORIZATION: bASIC   YTpi\r\n", 0},
         {"Authorization: Basic Og==\r\n", 0}, /* : */
         {"Authorization: Basic\r\n", -EINVAL},
@@ -57,20 +57,20 @@ DOMT_TEST(basic_is_read_strictly)
         {"Authorization: Basic YTpi====\r\n", -EINVAL},
         {"Authorization: Basic YTpj\r\nAuthorization: Basic YTpj\r\n", -EINVAL},
         {"Authorization: Basic YTpj\r\nAuthorization: Bearer a\r\n", -EINVAL},
-        /* credentials "a:\n" */
+        /* base64 of "a:\n" */
         {"Authorization: Basic YToK\r\n", -EINVAL},
-        {"Authorization: Basic ADpi\r\n", -EINVAL}, /* credentials "\0:b" */
+        {"Authorization: Basic ADpi\r\n", -EINVAL}, /* base64 of "\0:b" */
     };
     domus_http_basic basic;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         ck_assert_msg(read_basic(rows[i].fields, &basic) == rows[i].error, "%s", rows[i].fields);
-    ck_assert_int_eq(read_basic(make_basic("me:a:b\xc3\xa4"), &basic), 0);
+    ck_assert_int_eq(read_basic(make_basic_credentials("me:a:b\xc3\xa4"), &basic), 0);
     ck_assert_str_eq(basic.user, "me");
     ck_assert_str_eq(basic.password, "a:b\xc3\xa4");
 }
 
-DOMT_TEST(names_and_passwords_have_bounds)
+DOMT_TEST(user_names_and_passwords_have_bounds)
 {
     char pair[DOMUS_HTTP_USER_MAX + DOMUS_HTTP_PASSWORD_MAX + 3];
     domus_http_basic basic;
@@ -78,16 +78,16 @@ DOMT_TEST(names_and_passwords_have_bounds)
     memset(pair, 'x', sizeof pair);
     pair[sizeof pair - 2] = '\0';
     pair[DOMUS_HTTP_USER_MAX] = ':';
-    ck_assert_int_eq(read_basic(make_basic(pair), &basic), 0);
+    ck_assert_int_eq(read_basic(make_basic_credentials(pair), &basic), 0);
     ck_assert_uint_eq(strlen(basic.user), DOMUS_HTTP_USER_MAX);
     ck_assert_uint_eq(strlen(basic.password), DOMUS_HTTP_PASSWORD_MAX);
     pair[DOMUS_HTTP_USER_MAX] = 'x';
     /* the name is one byte too long, the password one byte shorter */
     pair[DOMUS_HTTP_USER_MAX + 1] = ':';
-    ck_assert_int_eq(read_basic(make_basic(pair), &basic), -EMSGSIZE);
+    ck_assert_int_eq(read_basic(make_basic_credentials(pair), &basic), -EMSGSIZE);
     pair[DOMUS_HTTP_USER_MAX + 1] = 'x';
     pair[DOMUS_HTTP_USER_MAX - 1] = ':';
-    ck_assert_int_eq(read_basic(make_basic(pair), &basic), -EMSGSIZE);
+    ck_assert_int_eq(read_basic(make_basic_credentials(pair), &basic), -EMSGSIZE);
     char more[1024] = "Authorization: Basic ";
     memset(more + 21, 'A', 900);
     ck_assert_int_eq(read_basic(more, &basic), -EMSGSIZE);
@@ -106,7 +106,7 @@ static int read_bearer(const char *fields, domus_slice expected)
     return error;
 }
 
-DOMT_TEST(bearer_is_read_strictly)
+DOMT_TEST(bearer_tokens_are_read_strictly)
 {
     static const struct {
         const char *fields;
@@ -153,19 +153,20 @@ DOMT_TEST(secrets_are_compared_whole)
 static const domus_http_user users[] = {
     {"ann", "right", NULL}, {"bob", NULL, SHA256_OF_TEST}, {NULL, NULL, NULL}};
 
-static int accept_later(domus_stack *stack, void *self, const domus_answer *answer)
+static int accept_token_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error != 0 ? answer->error : domus_http_go_on(stack, self);
 }
 
-static int refuse_later(domus_stack *stack, void *self, const domus_answer *answer)
+static int refuse_token_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     static const domus_http_auth of_bearer = {.realm = "r", .schemes = DOMUS_HTTP_BEARER};
 
     return answer->error != 0 ? answer->error : domus_http_unauthorized(stack, &of_bearer, true);
 }
 
-/* Verify a token: "now", "later" and "never" belong to users; "busy" fails. */
+/* The function of a part that verifies tokens: "now", "later" and "never" belong to users; "busy"
+ * fails. */
 static int verify_token(domus_stack *stack, domus_http_exchange *exchange,
                         const domus_http_credentials *given, const void *context)
 {
@@ -173,10 +174,10 @@ static int verify_token(domus_stack *stack, domus_http_exchange *exchange,
     if (given->secret_size == 4 && memcmp(given->secret, "busy", 4) == 0)
         return -EBUSY;
     if (given->secret_size == 5 && memcmp(given->secret, "never", 5) == 0)
-        return domus_sleep(stack, DOMT_SERVED_MS, refuse_later);
+        return domus_sleep(stack, DOMT_SERVED_MS, refuse_token_after_sleep);
     int error = domus_http_set_user(exchange, given->secret, given->secret_size);
     if (given->secret_size == 5 && memcmp(given->secret, "later", 5) == 0)
-        return domus_sleep(stack, DOMT_SERVED_MS, accept_later);
+        return domus_sleep(stack, DOMT_SERVED_MS, accept_token_after_sleep);
     return given->secret_size == 3 ? error : -EACCES;
 }
 
@@ -192,7 +193,7 @@ static const domus_http_auth of_both = {.realm = "r",
     "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n" challenge "\r\n"
 #define IS(size, name) "HTTP/1.1 200 OK\r\nContent-Length: " size "\r\n\r\n" name
 
-DOMT_TEST(users_of_a_table_come_in)
+DOMT_TEST(only_users_of_the_table_are_let_in)
 {
     static const struct {
         const char *pair;
@@ -208,13 +209,14 @@ DOMT_TEST(users_of_a_table_come_in)
     domus_testkit *kit = domt_chained_start(&domt_chained, parts);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ck_assert_str_eq(domt_chained_ask(kit, "GET /user", make_basic(rows[i].pair)), rows[i].got);
+        ck_assert_str_eq(domt_chained_ask(kit, "GET /user", make_basic_credentials(rows[i].pair)),
+                         rows[i].got);
     ck_assert_str_eq(domt_chained_ask(kit, "GET /user", ""), UNAUTHORIZED(CHALLENGE));
     ck_assert_str_eq(domt_chained_ask(kit, "GET /none", ""), UNAUTHORIZED(CHALLENGE));
     domt_served_end(kit);
 }
 
-DOMT_TEST(functions_decide_about_others)
+DOMT_TEST(functions_of_the_program_check_tokens)
 {
     static const struct {
         const char *token;
@@ -242,11 +244,12 @@ DOMT_TEST(functions_decide_about_others)
     }
     ck_assert_str_eq(domt_chained_ask(kit, "GET /user", ""),
                      UNAUTHORIZED(CHALLENGE "WWW-Authenticate: Bearer realm=\"r\"\r\n"));
-    ck_assert_str_eq(domt_chained_ask(kit, "GET /user", make_basic("bob:test")), IS("3", "bob"));
+    ck_assert_str_eq(domt_chained_ask(kit, "GET /user", make_basic_credentials("bob:test")),
+                     IS("3", "bob"));
     domt_served_end(kit);
 }
 
-DOMT_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_of_authentication_are_refused)
 {
     static const domus_http_user no_secret[] = {{"a", NULL, NULL}, {NULL, NULL, NULL}};
     static const domus_http_user empty[] = {{"a", "", NULL}, {NULL, NULL, NULL}};

@@ -1,4 +1,4 @@
-/* The actor of caller.h. */
+/* The actor that sends requests, which tests/http/caller.h describes. */
 #include "tests/http/caller.h"
 
 #include "tests/http/served.h"
@@ -16,7 +16,7 @@ const domus_type domt_outcome_type = {.name = "outcome", .size = sizeof(domt_out
 
 domus_address domt_caller_to;
 
-static domus_http_request make_head(const domt_call_up *what)
+static domus_http_request make_head_of_call(const domt_call_up *what)
 {
     return (domus_http_request){.method = what->method,
                                 .length = what->length,
@@ -26,7 +26,7 @@ static domus_http_request make_head(const domt_call_up *what)
                                 .fields = domt_http_slice(what->fields ? what->fields : "")};
 }
 
-static void read_head(domt_outcome *made, const domus_answer *answer)
+static void read_head_of_answer(domt_outcome *made, const domus_answer *answer)
 {
     made->error = answer->error;
     if (answer->error != 0)
@@ -40,7 +40,7 @@ static void read_head(domt_outcome *made, const domus_answer *answer)
              response->body.size != 0 ? domus_slice_data(response->body) : "");
 }
 
-static void read_part(domt_outcome *made, const domus_answer *answer)
+static void read_part_of_answer(domt_outcome *made, const domus_answer *answer)
 {
     if (answer->type == &domus_http_trailers_type)
         made->trailers = ((const domus_http_trailers *)answer->payload)->fields.size;
@@ -66,7 +66,7 @@ DOMUS_SEQUENCE(send_up, call_frame)
 
     DOMUS_BEGIN;
     frame->what = *(const domt_call_up *)message;
-    frame->head = make_head(&frame->what);
+    frame->head = make_head_of_call(&frame->what);
     DOMUS_AWAIT(domus_request_begin(stack, domt_caller_to, &domus_http_request_type, &frame->head,
                                     20 * DOMT_SERVED_S, then));
     frame->made.error = answer->error;
@@ -88,7 +88,7 @@ DOMUS_SEQUENCE(send_up, call_frame)
     } else {
         DOMUS_AWAIT(domus_request_end(stack, frame->request, NULL, NULL, then));
     }
-    read_head(&frame->made, answer);
+    read_head_of_answer(&frame->made, answer);
     if (answer->error == 0)
         frame->body = ((const domus_http_response *)answer->payload)->stream;
     while (frame->body.number != 0 && !frame->ended) {
@@ -99,7 +99,7 @@ DOMUS_SEQUENCE(send_up, call_frame)
         frame->ended = answer->error != 0 || answer->type != &domus_piece_type ||
                        ((const domus_piece *)answer->payload)->last;
         if (answer->error == 0)
-            read_part(&frame->made, answer);
+            read_part_of_answer(&frame->made, answer);
     }
     return domus_reply(stack, &domt_outcome_type, &frame->made);
     DOMUS_END;
@@ -108,9 +108,9 @@ DOMUS_SEQUENCE(send_up, call_frame)
 DOMUS_SEQUENCE(ask_whole, call_frame)
 {
     DOMUS_BEGIN;
-    frame->head = make_head(message);
+    frame->head = make_head_of_call(message);
     DOMUS_ASK(domt_caller_to, &domus_http_request_type, &frame->head);
-    read_head(&frame->made, answer);
+    read_head_of_answer(&frame->made, answer);
     return domus_reply(stack, &domt_outcome_type, &frame->made);
     DOMUS_END;
 }
@@ -127,7 +127,7 @@ const domus_behaviour domt_caller_of_channels = {
 static const char *where;
 static const domus_behaviour *connects_as;
 
-static int store_connected(domus_stack *stack, void *self, const domus_answer *answer)
+static int store_address_of_connection(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     domt_caller_to = ((const domus_connected *)answer->payload)->channel;
@@ -137,7 +137,7 @@ static int store_connected(domus_stack *stack, void *self, const domus_answer *a
 static int connect_on_mount(domus_stack *stack, void *self)
 {
     return domus_connect(stack, where, &(domus_connect_options){.behaviour = connects_as},
-                         store_connected);
+                         store_address_of_connection);
 }
 
 static const domus_behaviour connector = {

@@ -19,8 +19,8 @@ static const domus_http_step both[] = {
     {&domt_witness_part, &a}, {&domt_witness_part, &b}, {NULL, NULL}};
 
 /* Start a kit with the parts a and b for all requests, and c before /guarded. */
-static domus_testkit *start_with_parts(const domus_behaviour *behaviour, int of_a, int of_b,
-                                       int of_c)
+static domus_testkit *start_chain_with_parts(const domus_behaviour *behaviour, int of_a, int of_b,
+                                             int of_c)
 {
     a = (domt_witness){.name = 'a', .result = of_a};
     b = (domt_witness){.name = 'b', .result = of_b};
@@ -31,12 +31,12 @@ static domus_testkit *start_with_parts(const domus_behaviour *behaviour, int of_
 }
 
 #define OK(size, text) "HTTP/1.1 200 OK\r\nContent-Length: " size "\r\n\r\n" text
-#define TEXT(start_with_parts, size, text)                                                         \
-    "HTTP/1.1 " start_with_parts "\r\nContent-Length: " size                                       \
+#define TEXT(start_chain_with_parts, size, text)                                                   \
+    "HTTP/1.1 " start_chain_with_parts "\r\nContent-Length: " size                                 \
     "\r\nContent-Type: text/plain\r\n\r\n" text
 #define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
 
-DOMT_TEST(every_answer_goes_through_the_chain)
+DOMT_TEST(every_answer_goes_through_the_parts_of_the_chain)
 {
     static const struct {
         const char *line;
@@ -67,19 +67,20 @@ DOMT_TEST(every_answer_goes_through_the_chain)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        domus_testkit *kit = start_with_parts(&domt_chained, 0, 0, 0);
+        domus_testkit *kit = start_chain_with_parts(&domt_chained, 0, 0, 0);
         ck_assert_str_eq(domt_chained_ask(kit, rows[i].line, ""), rows[i].got);
         domt_served_end(kit);
         ck_assert_str_eq(domt_witness_notes, rows[i].notes);
     }
 }
 
-/* A part may answer, fail or wait: the parts behind it are entered later or not at all. */
-DOMT_TEST(a_part_decides_whether_it_goes_on)
+/* A part of a chain may answer, fail or wait: the parts behind it are entered later or not at
+ * all. */
+DOMT_TEST(a_part_decides_whether_the_request_goes_on)
 {
     static const struct {
         int of_a, of_b, of_c;
-        const char *begin; /* first bytes of the answer */
+        const char *begin; /* the first bytes of the expected answer */
         const char *notes;
     } rows[] = {
         {DOMUS_HTTP_ANSWERED, 0, 0, "HTTP/1.1 403 ", "+a -a403 .a403/3 "},
@@ -95,7 +96,7 @@ DOMT_TEST(a_part_decides_whether_it_goes_on)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domus_testkit *kit =
-            start_with_parts(&domt_chained, rows[i].of_a, rows[i].of_b, rows[i].of_c);
+            start_chain_with_parts(&domt_chained, rows[i].of_a, rows[i].of_b, rows[i].of_c);
         const char *got = domt_chained_ask(kit, "GET /guarded", "");
         ck_assert_msg(strncmp(got, rows[i].begin, strlen(rows[i].begin)) == 0, "%s", got);
         domt_served_end(kit);
@@ -105,8 +106,8 @@ DOMT_TEST(a_part_decides_whether_it_goes_on)
 
 DOMT_TEST(a_part_that_waits_is_waited_for)
 {
-    domus_testkit *kit =
-        start_with_parts(&domt_chained, 0, DOMUS_PARKED, 0); /* part b waits for 5 ms */
+    /* part b waits for 5 ms before it goes on */
+    domus_testkit *kit = start_chain_with_parts(&domt_chained, 0, DOMUS_PARKED, 0);
     domus_peer *peer = domt_served_peer(kit);
 
     domt_served_send(peer, "GET /guarded HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -117,10 +118,10 @@ DOMT_TEST(a_part_that_waits_is_waited_for)
     ck_assert_str_eq(domt_witness_notes, "+a +b +c -c200 -b200 -a200 .c200/4 .b200/4 .a200/4 ");
 }
 
-/* The parts can tell apart the answers to requests that came in one packet. */
+/* Parts of a chain can tell apart the answers to requests that came in one packet. */
 DOMT_TEST(requests_of_one_connection_are_told_apart)
 {
-    domus_testkit *kit = start_with_parts(&domt_chained, 0, 0, 0);
+    domus_testkit *kit = start_chain_with_parts(&domt_chained, 0, 0, 0);
     const char *got = domt_chained_send(kit, NULL,
                                         "GET /later HTTP/1.1\r\nHost: a\r\n\r\n"
                                         "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -134,9 +135,9 @@ DOMT_TEST(requests_of_one_connection_are_told_apart)
                                          "-b200 -a200 .b200/6 .a200/6 ");
 }
 
-DOMT_TEST(bytes_that_are_no_request_are_seen)
+DOMT_TEST(parts_see_the_answer_to_bytes_that_are_no_request)
 {
-    domus_testkit *kit = start_with_parts(&domt_chained, 0, 0, 0);
+    domus_testkit *kit = start_chain_with_parts(&domt_chained, 0, 0, 0);
     a.adds = b.fills = true;
     const char *got = domt_chained_send(kit, NULL, "no request\r\n\r\n");
 
@@ -163,7 +164,7 @@ DOMT_TEST(parts_add_fields_and_bodies_of_errors)
                      "Content-Type: text/plain\r\nX-b: yes\r\nX-a: yes\r\n"
                      "Allow: GET, HEAD, POST, OPTIONS\r\n\r\nmade by b\n"},
     };
-    domus_testkit *kit = start_with_parts(&domt_chained, 0, 0, 0);
+    domus_testkit *kit = start_chain_with_parts(&domt_chained, 0, 0, 0);
 
     a.adds = b.adds = a.fills = b.fills = true;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -187,7 +188,7 @@ DOMT_TEST(own_handlers_enter_the_chain)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        domus_testkit *kit = start_with_parts(&domt_chained_own, 0, rows[i].of_b, 0);
+        domus_testkit *kit = start_chain_with_parts(&domt_chained_own, 0, rows[i].of_b, 0);
         const char *got = domt_chained_ask(kit, "GET /", "");
         ck_assert_msg(strncmp(got, rows[i].begin, strlen(rows[i].begin)) == 0, "%s", got);
         domt_served_end(kit);
@@ -196,9 +197,9 @@ DOMT_TEST(own_handlers_enter_the_chain)
 }
 
 /* An answer is never sent if its handler has not entered the chain. */
-DOMT_TEST(nobody_goes_around_the_chain)
+DOMT_TEST(no_answer_is_sent_around_the_chain)
 {
-    domus_testkit *kit = start_with_parts(&domt_chained_around, 0, 0, 0);
+    domus_testkit *kit = start_chain_with_parts(&domt_chained_around, 0, 0, 0);
 
     ck_assert_str_eq(domt_chained_ask(kit, "GET /", ""),
                      TEXT("500 Internal Server Error", "22", "Internal Server Error\n"));
@@ -206,7 +207,7 @@ DOMT_TEST(nobody_goes_around_the_chain)
     ck_assert_str_eq(domt_witness_notes, "-b500 -a500 .b500/22 .a500/22 ");
 }
 
-static int check_chain(const domus_http_chain *chain)
+static int result_of_chain_check(const domus_http_chain *chain)
 {
     domus_http_options options = {.chain = chain};
     domus_pipeline_stage stages[] = {{&domus_http_stage, &options}, {NULL, NULL}};
@@ -219,8 +220,9 @@ static int check_chain(const domus_http_chain *chain)
 }
 
 /* A handler that is never called, for chains that are only checked. */
-static int handle_never(domus_stack *stack, void *self, const domus_http_request *request,
-                        const domus_http_match *match)
+static int handler_that_is_never_called(domus_stack *stack, void *self,
+                                        const domus_http_request *request,
+                                        const domus_http_match *match)
 {
     return 0;
 }
@@ -228,22 +230,23 @@ static int handle_never(domus_stack *stack, void *self, const domus_http_request
 DOMT_TEST(wrong_chains_are_refused)
 {
     domus_http_step parts[DOMUS_HTTP_PARTS_MAX + 1];
-    domus_http_row rows[2] = {{{1, "/", 0}, handle_never, NULL}, {{0, NULL, 0}, NULL, NULL}};
+    domus_http_row rows[2] = {{{1, "/", 0}, handler_that_is_never_called, NULL},
+                              {{0, NULL, 0}, NULL, NULL}};
     const domus_http_step one[] = {{&domt_witness_part, &a}, {NULL, NULL}};
     const domus_http_step wrong[] = {{&domt_witness_part, NULL}, {NULL, NULL}};
 
     for (size_t i = 0; i < DOMUS_HTTP_PARTS_MAX; i++)
         parts[i] = one[0];
     parts[DOMUS_HTTP_PARTS_MAX] = one[1];
-    ck_assert_int_eq(check_chain(&(domus_http_chain){parts, rows}), 0);
-    ck_assert_int_eq(check_chain(&(domus_http_chain){wrong, rows}), -EINVAL);
-    rows[0].parts = one; /* one part more than allowed */
-    ck_assert_int_eq(check_chain(&(domus_http_chain){parts, rows}), -EINVAL);
+    ck_assert_int_eq(result_of_chain_check(&(domus_http_chain){parts, rows}), 0);
+    ck_assert_int_eq(result_of_chain_check(&(domus_http_chain){wrong, rows}), -EINVAL);
+    rows[0].parts = one; /* together with the row's part there is one part more than allowed */
+    ck_assert_int_eq(result_of_chain_check(&(domus_http_chain){parts, rows}), -EINVAL);
     parts[DOMUS_HTTP_PARTS_MAX - 1] = one[1];
-    ck_assert_int_eq(check_chain(&(domus_http_chain){parts, rows}), 0);
+    ck_assert_int_eq(result_of_chain_check(&(domus_http_chain){parts, rows}), 0);
     rows[0].handle = NULL;
-    ck_assert_int_eq(check_chain(&(domus_http_chain){parts, rows}), -EINVAL);
-    ck_assert_int_eq(check_chain(&(domus_http_chain){NULL, NULL}), 0);
+    ck_assert_int_eq(result_of_chain_check(&(domus_http_chain){parts, rows}), -EINVAL);
+    ck_assert_int_eq(result_of_chain_check(&(domus_http_chain){NULL, NULL}), 0);
 }
 
 static const char *const two[] = {"https://a.example", "http://b.example:8080", NULL};
@@ -262,7 +265,7 @@ static const domus_http_cors of_every = {.origins = every};
     "Vary: Origin\r\nAccess-Control-Allow-Origin: https://a.example\r\n"                           \
     "Access-Control-Allow-Credentials: true\r\nAccess-Control-Expose-Headers: ETag\r\n"
 
-DOMT_TEST(sites_are_told_what_they_may_do)
+DOMT_TEST(answers_tell_origins_what_cors_allows)
 {
     static const struct {
         const domus_http_cors *cors;
@@ -308,7 +311,7 @@ DOMT_TEST(sites_are_told_what_they_may_do)
     }
 }
 
-static int check_origin(const char *origin)
+static int result_of_origin_check(const char *origin)
 {
     const char *const origins[] = {origin, NULL};
     const domus_http_cors cors = {.origins = origins};
@@ -333,17 +336,17 @@ DOMT_TEST(origins_are_checked)
                                         "https://a.example?"};
     char text[DOMUS_HTTP_ORIGIN_MAX + 2] = "https://";
 
-    ck_assert_int_eq(check_origin("https://a.example:8443"), 0);
-    ck_assert_int_eq(check_origin("*"), 0);
+    ck_assert_int_eq(result_of_origin_check("https://a.example:8443"), 0);
+    ck_assert_int_eq(result_of_origin_check("*"), 0);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        ck_assert_msg(check_origin(wrong[i]) == -EINVAL, "%s", wrong[i]);
+        ck_assert_msg(result_of_origin_check(wrong[i]) == -EINVAL, "%s", wrong[i]);
     memset(text + 8, 'a', DOMUS_HTTP_ORIGIN_MAX - 8);
-    ck_assert_int_eq(check_origin(text), 0);
+    ck_assert_int_eq(result_of_origin_check(text), 0);
     text[DOMUS_HTTP_ORIGIN_MAX] = 'a';
-    ck_assert_int_eq(check_origin(text), -EINVAL);
+    ck_assert_int_eq(result_of_origin_check(text), -EINVAL);
 }
 
-DOMT_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_of_cors_and_origins_are_refused)
 {
     static const char *const none[] = {NULL};
     static const char *const more[] = {"*", "https://a", NULL};
@@ -377,8 +380,9 @@ static char seen_via[16];
 static char seen_carrier[16];
 static unsigned seen_ended;
 
-static int note_carrier(domus_stack *stack, void *self, const domus_http_request *request,
-                        const domus_http_match *match)
+static int note_carrier_of_exchange(domus_stack *stack, void *self,
+                                    const domus_http_request *request,
+                                    const domus_http_match *match)
 {
     const char *name = domus_channel_carrier(domus_channel_running(stack));
 
@@ -387,17 +391,17 @@ static int note_carrier(domus_stack *stack, void *self, const domus_http_request
     return result == DOMUS_HTTP_ANSWERED ? 0 : result;
 }
 
-static void note_via(domus_http_exchange *exchange, const void *options)
+static void note_version_of_exchange(domus_http_exchange *exchange, const void *options)
 {
     snprintf(seen_via, sizeof seen_via, "%s", exchange->via);
     seen_ended++;
 }
 
-static const domus_http_part seen_part = {.name = "notes", .end = note_via};
+static const domus_http_part seen_part = {.name = "notes", .end = note_version_of_exchange};
 static const domus_http_chain seen_chain = {
     .parts = (const domus_http_step[]){{&seen_part, NULL}, {NULL, NULL}},
-    .rows = (const domus_http_row[]){{{DOMUS_HTTP_ON(GET), "/now", 1}, note_carrier, NULL},
-                                     {.handle = NULL}}};
+    .rows = (const domus_http_row[]){
+        {{DOMUS_HTTP_ON(GET), "/now", 1}, note_carrier_of_exchange, NULL}, {.handle = NULL}}};
 static const domus_http_options seen_http = {.chain = &seen_chain};
 static const domus_pipeline seen_pipeline = {
     .stages = (const domus_pipeline_stage[]){
@@ -409,14 +413,14 @@ static const domus_behaviour seen_behaviour = {
     .on_peer = (const domus_on_peer[]){
         {.type = &domus_http_request_type, .handle = domus_http_dispatch}, {.type = NULL}}};
 
-static void hold_last(const char *version, const char *by, unsigned count)
+static void check_last_exchange(const char *version, const char *by, unsigned count)
 {
     ck_assert_uint_eq(seen_ended, count);
     ck_assert_str_eq(seen_via, version);
     ck_assert_str_eq(seen_carrier, by);
 }
 
-DOMT_TEST(chains_hear_of_the_protocol)
+DOMT_TEST(parts_are_told_the_http_version)
 {
     static const char *const versions[] = {"HTTP/1.0", "HTTP/1.1"};
     domus_testkit *kit = domt_served_start(NULL, &seen_behaviour, 1);
@@ -428,13 +432,13 @@ DOMT_TEST(chains_hear_of_the_protocol)
         snprintf(text, sizeof text, "GET /now %s\r\nHost: a\r\n\r\n", versions[i]);
         domt_served_send(peer, text);
         ck_assert_int_eq(domus_testkit_advance(kit, 10 * DOMT_SERVED_MS), 0);
-        hold_last(versions[i], "-", 1 + i);
+        check_last_exchange(versions[i], "-", 1 + i);
         domus_peer_close(peer);
     }
     domt_h2_begin(&h2, kit);
     domt_h2_check_connection(&h2);
-    hold_last("HTTP/2.0", "http2", 3);
-    /* a refused request does not enter the chain */
+    check_last_exchange("HTTP/2.0", "http2", 3);
+    /* a request that the stage refuses does not enter the chain */
     int32_t wrong = domt_h2_ask(&h2, "GET", "/a\xff", 0, NULL);
     domt_h2_advance(&h2, 0);
     domt_h2_expect_answer(&h2, wrong, 400, NULL);

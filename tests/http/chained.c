@@ -1,4 +1,4 @@
-/* The service of chained.h. */
+/* The service of tests/http/chained.h, whose requests go through a chain. */
 #include "tests/http/chained.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -18,7 +18,7 @@ char domt_witness_notes[1024];
 
 #define WORD UINT64_C(0x1234)
 
-static void record_call(const char *format, char name, unsigned status, uint64_t sent)
+static void record_call_of_witness(const char *format, char name, unsigned status, uint64_t sent)
 {
     size_t size = strlen(domt_witness_notes);
 
@@ -26,7 +26,7 @@ static void record_call(const char *format, char name, unsigned status, uint64_t
                    status, (unsigned long long)sent);
 }
 
-static int go_on_later(domus_stack *stack, void *self, const domus_answer *answer)
+static int go_on_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error != 0 ? answer->error : domus_http_go_on(stack, self);
 }
@@ -39,9 +39,9 @@ static int witness_enter(domus_stack *stack, domus_http_exchange *exchange,
     ck_assert(exchange->has_entered && *exchange->word == 0);
     ck_assert_ptr_eq(domus_http_exchange_of(stack, request), exchange);
     *exchange->word = WORD;
-    record_call("+%c ", witness->name, 0, 0);
+    record_call_of_witness("+%c ", witness->name, 0, 0);
     if (witness->result == DOMUS_PARKED)
-        return domus_sleep(stack, 5 * DOMT_SERVED_MS, go_on_later);
+        return domus_sleep(stack, 5 * DOMT_SERVED_MS, go_on_after_sleep);
     if (witness->result == DOMUS_HTTP_ANSWERED)
         return domus_http_answer(stack, 403, NULL, "text/plain", "no\n");
     return witness->result;
@@ -55,7 +55,7 @@ static void witness_leave(domus_http_exchange *exchange, domus_http_leaving *lea
     char text[32];
 
     ck_assert_uint_eq(*exchange->word, exchange->has_entered ? WORD : 0);
-    record_call("-%c%u ", witness->name, leaving->status, 0);
+    record_call_of_witness("-%c%u ", witness->name, leaving->status, 0);
     if (witness->adds)
         (void)domus_http_add(leaving->added, name, "yes");
     if (witness->breaks && leaving->error == 0)
@@ -69,8 +69,8 @@ static void witness_leave(domus_http_exchange *exchange, domus_http_leaving *lea
 static void witness_end(domus_http_exchange *exchange, const void *options)
 {
     ck_assert_uint_eq(*exchange->word, exchange->has_entered ? WORD : 0);
-    record_call(exchange->is_cut ? ".%c%u/%llu! " : ".%c%u/%llu ",
-                ((const domt_witness *)options)->name, exchange->status, exchange->sent);
+    record_call_of_witness(exchange->is_cut ? ".%c%u/%llu! " : ".%c%u/%llu ",
+                           ((const domt_witness *)options)->name, exchange->status, exchange->sent);
 }
 
 static int witness_check(const void *options)
@@ -145,7 +145,7 @@ static int answer_pieces(domus_stack *stack, void *self, const domus_http_reques
     return domi_pieces_begin(stack, self, request);
 }
 
-static int never_go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_sleep_with_its_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error;
 }
@@ -153,7 +153,7 @@ static int never_go_on(domus_stack *stack, void *self, const domus_answer *answe
 static int answer_never(domus_stack *stack, void *self, const domus_http_request *request,
                         const domus_http_match *match)
 {
-    return domus_sleep(stack, 3600 * DOMT_SERVED_S, never_go_on);
+    return domus_sleep(stack, 3600 * DOMT_SERVED_S, end_sleep_with_its_error);
 }
 
 static int answer_error(domus_stack *stack, void *self, const domus_http_request *request,
@@ -162,15 +162,16 @@ static int answer_error(domus_stack *stack, void *self, const domus_http_request
     return -ENOENT;
 }
 
-/* Answer by domus_http_go_on(), which fails: no part waits, so nothing can go on. */
-static int answer_again(domus_stack *stack, void *self, const domus_http_request *request,
-                        const domus_http_match *match)
+/* Answer a request by domus_http_go_on(), which fails: no part waits, so nothing can go on. */
+static int answer_by_failing_go_on(domus_stack *stack, void *self,
+                                   const domus_http_request *request, const domus_http_match *match)
 {
     return domus_http_go_on(stack, self);
 }
 
-static int answer_wrong(domus_stack *stack, void *self, const domus_http_request *request,
-                        const domus_http_match *match)
+static int answer_with_forbidden_field(domus_stack *stack, void *self,
+                                       const domus_http_request *request,
+                                       const domus_http_match *match)
 {
     domus_http_response response = {.status = 200};
 
@@ -178,8 +179,8 @@ static int answer_wrong(domus_stack *stack, void *self, const domus_http_request
     return domus_reply(stack, &domus_http_response_type, &response);
 }
 
-static int answer_bare(domus_stack *stack, void *self, const domus_http_request *request,
-                       const domus_http_match *match)
+static int answer_418_without_body(domus_stack *stack, void *self,
+                                   const domus_http_request *request, const domus_http_match *match)
 {
     return domus_reply(stack, &domus_http_text_type, &(domus_http_text){.status = 418});
 }
@@ -193,7 +194,7 @@ static int answer_problem(domus_stack *stack, void *self, const domus_http_reque
     return domus_http_reply_problem(stack, &problem, NULL);
 }
 
-static int answer_names(domus_stack *stack, const domus_http_request *request)
+static int answer_with_names_of_request(domus_stack *stack, const domus_http_request *request)
 {
     char text[256];
     char parent[DOMUS_HTTP_TRACEPARENT_SIZE + 1];
@@ -207,31 +208,33 @@ static int answer_names(domus_stack *stack, const domus_http_request *request)
     return reply_bytes(stack, text, strlen(text));
 }
 
-static int answer_own_names(domus_stack *stack, void *self, const domus_http_request *request,
-                            const domus_http_match *match)
+static int answer_with_names_by_own_handler(domus_stack *stack, void *self,
+                                            const domus_http_request *request,
+                                            const domus_http_match *match)
 {
     const domus_http_exchange *exchange = domus_http_exchange_of(stack, request);
     domus_http_trace trace;
 
     ck_assert_int_eq(domus_http_trace_of(request->fields, &trace), 0);
     ck_assert_mem_eq(exchange->trace.span, trace.span, sizeof trace.span);
-    return answer_names(stack, request);
+    return answer_with_names_of_request(stack, request);
 }
 
-static int answer_elsewhere(domus_stack *stack, void *self, const void *payload)
+static int answer_names_in_other_actor(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_ptr_null(domus_http_exchange_of(stack, payload));
-    return answer_names(stack, payload);
+    return answer_with_names_of_request(stack, payload);
 }
 
 static const domus_behaviour namer = {
     .name = "namer",
     .kind = DOMUS_STATE,
-    .on = (const domus_on[]){{&domus_http_request_type, answer_elsewhere, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&domus_http_request_type, answer_names_in_other_actor, 0},
+                             {NULL, NULL, 0}},
 };
 
-static int answer_by_other(domus_stack *stack, void *self, const domus_http_request *request,
-                           const domus_http_match *match)
+static int forward_to_other_actor(domus_stack *stack, void *self, const domus_http_request *request,
+                                  const domus_http_match *match)
 {
     domus_address other;
     int error = domus_spawn(stack, &namer, NULL, &other);
@@ -239,16 +242,16 @@ static int answer_by_other(domus_stack *stack, void *self, const domus_http_requ
     return error != 0 ? error : domus_forward(stack, other);
 }
 
-static int answer_user(domus_stack *stack, void *self, const domus_http_request *request,
-                       const domus_http_match *match)
+static int answer_with_user(domus_stack *stack, void *self, const domus_http_request *request,
+                            const domus_http_match *match)
 {
     const domus_http_exchange *exchange = domus_http_exchange_of(stack, request);
 
     return reply_bytes(stack, exchange->user, strlen(exchange->user));
 }
 
-static int answer_key(domus_stack *stack, void *self, const domus_http_request *request,
-                      const domus_http_match *match)
+static int answer_with_key_of_path(domus_stack *stack, void *self,
+                                   const domus_http_request *request, const domus_http_match *match)
 {
     domus_slice key = domus_http_route_value(match, "key");
 
@@ -262,14 +265,14 @@ static const domus_http_row rows[] = {
     {{DOMUS_HTTP_ON(GET), "/cut", 0}, answer_pieces, NULL},
     {{DOMUS_HTTP_ON(GET), "/hang", 0}, answer_never, NULL},
     {{DOMUS_HTTP_ON(GET), "/fail", 0}, answer_error, NULL},
-    {{DOMUS_HTTP_ON(GET), "/again", 0}, answer_again, NULL},
-    {{DOMUS_HTTP_ON(GET), "/wrong", 0}, answer_wrong, NULL},
-    {{DOMUS_HTTP_ON(GET), "/bare", 0}, answer_bare, NULL},
+    {{DOMUS_HTTP_ON(GET), "/again", 0}, answer_by_failing_go_on, NULL},
+    {{DOMUS_HTTP_ON(GET), "/wrong", 0}, answer_with_forbidden_field, NULL},
+    {{DOMUS_HTTP_ON(GET), "/bare", 0}, answer_418_without_body, NULL},
     {{DOMUS_HTTP_ON(GET), "/problem", 0}, answer_problem, NULL},
-    {{DOMUS_HTTP_ON(GET), "/ask", 0}, answer_by_other, NULL},
-    {{DOMUS_HTTP_ON(GET), "/names", 0}, answer_own_names, NULL},
-    {{DOMUS_HTTP_ON(GET), "/user", 0}, answer_user, NULL},
-    {{DOMUS_HTTP_ON(GET), "/kv/{key}", 0}, answer_key, NULL},
+    {{DOMUS_HTTP_ON(GET), "/ask", 0}, forward_to_other_actor, NULL},
+    {{DOMUS_HTTP_ON(GET), "/names", 0}, answer_with_names_by_own_handler, NULL},
+    {{DOMUS_HTTP_ON(GET), "/user", 0}, answer_with_user, NULL},
+    {{DOMUS_HTTP_ON(GET), "/kv/{key}", 0}, answer_with_key_of_path, NULL},
     {{DOMUS_HTTP_ON(GET), "/guarded", 0}, answer_now, domt_chained_guards},
     {{0, NULL, 0}, NULL, NULL},
 };
@@ -281,13 +284,14 @@ static const domus_http_options options = {.no_date = true, .streams = true, .ch
 static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &options}, {NULL, NULL}}};
 
-static int enter_self(domus_stack *stack, void *self, const void *payload)
+static int enter_chain_and_answer(domus_stack *stack, void *self, const void *payload)
 {
     int result;
 
     if (!domus_http_enter(stack, payload, &result))
         return result;
-    ck_assert(domus_http_enter(stack, payload, &result)); /* a second enter does nothing */
+    /* a second enter of the same request does nothing */
+    ck_assert(domus_http_enter(stack, payload, &result));
     return reply_text(stack, "own\n");
 }
 
@@ -307,7 +311,7 @@ static int answer_without_chain(domus_stack *stack, void *self, const void *payl
     }
 
 const domus_behaviour domt_chained = CHAINED(domus_http_dispatch);
-const domus_behaviour domt_chained_own = CHAINED(enter_self);
+const domus_behaviour domt_chained_own = CHAINED(enter_chain_and_answer);
 const domus_behaviour domt_chained_around = CHAINED(answer_without_chain);
 
 /* --- the kit ---------------------------------------------------------------------------------- */
@@ -336,7 +340,7 @@ const char *domt_chained_send(domus_testkit *kit, const char *from, const char *
     ck_assert_uint_lt(size, sizeof got);
     memcpy(got, data, size);
     got[size] = '\0';
-    /* with a close instead, a handler would go on without a receiver of its answer */
+    /* after a close instead of a reset, a handler would go on, though nobody receives its answer */
     domus_peer_reset(peer);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     return got;

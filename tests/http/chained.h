@@ -41,24 +41,26 @@ domus_testkit *domt_chained_start(const domus_behaviour *behaviour, const domus_
  * and return all bytes that the peer has got. The text is valid until the next call. */
 const char *domt_chained_ask(domus_testkit *kit, const char *line, const char *fields);
 
-/* Let a new peer at this address send these bytes unchanged. Returns as domt_chained_ask(). */
+/* Let a new peer at this address send these bytes unchanged. Returns the bytes that it has got, as
+ * domt_chained_ask() does. */
 const char *domt_chained_send(domus_testkit *kit, const char *from, const char *bytes);
 
 /* --- a part that records its calls ---------------------------------------------------------- */
 
 typedef struct domt_witness {
     char name;
-    int result;  /* of `enter`: 0; DOMUS_HTTP_ANSWERED: it answers with 403; an error; DOMUS_PARKED:
-                    it waits for 5 ms, and goes on */
-    bool adds;   /* adds "X-NAME: yes" to answers */
-    bool fills;  /* makes the body "made by NAME" for errors */
-    bool breaks; /* adds a forbidden field to answers that are no failures */
+    /* result of `enter`: 0; DOMUS_HTTP_ANSWERED: it answers with 403; an error; DOMUS_PARKED: it
+     * waits for 5 ms, and goes on */
+    int result;
+    bool adds;   /* true: the part adds "X-NAME: yes" to answers */
+    bool fills;  /* true: the part makes the body "made by NAME" for errors */
+    bool breaks; /* true: the part adds a forbidden field to answers that are no failures */
 } domt_witness;
 
 extern const domus_http_part domt_witness_part;
 
-/* The calls until now: "+a" for enter, "-a" for leave with the status, ".a" for end with the
- * status, the bytes and "!" if the answer was cut. */
+/* The calls of the witness until now: "+a" for enter, "-a" for leave with the status, ".a" for end
+ * with the status, the bytes and "!" if the answer was cut. */
 extern char domt_witness_notes[1024];
 
 #endif

@@ -1,4 +1,5 @@
-/* Fields by which a request chooses its answer: dates, conditions, ranges, and media types. */
+/* Fields of a request that decide which answer it gets: dates, conditions, ranges, and media
+ * types. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -21,8 +22,8 @@ static const domus_http_version version = {
 static const domus_http_version weak = {.etag = "W/\"a\"", .is_there = true};
 static const domus_http_version none = {.is_there = false};
 
-static unsigned check_condition(domus_http_method method, const char *fields,
-                                const domus_http_version *of)
+static unsigned status_of_condition(domus_http_method method, const char *fields,
+                                    const domus_http_version *of)
 {
     domus_http_request request = {.method = (uint8_t)method, .fields = domt_http_slice(fields)};
     unsigned status = domus_http_check_conditions(&request, of);
@@ -31,7 +32,7 @@ static unsigned check_condition(domus_http_method method, const char *fields,
     return status;
 }
 
-DOMT_TEST(sender_has_it_already)
+DOMT_TEST(condition_tells_that_the_client_has_this_version)
 {
     static const char *const has[] = {"If-None-Match: \"a\"\r\n",
                                       "If-None-Match: W/\"a\"\r\n",
@@ -49,39 +50,39 @@ DOMT_TEST(sender_has_it_already)
         "If-None-Match:\r\n",
         "If-Modified-Since: " NOV_5 "\r\n",
         "If-Modified-Since: yesterday\r\n",
-        /* the tag decides, not the date */
+        /* If-None-Match decides by the tag, and the date does not count */
         "If-Modified-Since: " NOV_7 "\r\nIf-None-Match: \"b\"\r\n",
     };
 
     for (size_t i = 0; i < sizeof has / sizeof has[0]; i++) {
-        ck_assert_uint_eq(check_condition(DOMUS_HTTP_GET, has[i], &version), 304);
-        ck_assert_uint_eq(check_condition(DOMUS_HTTP_HEAD, has[i], &version), 304);
-        ck_assert_uint_eq(check_condition(DOMUS_HTTP_GET, has[i], &none), 0);
-        ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, has[i], &version), i < 5 ? 412 : 0);
+        ck_assert_uint_eq(status_of_condition(DOMUS_HTTP_GET, has[i], &version), 304);
+        ck_assert_uint_eq(status_of_condition(DOMUS_HTTP_HEAD, has[i], &version), 304);
+        ck_assert_uint_eq(status_of_condition(DOMUS_HTTP_GET, has[i], &none), 0);
+        ck_assert_uint_eq(status_of_condition(DOMUS_HTTP_PUT, has[i], &version), i < 5 ? 412 : 0);
     }
     for (size_t i = 0; i < sizeof has_not / sizeof has_not[0]; i++)
-        ck_assert_uint_eq(check_condition(DOMUS_HTTP_GET, has_not[i], &version), 0);
-    ck_assert_uint_eq(check_condition(DOMUS_HTTP_GET, "If-None-Match: \"a\"\r\n", &weak), 304);
-    ck_assert_uint_eq(check_condition(DOMUS_HTTP_GET, "If-Modified-Since: " NOV_7 "\r\n", &weak),
-                      0);
+        ck_assert_uint_eq(status_of_condition(DOMUS_HTTP_GET, has_not[i], &version), 0);
+    ck_assert_uint_eq(status_of_condition(DOMUS_HTTP_GET, "If-None-Match: \"a\"\r\n", &weak), 304);
+    ck_assert_uint_eq(
+        status_of_condition(DOMUS_HTTP_GET, "If-Modified-Since: " NOV_7 "\r\n", &weak), 0);
 }
 
-DOMT_TEST(sender_means_another_version)
+DOMT_TEST(condition_for_another_version_gets_412)
 {
-    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, "If-Match: \"a\"\r\n", &version), 0);
-    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, "If-Match: *\r\n", &version), 0);
-    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, "If-Match: *\r\n", &none), 412);
-    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, "If-Match: \"b\"\r\n", &version), 412);
-    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, "If-Match: W/\"a\"\r\n", &version), 412);
-    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, "If-Match: W/\"a\"\r\n", &weak), 412);
+    ck_assert_uint_eq(status_of_condition(DOMUS_HTTP_PUT, "If-Match: \"a\"\r\n", &version), 0);
+    ck_assert_uint_eq(status_of_condition(DOMUS_HTTP_PUT, "If-Match: *\r\n", &version), 0);
+    ck_assert_uint_eq(status_of_condition(DOMUS_HTTP_PUT, "If-Match: *\r\n", &none), 412);
+    ck_assert_uint_eq(status_of_condition(DOMUS_HTTP_PUT, "If-Match: \"b\"\r\n", &version), 412);
+    ck_assert_uint_eq(status_of_condition(DOMUS_HTTP_PUT, "If-Match: W/\"a\"\r\n", &version), 412);
+    ck_assert_uint_eq(status_of_condition(DOMUS_HTTP_PUT, "If-Match: W/\"a\"\r\n", &weak), 412);
     ck_assert_uint_eq(
-        check_condition(DOMUS_HTTP_PUT, "If-Unmodified-Since: " NOV_5 "\r\n", &version), 412);
+        status_of_condition(DOMUS_HTTP_PUT, "If-Unmodified-Since: " NOV_5 "\r\n", &version), 412);
     ck_assert_uint_eq(
-        check_condition(DOMUS_HTTP_PUT, "If-Unmodified-Since: " NOV_6 "\r\n", &version), 0);
-    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT, "If-None-Match: *\r\n", &none), 0);
-    ck_assert_uint_eq(check_condition(DOMUS_HTTP_PUT,
-                                      "If-Unmodified-Since: " NOV_5 "\r\nIf-Match: \"a\"\r\n",
-                                      &version),
+        status_of_condition(DOMUS_HTTP_PUT, "If-Unmodified-Since: " NOV_6 "\r\n", &version), 0);
+    ck_assert_uint_eq(status_of_condition(DOMUS_HTTP_PUT, "If-None-Match: *\r\n", &none), 0);
+    ck_assert_uint_eq(status_of_condition(DOMUS_HTTP_PUT,
+                                          "If-Unmodified-Since: " NOV_5 "\r\nIf-Match: \"a\"\r\n",
+                                          &version),
                       0);
 }
 
@@ -95,7 +96,7 @@ static bool may_use_range(domus_http_method method, const char *fields,
     return result;
 }
 
-DOMT_TEST(range_is_heeded_of_the_same_version)
+DOMT_TEST(range_is_used_only_for_the_same_version)
 {
     ck_assert(may_use_range(DOMUS_HTTP_GET, "", &version));
     ck_assert(!may_use_range(DOMUS_HTTP_HEAD, "", &version));
@@ -119,7 +120,7 @@ static void check_date(int64_t seconds, const char *expected)
     ck_assert_int_eq(read, seconds);
 }
 
-DOMT_TEST(dates_are_written)
+DOMT_TEST(dates_are_written_in_the_form_of_http)
 {
     char text[DOMUS_HTTP_DATE_SIZE + 1];
 
@@ -151,7 +152,7 @@ DOMT_TEST(dates_are_those_of_the_c_library)
     }
 }
 
-DOMT_TEST(older_forms_are_read)
+DOMT_TEST(older_forms_of_dates_are_read)
 {
     static const struct {
         const char *text;
@@ -191,8 +192,8 @@ DOMT_TEST(other_texts_are_no_dates)
     ck_assert_int_eq(read, 7);
 }
 
-/* Read ranges of a body of `length` bytes, and print them. */
-static const char *read_ranges(const char *text, uint64_t length)
+/* Read the ranges that a request asks for of a body of `length` bytes, and print them. */
+static const char *ranges_as_text(const char *text, uint64_t length)
 {
     static char printed[256];
     domus_http_range ranges[3];
@@ -208,33 +209,33 @@ static const char *read_ranges(const char *text, uint64_t length)
     return printed;
 }
 
-DOMT_TEST(ranges_are_read)
+DOMT_TEST(ranges_of_bytes_are_read)
 {
-    ck_assert_str_eq(read_ranges("bytes=0-9", 100), "1 0-9");
-    ck_assert_str_eq(read_ranges("Bytes=0-0", 1), "1 0-0");
-    ck_assert_str_eq(read_ranges("bytes=90-", 100), "1 90-99");
-    ck_assert_str_eq(read_ranges("bytes=-10", 100), "1 90-99");
-    ck_assert_str_eq(read_ranges("bytes=-1000", 100), "1 0-99");
-    ck_assert_str_eq(read_ranges("bytes=99-1000", 100), "1 99-99");
-    ck_assert_str_eq(read_ranges("bytes=0-99999999999999999999999", 100), "1 0-99");
-    ck_assert_str_eq(read_ranges("bytes=20-29, 0-9 ,\t-5", 100), "3 20-29 0-9 95-99");
-    ck_assert_str_eq(read_ranges("bytes=200-, 5-6", 100), "1 5-6");
-    ck_assert_str_eq(read_ranges("bytes=,1-2,, 5-6, ,", 100), "2 1-2 5-6");
-    ck_assert_str_eq(read_ranges("bytes=200-,", 100), "-34");
+    ck_assert_str_eq(ranges_as_text("bytes=0-9", 100), "1 0-9");
+    ck_assert_str_eq(ranges_as_text("Bytes=0-0", 1), "1 0-0");
+    ck_assert_str_eq(ranges_as_text("bytes=90-", 100), "1 90-99");
+    ck_assert_str_eq(ranges_as_text("bytes=-10", 100), "1 90-99");
+    ck_assert_str_eq(ranges_as_text("bytes=-1000", 100), "1 0-99");
+    ck_assert_str_eq(ranges_as_text("bytes=99-1000", 100), "1 99-99");
+    ck_assert_str_eq(ranges_as_text("bytes=0-99999999999999999999999", 100), "1 0-99");
+    ck_assert_str_eq(ranges_as_text("bytes=20-29, 0-9 ,\t-5", 100), "3 20-29 0-9 95-99");
+    ck_assert_str_eq(ranges_as_text("bytes=200-, 5-6", 100), "1 5-6");
+    ck_assert_str_eq(ranges_as_text("bytes=,1-2,, 5-6, ,", 100), "2 1-2 5-6");
+    ck_assert_str_eq(ranges_as_text("bytes=200-,", 100), "-34");
 }
 
 DOMT_TEST(ranges_beyond_the_body_are_refused)
 {
     ck_assert_int_eq(-ERANGE, -34);
-    ck_assert_str_eq(read_ranges("bytes=100-", 100), "-34");
-    ck_assert_str_eq(read_ranges("bytes=100-200, 300-", 100), "-34");
-    ck_assert_str_eq(read_ranges("bytes=-0", 100), "-34");
-    ck_assert_str_eq(read_ranges("bytes=0-", 0), "-34");
-    ck_assert_str_eq(read_ranges("bytes=-5", 0), "-34");
-    ck_assert_str_eq(read_ranges("bytes=99999999999999999999999-", 100), "-34");
+    ck_assert_str_eq(ranges_as_text("bytes=100-", 100), "-34");
+    ck_assert_str_eq(ranges_as_text("bytes=100-200, 300-", 100), "-34");
+    ck_assert_str_eq(ranges_as_text("bytes=-0", 100), "-34");
+    ck_assert_str_eq(ranges_as_text("bytes=0-", 0), "-34");
+    ck_assert_str_eq(ranges_as_text("bytes=-5", 0), "-34");
+    ck_assert_str_eq(ranges_as_text("bytes=99999999999999999999999-", 100), "-34");
 }
 
-DOMT_TEST(other_texts_are_passed_over)
+DOMT_TEST(texts_that_are_no_ranges_are_ignored)
 {
     static const char *const texts[] = {
         "",          "bytes=--1",  "bytes=1-2-3",          "bytes",   "lines=0-9",  "bytes=0x1-2",
@@ -243,7 +244,7 @@ DOMT_TEST(other_texts_are_passed_over)
         "bytes=a-b", "bytes=1 -2", "bytes=0-0,2-2,4-4,6-6"};
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        ck_assert_msg(strcmp(read_ranges(texts[i], 100), "0") == 0, "%s", texts[i]);
+        ck_assert_msg(strcmp(ranges_as_text(texts[i], 100), "0") == 0, "%s", texts[i]);
 }
 
 DOMT_TEST(fields_of_ranges_are_added)
@@ -306,7 +307,7 @@ DOMT_TEST(json_has_a_name_and_an_ending)
     }
 }
 
-static unsigned accepts(const char *value, const char *type)
+static unsigned quality_of_accepted_type(const char *value, const char *type)
 {
     domus_slice slice = domt_http_slice(value);
     unsigned result = domus_http_accepts(slice, type);
@@ -315,22 +316,22 @@ static unsigned accepts(const char *value, const char *type)
     return result;
 }
 
-DOMT_TEST(most_precise_element_counts)
+DOMT_TEST(most_precise_media_range_of_accept_counts)
 {
     static const char list[] = "text/*;q=0.3, text/html;q=0.7, text/plain;level=1, */*;q=0.5";
 
-    ck_assert_uint_eq(accepts(list, "text/html"), 700);
-    ck_assert_uint_eq(accepts(list, "text/plain"), 1000);
-    ck_assert_uint_eq(accepts(list, "text/css"), 300);
-    ck_assert_uint_eq(accepts(list, "image/png"), 500);
-    ck_assert_uint_eq(accepts("", "image/png"), 1000);
-    ck_assert_uint_eq(accepts("text/html", "image/png"), 0);
-    ck_assert_uint_eq(accepts("gzip;q=0, *;q=0.001", "gzip"), 0);
-    ck_assert_uint_eq(accepts("gzip;q=0, *;q=0.001", "br"), 1);
-    ck_assert_uint_eq(accepts("gzip; Q=0.125", "gzip"), 125);
-    ck_assert_uint_eq(accepts("gzip;q=2", "gzip"), 1000);
-    ck_assert_uint_eq(accepts("gzip;q=-1", "gzip"), 0);
-    ck_assert_uint_eq(accepts("gzip;q=x", "gzip"), 0);
+    ck_assert_uint_eq(quality_of_accepted_type(list, "text/html"), 700);
+    ck_assert_uint_eq(quality_of_accepted_type(list, "text/plain"), 1000);
+    ck_assert_uint_eq(quality_of_accepted_type(list, "text/css"), 300);
+    ck_assert_uint_eq(quality_of_accepted_type(list, "image/png"), 500);
+    ck_assert_uint_eq(quality_of_accepted_type("", "image/png"), 1000);
+    ck_assert_uint_eq(quality_of_accepted_type("text/html", "image/png"), 0);
+    ck_assert_uint_eq(quality_of_accepted_type("gzip;q=0, *;q=0.001", "gzip"), 0);
+    ck_assert_uint_eq(quality_of_accepted_type("gzip;q=0, *;q=0.001", "br"), 1);
+    ck_assert_uint_eq(quality_of_accepted_type("gzip; Q=0.125", "gzip"), 125);
+    ck_assert_uint_eq(quality_of_accepted_type("gzip;q=2", "gzip"), 1000);
+    ck_assert_uint_eq(quality_of_accepted_type("gzip;q=-1", "gzip"), 0);
+    ck_assert_uint_eq(quality_of_accepted_type("gzip;q=x", "gzip"), 0);
 }
 
 DOMT_SUITE(20)

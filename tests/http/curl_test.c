@@ -19,7 +19,7 @@ static const domus_http_options options = {.body_max = 1u << 24, .gzip = &gzip};
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-/* Answer with the body in pieces of 1000 bytes. */
+/* Answer with the request's body in pieces of 1000 bytes. */
 static void answer_in_pieces(domt_codec *http, uint64_t id, domus_slice body)
 {
     const domus_http_response head = {.status = 200, .media = "text/plain"};
@@ -42,7 +42,7 @@ static void answer_in_pieces(domt_codec *http, uint64_t id, domus_slice body)
 }
 
 /* Answer with the events of a form as text, in pieces of 100 bytes. */
-static domus_slice trace_form(const domus_http_request *request)
+static domus_slice events_of_form_as_text(const domus_http_request *request)
 {
     domus_slice type = {NULL, 0, 0};
     char text[256];
@@ -53,7 +53,7 @@ static domus_slice trace_form(const domus_http_request *request)
                                                 request->body.size, 0, 100));
 }
 
-static void answer_request(domt_codec *http, const domus_stage_message *message)
+static void answer_request_of_curl(domt_codec *http, const domus_stage_message *message)
 {
     const domus_http_request *request = message->payload;
     domus_http_response response = {.status = 200, .media = "text/plain", .body = request->body};
@@ -67,14 +67,14 @@ static void answer_request(domt_codec *http, const domus_stage_message *message)
         response = (domus_http_response){.status = 204};
     bool is_form = domus_slice_equals(path, "/form", 5);
     if (is_form)
-        response.body = trace_form(request);
+        response.body = events_of_form_as_text(request);
     ck_assert_int_eq(
         domus_stage_kit_encode(http->kit, message->id, &domus_http_response_type, &response), 0);
     if (is_form)
         domus_slice_free(response.body);
 }
 
-static bool send_output(domt_codec *http, int fd)
+static bool send_output_of_kit(domt_codec *http, int fd)
 {
     size_t size;
     const char *output = domus_stage_kit_output(http->kit, &size);
@@ -102,10 +102,10 @@ static void serve_connection(int fd)
            (size = recv(fd, bytes, sizeof bytes, 0)) > 0) {
         ck_assert_int_eq(domus_stage_kit_feed(http.kit, bytes, (size_t)size), 0);
         while ((result = domus_stage_kit_next(http.kit, &message)) == 1)
-            answer_request(&http, &message);
+            answer_request_of_curl(&http, &message);
         if (result < 0)
             (void)domus_stage_kit_fail(http.kit, DOMUS_NO_ID, NULL, result);
-        if (!send_output(&http, fd))
+        if (!send_output_of_kit(&http, fd))
             break;
     }
     domt_codec_stop(&http);
@@ -158,9 +158,9 @@ static bool has_program(const char *program)
     return false;
 }
 
-/* Check that a shell command succeeds; "$URL" is the address of the service, $IN a file of a
- * million bytes, and $OUT a file for the answer. */
-static void run_command_well(const char *command)
+/* Check that a shell command succeeds; in the command "$URL" is the address of the service, $IN a
+ * file of a million bytes, and $OUT a file for the answer. */
+static void run_shell_command_well(const char *command)
 {
     char line[2048];
 
@@ -177,19 +177,22 @@ DOMT_TEST(curl_understands_the_answers)
     if (!has_program("curl"))
         return;
     start_server();
-    run_command_well("test \"$(curl -sS -d hello $URL/)\" = hello");
-    run_command_well("curl -sS --data-binary @$IN $URL/ | cmp - $IN");
-    run_command_well("curl -sS --data-binary @$IN -H 'Expect: 100-continue' $URL/ | cmp - $IN");
-    run_command_well("curl -sS --data-binary @$IN $URL/pieces | cmp - $IN");
-    run_command_well("curl -sS -X POST -T - $URL/ <$IN | cmp - $IN");
-    run_command_well("curl -sS -T $IN $URL/pieces | cmp - $IN");
-    run_command_well("curl -sS -0 --data-binary @$IN $URL/pieces | cmp - $IN");
-    run_command_well("curl -sS -0 -d hello -H 'Connection: keep-alive' $URL/ | grep -q '^hello$'");
-    run_command_well("curl -sSI $URL/pieces >$OUT && grep -q '^Transfer-Encoding: chunked' $OUT");
-    run_command_well("test $(curl -sS -o $OUT -w '%{http_code}' $URL/none) = 204");
-    run_command_well("test $(curl -sS -o $OUT -w '%{http_code}' -H 'Host: a b' $URL/) = 400");
-    run_command_well("test $(curl -sS -o $OUT -w '%{http_code}' -X BREW $URL/) = 501");
-    run_command_well(
+    run_shell_command_well("test \"$(curl -sS -d hello $URL/)\" = hello");
+    run_shell_command_well("curl -sS --data-binary @$IN $URL/ | cmp - $IN");
+    run_shell_command_well(
+        "curl -sS --data-binary @$IN -H 'Expect: 100-continue' $URL/ | cmp - $IN");
+    run_shell_command_well("curl -sS --data-binary @$IN $URL/pieces | cmp - $IN");
+    run_shell_command_well("curl -sS -X POST -T - $URL/ <$IN | cmp - $IN");
+    run_shell_command_well("curl -sS -T $IN $URL/pieces | cmp - $IN");
+    run_shell_command_well("curl -sS -0 --data-binary @$IN $URL/pieces | cmp - $IN");
+    run_shell_command_well(
+        "curl -sS -0 -d hello -H 'Connection: keep-alive' $URL/ | grep -q '^hello$'");
+    run_shell_command_well(
+        "curl -sSI $URL/pieces >$OUT && grep -q '^Transfer-Encoding: chunked' $OUT");
+    run_shell_command_well("test $(curl -sS -o $OUT -w '%{http_code}' $URL/none) = 204");
+    run_shell_command_well("test $(curl -sS -o $OUT -w '%{http_code}' -H 'Host: a b' $URL/) = 400");
+    run_shell_command_well("test $(curl -sS -o $OUT -w '%{http_code}' -X BREW $URL/) = 501");
+    run_shell_command_well(
         "test $(curl -sS -o $OUT -w '%{http_code}' $URL/$(head -c 12000 $IN | tr -d '\\n')) "
         "= 414");
     stop_server();
@@ -200,17 +203,17 @@ DOMT_TEST(curl_decompresses_the_answers)
     if (!has_program("curl"))
         return;
     start_server();
-    run_command_well("curl -sS --compressed --data-binary @$IN $URL/ | cmp - $IN");
-    run_command_well("curl -sS --compressed --data-binary @$IN $URL/pieces | cmp - $IN");
-    run_command_well(
+    run_shell_command_well("curl -sS --compressed --data-binary @$IN $URL/ | cmp - $IN");
+    run_shell_command_well("curl -sS --compressed --data-binary @$IN $URL/pieces | cmp - $IN");
+    run_shell_command_well(
         "curl -sS -H 'Accept-Encoding: gzip' --data-binary @$IN $URL/ | gzip -d | cmp - $IN");
-    run_command_well(
+    run_shell_command_well(
         "curl -sS -H 'Accept-Encoding: gzip' --data-binary @$IN $URL/pieces | gzip -d | "
         "cmp - $IN");
-    run_command_well(
+    run_shell_command_well(
         "test $(curl -sS --compressed --data-binary @$IN -o $OUT -w '%{size_download}' $URL/) -lt "
         "600000");
-    run_command_well("curl -sS -0 --compressed --data-binary @$IN $URL/pieces | cmp - $IN");
+    run_shell_command_well("curl -sS -0 --compressed --data-binary @$IN $URL/pieces | cmp - $IN");
     stop_server();
 }
 
@@ -219,10 +222,10 @@ DOMT_TEST(curl_keeps_the_connection)
     if (!has_program("curl"))
         return;
     start_server();
-    run_command_well(
+    run_shell_command_well(
         "test \"$(curl -sS -w '%{num_connects} ' -d a $URL/ -o $OUT $URL/pieces -o $OUT "
         "$URL/none -o $OUT $URL/ -o $OUT)\" = '1 0 0 0 '");
-    run_command_well(
+    run_shell_command_well(
         "test \"$(curl -sS -w '%{num_connects} ' -H 'Connection: close' -d a $URL/ -o $OUT $URL/ "
         "-o $OUT)\" = '1 1 '");
     stop_server();
@@ -235,14 +238,14 @@ DOMT_TEST(forms_of_curl_are_understood)
     if (!has_program("curl"))
         return;
     start_server();
-    run_command_well(
+    run_shell_command_well(
         "printf 'one\\r\\n--two\\r' >$T/f; printf 'a [x y]\\nf \"q\"\\\\é.txt\" c/d "
         "[one\\r\\n--two\\r]"
         "\\ne \"\" application/octet-stream []\\nDONE\\n' >$T/want; : >$T/e; "
         "curl -sS -F 'a=x y' -F \"f=@$T/f;type=c/d;filename=\\\"q\\\\\\\"\\\\\\\\é.txt\\\"\" "
         "-F \"e=@$T/e;filename=\\\"\\\"\" $URL/form >$OUT; cmp $OUT $T/want || { cat -A $OUT "
         "$T/want; exit 1; }");
-    run_command_well(
+    run_shell_command_well(
         "head -c 30000 $IN >$T/f; curl -sS -F f=@$T/f $URL/form | tail -c +33 | head -c 30000 | "
         "cmp - $T/f");
     stop_server();
@@ -253,7 +256,7 @@ DOMT_TEST(python_understands_the_answers)
     if (!has_program("python3"))
         return;
     start_server();
-    run_command_well(
+    run_shell_command_well(
         "python3 - $URL $IN <<'END'\n"
         "import http.client, sys\n"
         "c = http.client.HTTPConnection(sys.argv[1][7:], timeout=10)\n"

@@ -1,4 +1,5 @@
-/* protocols/http/deflate.c: threads take streams from one pool and give them back. */
+/* protocols/http/deflate.c: several threads take streams of compression from one pool and give them
+ * back. */
 #include "tests/support/suite.h"
 
 #include "protocols/http/coding.h"
@@ -12,7 +13,7 @@
 static domus_http_gzip gzip = {.streams_max = 3};
 static uint32_t refused[THREADS], done[THREADS];
 
-static void *compress_again(void *index_)
+static void *compress_again_and_again(void *index_)
 {
     const uint32_t *index = index_;
     static const char text[] = "hello, hello, hello, hello, hello, hello, hello, hello, hello";
@@ -34,14 +35,15 @@ static void *compress_again(void *index_)
     return NULL;
 }
 
-DOMT_TEST(threads_share_the_streams)
+DOMT_TEST(threads_share_the_deflate_streams)
 {
     pthread_t threads[THREADS];
     uint32_t indexes[THREADS];
 
     for (uint32_t i = 0; i < THREADS; i++) {
         indexes[i] = i;
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, compress_again, &indexes[i]), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, compress_again_and_again, &indexes[i]),
+                         0);
     }
     for (uint32_t i = 0; i < THREADS; i++) {
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
@@ -52,7 +54,7 @@ DOMT_TEST(threads_share_the_streams)
     ck_assert_uint_eq(gzip.streams, 0);
 }
 
-DOMT_TEST(lists_of_streams_end_with_their_channel)
+DOMT_TEST(lists_of_deflate_streams_end_with_their_channel)
 {
     domi_http_deflater *list = NULL;
     domi_http_deflater *some[3];

@@ -23,9 +23,9 @@
     "Content-Type: text/plain\r\n\r\nnow\n"
 
 /* Let a client send `text`, stop the system 50 ms later, and check that the client has got `before`
- * by then, `after` from then on, and then the end of the connection. */
-static void check_stop(const domus_behaviour *behaviour, const char *text, const char *before,
-                       const char *after)
+ * by then, gets `after` from then on, and then the end of the connection. */
+static void check_answers_around_stop(const domus_behaviour *behaviour, const char *text,
+                                      const char *before, const char *after)
 {
     domus_testkit *kit = domt_served_start(NULL, behaviour, 1);
     domus_peer *peer = domt_served_peer(kit);
@@ -49,40 +49,42 @@ DOMT_TEST(requests_under_way_are_answered_and_the_last_one_says_close)
 {
     const domus_behaviour *by = &domt_served_by_whole;
 
-    check_stop(by, GET("/sleep/100"), "", DOMT_SERVED_LAST("6", "slept\n"));
-    check_stop(by, GET("/now") GET("/sleep/100"), GOT, DOMT_SERVED_LAST("6", "slept\n"));
-    check_stop(by, GET("/sleep/100") GET("/sleep/200") GET("/sleep/300"), "",
-               SLEPT SLEPT DOMT_SERVED_LAST("6", "slept\n"));
-    check_stop(by, OLD("/now") OLD("/sleep/100"), KEPT, DOMT_SERVED_LAST("6", "slept\n"));
-    check_stop(by, GET("/sleep/100") "GET", "", DOMT_SERVED_LAST("6", "slept\n"));
+    check_answers_around_stop(by, GET("/sleep/100"), "", DOMT_SERVED_LAST("6", "slept\n"));
+    check_answers_around_stop(by, GET("/now") GET("/sleep/100"), GOT,
+                              DOMT_SERVED_LAST("6", "slept\n"));
+    check_answers_around_stop(by, GET("/sleep/100") GET("/sleep/200") GET("/sleep/300"), "",
+                              SLEPT SLEPT DOMT_SERVED_LAST("6", "slept\n"));
+    check_answers_around_stop(by, OLD("/now") OLD("/sleep/100"), KEPT,
+                              DOMT_SERVED_LAST("6", "slept\n"));
+    check_answers_around_stop(by, GET("/sleep/100") "GET", "", DOMT_SERVED_LAST("6", "slept\n"));
 }
 
 DOMT_TEST(idle_connections_are_closed_without_a_word)
 {
-    check_stop(&domt_served_by_whole, "", "", "");
-    check_stop(&domt_served_by_whole, GET("/now"), GOT, "");
-    check_stop(&domt_served_by_whole, OLD("/now"), KEPT, "");
-    check_stop(&domt_served_by_whole, GET("/now") "GET", GOT, "");
+    check_answers_around_stop(&domt_served_by_whole, "", "", "");
+    check_answers_around_stop(&domt_served_by_whole, GET("/now"), GOT, "");
+    check_answers_around_stop(&domt_served_by_whole, OLD("/now"), KEPT, "");
+    check_answers_around_stop(&domt_served_by_whole, GET("/now") "GET", GOT, "");
 }
 
-/* The answer to the last request was encoded before the drain began, so it has no "Connection:
+/* The answer to the last request was encoded before the drain began, so it lacks "Connection:
  * close". */
 DOMT_TEST(an_answer_that_waits_is_not_changed)
 {
-    check_stop(&domt_served_by_whole, GET("/sleep/100") GET("/now"), "", SLEPT GOT);
+    check_answers_around_stop(&domt_served_by_whole, GET("/sleep/100") GET("/now"), "", SLEPT GOT);
 }
 
 static const char body_head[] = "POST /bytes HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n";
 
-/* A request whose body has come in part, and a request that waits because of requestsMax, are
- * answered. */
+/* A drain answers a request whose body has come in part, and a request that waits because of
+ * requestsMax. */
 DOMT_TEST(bodies_and_requests_that_wait_are_read)
 {
     domus_config config;
     char text[256];
 
     snprintf(text, sizeof text, GET("/sleep/100") "%sabcde", body_head);
-    check_stop(&domt_served_by_streams, text, "", SLEPT DOMT_SERVED_OK("2", "5\n"));
+    check_answers_around_stop(&domt_served_by_streams, text, "", SLEPT DOMT_SERVED_OK("2", "5\n"));
     domt_served_configure(&config);
     config.channel.requests_max = 1;
     domus_testkit *kit = domt_served_start(&config, &domt_served_by_streams, 1);
@@ -135,14 +137,14 @@ DOMT_TEST(a_connection_that_is_too_old_closes_with_an_answer)
 
 typedef struct visitor {
     domus_peer *peer;
-    uint32_t sent;       /* requests that were sent */
-    uint32_t answered;   /* requests whose answers have come */
-    bool owed;           /* the stop began while a request was not answered */
-    const char *problem; /* error that was found; NULL: none */
+    uint32_t sent;       /* number of requests that this client has sent */
+    uint32_t answered;   /* number of their answers that have come */
+    bool owed;           /* a request of this client was not answered when the stop began */
+    const char *problem; /* text about the error that was found; NULL: none */
 } visitor;
 
-/* Remove the whole answers that have come, and check that only the last one says "close". When the
- * connection is over, no partial answer may be left. */
+/* Remove from the received bytes the whole answers, and check that only the last one says "close".
+ * When the connection is over, no partial answer may be left. */
 static void remove_whole_answers(visitor *client, bool is_over)
 {
     size_t size;
@@ -175,7 +177,7 @@ static void remove_whole_answers(visitor *client, bool is_over)
     domus_peer_take(client->peer, at);
 }
 
-static void send_some(domi_random *random, visitor *client)
+static void send_some_requests(domi_random *random, visitor *client)
 {
     static const char *const requests[] = {GET("/now"), OLD("/now"), GET("/sleep/5"),
                                            GET("/sleep/30")};
@@ -183,17 +185,17 @@ static void send_some(domi_random *random, visitor *client)
     bool sleeps = domi_random_below(random, 2) != 0;
 
     for (uint64_t i = 0; i < count; i++) {
-        /* All answers are ready at once, or the first one sleeps less than the others. So they are
-         * ready in the order of the requests, and the last one sent is also the last one
-         * encoded. */
+        /* The answers of a client are ready all at once, or the first one sleeps less than the
+         * others. So they are ready in the order of the requests, and the last one sent is also the
+         * last one encoded. */
         uint64_t which = sleeps ? 2 + (i == 0 ? 0 : 1) : domi_random_below(random, 2);
         domt_served_send(client->peer, requests[which]);
         client->sent++;
     }
 }
 
-/* For every second seed, make network faults that no client may notice. */
-static void make_faults(domus_testkit *kit, uint64_t seed)
+/* In every second seed, make network faults that no client may notice. */
+static void make_network_faults(domus_testkit *kit, uint64_t seed)
 {
     const domus_net_faults faults = {
         .short_writes = 200000,
@@ -207,7 +209,7 @@ static void make_faults(domus_testkit *kit, uint64_t seed)
         ck_assert_int_eq(domus_testkit_net_set(kit, &faults), 0);
 }
 
-static int stop_under_load(uint64_t seed, void *context)
+static int run_stop_under_load_of_seed(uint64_t seed, void *context)
 {
     domi_random random;
     domus_testkit *kit = domt_served_start(NULL, &domt_served_by_whole, seed);
@@ -215,7 +217,7 @@ static int stop_under_load(uint64_t seed, void *context)
     uint64_t deeds;
 
     domi_random_init(&random, seed);
-    make_faults(kit, seed);
+    make_network_faults(kit, seed);
     deeds = 10 + domi_random_below(&random, 150);
     for (uint32_t i = 0; i < CLIENTS; i++)
         clients[i].peer = domt_served_peer(kit);
@@ -223,7 +225,7 @@ static int stop_under_load(uint64_t seed, void *context)
         visitor *one = &clients[domi_random_below(&random, CLIENTS)];
         remove_whole_answers(one, false);
         if (one->answered == one->sent)
-            send_some(&random, one);
+            send_some_requests(&random, one);
         if (domi_random_below(&random, 4) == 0)
             domt_served_advance_silently(kit, domi_random_below(&random, 8) * MS);
         for (uint64_t steps = domi_random_below(&random, 12); steps != 0; steps--)
@@ -262,8 +264,8 @@ DOMT_TEST(every_request_is_answered_when_it_stops_under_load)
     uint64_t count = DOMT_SCALE(150, 10) * (domt_is_long() ? 50 : 1);
     uint64_t seed = 0;
 
-    ck_assert_msg(domus_testkit_sweep(1, count, stop_under_load, NULL, &seed) == 0, "seed %llu",
-                  (unsigned long long)seed);
+    ck_assert_msg(domus_testkit_sweep(1, count, run_stop_under_load_of_seed, NULL, &seed) == 0,
+                  "seed %llu", (unsigned long long)seed);
 }
 
 #define MS           DOMT_SERVED_MS
@@ -278,8 +280,9 @@ DOMT_TEST(every_request_is_answered_when_it_stops_under_load)
 
 #define LATENCY (100 * MS)
 
-/* Check that these bytes come, and then the end of the connection. The link may be slow. */
-static void expect_rest(domus_testkit *kit, domus_peer *peer, const char *text)
+/* Check that these bytes come, and then the end of the connection. Time passes if the link is
+ * slow. */
+static void expect_rest_and_end(domus_testkit *kit, domus_peer *peer, const char *text)
 {
     size_t size;
 
@@ -293,8 +296,8 @@ static void expect_rest(domus_testkit *kit, domus_peer *peer, const char *text)
 
 /* Let a client send `first` and get `before`, then stop the system; `rest` comes after the stop has
  * begun. Checks that the client gets `after`, and then the end. */
-static void check_stop_within(const domus_behaviour *behaviour, const char *first,
-                              const char *before, const char *rest, const char *after)
+static void check_stop_within_requests(const domus_behaviour *behaviour, const char *first,
+                                       const char *before, const char *rest, const char *after)
 {
     static const domus_net_faults slow = {.latency_min_ns = LATENCY, .latency_max_ns = LATENCY};
     domus_testkit *kit = domt_served_start(NULL, behaviour, 1);
@@ -307,7 +310,7 @@ static void check_stop_within(const domus_behaviour *behaviour, const char *firs
     if (*rest != '\0')
         domt_served_send(peer, rest);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
-    expect_rest(kit, peer, after);
+    expect_rest_and_end(kit, peer, after);
     domus_testkit_free(kit);
 }
 
@@ -329,14 +332,14 @@ DOMT_TEST(a_body_that_is_under_way_may_end)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        check_stop_within(&domt_served_by_whole, cases[i].first, cases[i].before, cases[i].rest,
-                          cases[i].after);
-        check_stop_within(&domt_served_by_streams, cases[i].first, cases[i].before, cases[i].rest,
-                          cases[i].after);
+        check_stop_within_requests(&domt_served_by_whole, cases[i].first, cases[i].before,
+                                   cases[i].rest, cases[i].after);
+        check_stop_within_requests(&domt_served_by_streams, cases[i].first, cases[i].before,
+                                   cases[i].rest, cases[i].after);
     }
 }
 
-/* A request waits behind another one, so its body is examined late, and is still read to its
+/* A request waits behind another one, so its body is looked at late, and is still read to its
  * end. */
 DOMT_TEST(a_body_of_a_request_that_waits_may_end)
 {
@@ -354,12 +357,13 @@ DOMT_TEST(a_body_of_a_request_that_waits_may_end)
         ck_assert_int_eq(domus_testkit_net_set(kit, &slow), 0);
         domt_served_send(peer, "cde");
         ck_assert_int_eq(domus_testkit_stop(kit), 0);
-        expect_rest(kit, peer, SLEPT_NOT FIVE);
+        expect_rest_and_end(kit, peer, SLEPT_NOT FIVE);
         domus_testkit_free(kit);
     }
 }
 
-/* A body that is larger than the window is collected, and its request is answered. */
+/* A body that is larger than the window is collected during a drain, and its request is
+ * answered. */
 DOMT_TEST(a_large_body_may_end)
 {
     const size_t size = 200000;
@@ -367,10 +371,10 @@ DOMT_TEST(a_large_body_may_end)
 
     ck_assert_ptr_nonnull(rest);
     memset(rest, 'a', size - 1);
-    check_stop_within(&domt_served_by_whole, POST("Content-Length: 200000") "a", "", rest,
-                      DOMT_SERVED_LAST("7", "200000\n"));
-    check_stop_within(&domt_served_by_streams, POST("Content-Length: 200000") "a", "", rest,
-                      DOMT_SERVED_LAST("7", "200000\n"));
+    check_stop_within_requests(&domt_served_by_whole, POST("Content-Length: 200000") "a", "", rest,
+                               DOMT_SERVED_LAST("7", "200000\n"));
+    check_stop_within_requests(&domt_served_by_streams, POST("Content-Length: 200000") "a", "",
+                               rest, DOMT_SERVED_LAST("7", "200000\n"));
     free(rest);
 }
 
@@ -381,32 +385,33 @@ DOMT_TEST(a_part_of_a_head_is_not_awaited)
                                         "POST /bytes HTTP/1.1\r\nContent-Length: 5\r\n"};
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        check_stop_within(&domt_served_by_whole, parts[i], "", "", "");
+        check_stop_within_requests(&domt_served_by_whole, parts[i], "", "", "");
 }
 
-/* The end of a body comes in one piece with the begin of the next request. The body of that request
- * is not awaited: otherwise a peer could prolong the drain for ever. */
+/* The end of a body comes in one piece with the begin of the next request. The drain does not await
+ * the body of that next request: otherwise a peer could prolong it for ever. */
 DOMT_TEST(the_next_body_is_not_awaited)
 {
-    check_stop_within(&domt_served_by_whole, COUNTED "ab", "", "cde" COUNTED "ab",
-                      DOMT_SERVED_OK("2", "5\n"));
-    check_stop_within(&domt_served_by_whole, COUNTED "ab", "", "cde" CHUNKED "5\r\nab",
-                      DOMT_SERVED_OK("2", "5\n"));
-    /* a request with a body in pieces is not begun */
-    check_stop_within(&domt_served_by_streams, COUNTED "ab", "", "cde" COUNTED "ab", FIVE);
-    check_stop_within(&domt_served_by_streams, CHUNKED "5\r\nab", "",
-                      "cde\r\n0\r\n\r\n" CHUNKED "5\r\nab\r\n", FIVE);
+    check_stop_within_requests(&domt_served_by_whole, COUNTED "ab", "", "cde" COUNTED "ab",
+                               DOMT_SERVED_OK("2", "5\n"));
+    check_stop_within_requests(&domt_served_by_whole, COUNTED "ab", "", "cde" CHUNKED "5\r\nab",
+                               DOMT_SERVED_OK("2", "5\n"));
+    /* a next request whose body would be read in pieces is not begun */
+    check_stop_within_requests(&domt_served_by_streams, COUNTED "ab", "", "cde" COUNTED "ab", FIVE);
+    check_stop_within_requests(&domt_served_by_streams, CHUNKED "5\r\nab", "",
+                               "cde\r\n0\r\n\r\n" CHUNKED "5\r\nab\r\n", FIVE);
     ck_assert_uint_eq(domt_served_now.begun, 1);
 }
 
-/* The rest of a body may take as long as channel.bodyRate allows, and as long as the drain
- * lasts. */
+/* In a drain the rest of a body may take as long as channel.bodyRate allows, and as long as the
+ * drain lasts. */
 DOMT_TEST(a_body_that_does_not_come_has_its_time)
 {
     static const struct {
         const domus_behaviour *behaviour;
         uint64_t timeout_ns;
-        const char *after; /* the answer; NULL: the connection is reset */
+        /* the answer that comes after the time-out; NULL: the connection is reset */
+        const char *after;
     } cases[] = {
         {&domt_served_by_whole, 15 * SECOND, DOMT_SERVED_408},
         {&domt_served_by_streams, 15 * SECOND, DOMT_SERVED_408},
@@ -424,7 +429,7 @@ DOMT_TEST(a_body_that_does_not_come_has_its_time)
         domt_served_advance_silently(kit, 10 * MS);
         ck_assert_int_eq(domus_testkit_stop(kit), cases[i].after == NULL);
         if (cases[i].after != NULL)
-            expect_rest(kit, peer, cases[i].after);
+            expect_rest_and_end(kit, peer, cases[i].after);
         else
             ck_assert_int_eq(domus_peer_error(peer), -ECONNRESET);
         domus_testkit_free(kit);
@@ -441,7 +446,7 @@ DOMT_TEST(a_peer_that_ends_within_its_body_is_not_awaited)
     domt_served_advance_silently(kit, 10 * MS);
     domus_peer_finish(peer);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
-    expect_rest(kit, peer, "");
+    expect_rest_and_end(kit, peer, "");
     domus_testkit_free(kit);
 }
 

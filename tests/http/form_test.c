@@ -1,5 +1,5 @@
-/* Names and values from strangers: queries, paths, forms and cookies are read; and cookies are set
- * in such a way that no value adds another field. */
+/* Names and values that strangers send are read: in queries, paths, forms and cookies; and cookies
+ * are set in such a way that no value adds another field. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -18,7 +18,7 @@ static domus_http_form read_form(domus_slice body)
     return form;
 }
 
-DOMT_TEST(forms_are_looked_through)
+DOMT_TEST(form_limits_and_errors_are_told)
 {
     static const domus_http_form_limits small = {.fields_max = 2, .name_max = 3, .value_max = 4};
     static const struct {
@@ -63,7 +63,7 @@ static int read_form_error(const char *text)
     return error;
 }
 
-DOMT_TEST(defaults_are_reached_exactly)
+DOMT_TEST(default_limits_of_forms_are_exact)
 {
     static char text[70000];
 
@@ -84,7 +84,7 @@ DOMT_TEST(defaults_are_reached_exactly)
     ck_assert_int_eq(read_form_error(text), 0);
 }
 
-DOMT_TEST(texts_are_decoded)
+DOMT_TEST(texts_of_form_fields_are_decoded)
 {
     domus_slice body = domt_http_slice("a=1&b+c=x+y%2B&b=%C3%A4%0d%0a&twice=1&t%77ice=2&nul=a%00b"
                                        "&latin=%E4&empty=&bare&=nameless");
@@ -118,7 +118,7 @@ DOMT_TEST(texts_are_decoded)
     domus_slice_free(body);
 }
 
-DOMT_TEST(numbers_are_read_strictly)
+DOMT_TEST(numbers_in_form_fields_are_read_strictly)
 {
     static const struct {
         const char *body;
@@ -153,7 +153,7 @@ DOMT_TEST(numbers_are_read_strictly)
     domus_slice_free(body);
 }
 
-DOMT_TEST(flags_are_words)
+DOMT_TEST(flags_in_form_fields_are_words)
 {
     domus_slice body = domt_http_slice("a=on&b=1&c=true&d=off&e=0&f=false&g=yes&h=&i=on&i=on&"
                                        "j=falsefalse&k=ON");
@@ -198,8 +198,8 @@ DOMT_TEST(forms_have_a_media_type)
     }
 }
 
-/* Check decoding in place and to another buffer. */
-static void check_decoding(const char *text, bool form, const char *expected)
+/* Check that a text is decoded to the expected one, in place and to another buffer. */
+static void check_text_is_decoded(const char *text, bool form, const char *expected)
 {
     char to[64];
     char copy[64];
@@ -212,15 +212,15 @@ static void check_decoding(const char *text, bool form, const char *expected)
     ck_assert_mem_eq(copy, expected, strlen(expected));
 }
 
-DOMT_TEST(escapes_are_decoded)
+DOMT_TEST(percent_escapes_are_decoded)
 {
     static const char *const wrong[] = {"%",    "a%",   "%4",  "%4g", "%g4",
                                         "%%41", "% 41", "%-1", "%+1"};
     char to[16];
 
-    check_decoding("", false, "");
-    check_decoding("a+b%20c%2B%2f%C3%a4", false, "a+b c+/\xc3\xa4");
-    check_decoding("a+b%20c%2B", true, "a b c+");
+    check_text_is_decoded("", false, "");
+    check_text_is_decoded("a+b%20c%2B%2f%C3%a4", false, "a+b c+/\xc3\xa4");
+    check_text_is_decoded("a+b%20c%2B", true, "a b c+");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(domus_http_decode(to, wrong[i], strlen(wrong[i]), false), -EINVAL);
     ck_assert_int_eq(domus_http_decode(to, "%00", 3, false), 1);
@@ -314,7 +314,7 @@ DOMT_TEST(cookies_are_found)
     domus_slice_free(fields);
 }
 
-static void check_cookie(const domus_http_set_cookie *cookie, const char *expected)
+static void check_field_of_cookie(const domus_http_set_cookie *cookie, const char *expected)
 {
     domus_appender fields = {0};
     domus_slice made;
@@ -338,11 +338,11 @@ DOMT_TEST(cookies_are_set)
                                   .site = DOMUS_HTTP_SITE_STRICT};
     domus_http_set_cookie gone = {.name = "a", .value = "", .max_age = -1};
 
-    check_cookie(&plain, "Set-Cookie: a=b\r\n");
-    check_cookie(&full,
-                 "Set-Cookie: a=b=c; Path=/d; Domain=e.f; Max-Age=60; SameSite=Strict; Secure; "
-                 "HttpOnly\r\n");
-    check_cookie(&gone, "Set-Cookie: a=; Max-Age=0\r\n");
+    check_field_of_cookie(&plain, "Set-Cookie: a=b\r\n");
+    check_field_of_cookie(
+        &full, "Set-Cookie: a=b=c; Path=/d; Domain=e.f; Max-Age=60; SameSite=Strict; Secure; "
+               "HttpOnly\r\n");
+    check_field_of_cookie(&gone, "Set-Cookie: a=; Max-Age=0\r\n");
 }
 
 DOMT_TEST(wrong_set_cookies_are_refused)

@@ -17,15 +17,15 @@
 static domus_http_gzip gzip;
 static const domus_http_options options = {.no_date = true, .gzip = &gzip};
 
-/* The output as the peer sees it: the head as text, the body without its chunks, and the
- * decompressed body. */
+/* The output of the stage as the peer sees it: the head as text, the body without its chunks, and
+ * the decompressed body. */
 static char head[4096];
 static char body[2u << 20];
 static size_t body_size;
 static char text[4u << 20];
 static size_t text_size;
 
-static void read_chunks(const char *bytes, size_t size)
+static void read_chunks_of_body(const char *bytes, size_t size)
 {
     body_size = 0;
     while (size != 0) {
@@ -56,8 +56,8 @@ static void inflate_body(void)
     (void)inflateEnd(&zlib);
 }
 
-/* Read the output of the stage. Returns whether it is compressed. */
-static bool take_output(domt_codec *http)
+/* Read the output of the stage into these texts. Returns whether the body is compressed. */
+static bool is_output_compressed(domt_codec *http)
 {
     size_t size;
     const char *output = domus_stage_kit_output(http->kit, &size);
@@ -67,7 +67,7 @@ static bool take_output(domt_codec *http)
     snprintf(head, sizeof head, "%.*s", (int)(end + 4 - output), output);
     body_size = size - strlen(head);
     if (strstr(head, "Transfer-Encoding: chunked\r\n") != NULL)
-        read_chunks(output + strlen(head), body_size);
+        read_chunks_of_body(output + strlen(head), body_size);
     else
         memcpy(body, output + strlen(head), body_size);
     text_size = 0;
@@ -78,15 +78,15 @@ static bool take_output(domt_codec *http)
     return is_packed;
 }
 
-/* Answer a request. Returns whether the answer is compressed. */
-static bool answer_request(const char *request, const domus_type *type, const void *payload)
+/* Answer a request with a body of this media type. Returns whether the answer is compressed. */
+static bool is_answer_compressed(const char *request, const domus_type *type, const void *payload)
 {
     domt_codec http;
 
     domt_http_start(&http, &options);
     uint64_t id = domt_http_feed(&http, request);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, type, payload), 0);
-    bool is_packed = take_output(&http);
+    bool is_packed = is_output_compressed(&http);
     domt_codec_stop(&http);
     return is_packed;
 }
@@ -123,18 +123,18 @@ static const char *make_incompressible(size_t size)
     return bytes;
 }
 
-static bool answer_text(const char *request, const char *media, const char *bytes)
+static bool is_text_answer_compressed(const char *request, const char *media, const char *bytes)
 {
     const domus_http_text made = {200, media, bytes};
 
-    return answer_request(request, &domus_http_text_type, &made);
+    return is_answer_compressed(request, &domus_http_text_type, &made);
 }
 
 DOMT_TEST(whole_body_is_compressed_for_those_who_accept_it)
 {
     const char *bytes = make_compressible(5000);
 
-    ck_assert(answer_text(GET("gzip"), "text/plain", bytes));
+    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", bytes));
     ck_assert(has_head_line("Vary: Accept-Encoding"));
     ck_assert_uint_lt(body_size, 200);
     ck_assert_uint_eq(text_size, 5000);
@@ -145,14 +145,16 @@ DOMT_TEST(whole_body_is_compressed_for_those_who_accept_it)
     static const char *const accepting[] = {GET("br, gzip;q=0.1"), GET("*"), GET("GZIP"),
                                             GET("identity;q=0.5, gzip"), OLD};
     for (size_t i = 0; i < sizeof accepting / sizeof accepting[0]; i++) {
-        ck_assert_msg(answer_text(accepting[i], "text/plain", bytes), "%s", accepting[i]);
+        ck_assert_msg(is_text_answer_compressed(accepting[i], "text/plain", bytes), "%s",
+                      accepting[i]);
         ck_assert_uint_eq(text_size, 5000);
     }
     static const char *const refusing[] = {PLAIN,        GET("br"),     GET("gzip;q=0"),
                                            GET(""),      GET("*;q=0"),  GET("identity, gzip;q=0.5"),
                                            GET("gzipp"), GET("deflate")};
     for (size_t i = 0; i < sizeof refusing / sizeof refusing[0]; i++) {
-        ck_assert_msg(!answer_text(refusing[i], "text/plain", bytes), "%s", refusing[i]);
+        ck_assert_msg(!is_text_answer_compressed(refusing[i], "text/plain", bytes), "%s",
+                      refusing[i]);
         ck_assert(has_head_line("Vary: Accept-Encoding") && has_head_line("Content-Length: 5000"));
         ck_assert_uint_eq(body_size, 5000);
     }
@@ -172,33 +174,34 @@ DOMT_TEST(only_media_that_become_smaller_are_compressed)
     const char *bytes = make_compressible(1000);
 
     for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
-        ck_assert_msg(answer_text(GET("gzip"), small[i], bytes), "%s", small[i]);
+        ck_assert_msg(is_text_answer_compressed(GET("gzip"), small[i], bytes), "%s", small[i]);
     for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
-        ck_assert(!answer_text(GET("gzip"), other[i], bytes));
+        ck_assert(!is_text_answer_compressed(GET("gzip"), other[i], bytes));
         ck_assert(!has_head_line("Vary: Accept-Encoding"));
     }
-    ck_assert(!answer_text(GET("gzip"), "text/plain", make_compressible(511)));
+    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(511)));
     ck_assert(!has_head_line("Vary: Accept-Encoding"));
-    ck_assert(answer_text(GET("gzip"), "text/plain", make_compressible(512)));
-    ck_assert(!answer_text(GET("gzip"), "text/plain", make_compressible(65537)));
+    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(512)));
+    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(65537)));
     ck_assert_uint_eq(body_size, 65537);
-    ck_assert(answer_text(GET("gzip"), "text/plain", make_compressible(65536)));
+    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(65536)));
     ck_assert_uint_eq(text_size, 65536);
-    /* compression would make it larger */
-    ck_assert(!answer_text(GET("gzip"), "text/plain", make_incompressible(1000)));
+    /* compression would make these bytes larger */
+    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_incompressible(1000)));
     ck_assert(has_head_line("Vary: Accept-Encoding") && has_head_line("Content-Length: 1000"));
     domus_http_gzip_trim(&gzip);
 }
 
 /* Make a response with these fields and a body of 1000 bytes. */
-static bool answer_with(const char *request, uint16_t status, const char *fields)
+static bool is_answer_with_fields_compressed(const char *request, uint16_t status,
+                                             const char *fields)
 {
     bool has_body = status != 204 && status != 304;
     domus_http_response response = {.status = status,
                                     .fields = domt_http_slice(fields),
                                     .body =
                                         domt_http_slice(has_body ? make_compressible(1000) : "")};
-    bool is_packed = answer_request(request, &domus_http_response_type, &response);
+    bool is_packed = is_answer_compressed(request, &domus_http_response_type, &response);
 
     domus_http_response_type.release(&response);
     return is_packed;
@@ -206,19 +209,20 @@ static bool answer_with(const char *request, uint16_t status, const char *fields
 
 #define TYPE "Content-Type: text/plain\r\n"
 
-DOMT_TEST(fields_are_those_of_the_form_that_is_sent)
+DOMT_TEST(fields_match_the_compressed_or_plain_form)
 {
-    ck_assert(answer_with(GET("gzip"), 200, "ETag: \"a\"\r\n" TYPE));
+    ck_assert(is_answer_with_fields_compressed(GET("gzip"), 200, "ETag: \"a\"\r\n" TYPE));
     ck_assert(has_head_line("ETag: W/\"a\"") && has_head_line("Content-Type: text/plain"));
-    ck_assert(!answer_with(PLAIN, 200, "ETag: \"a\"\r\n" TYPE));
+    ck_assert(!is_answer_with_fields_compressed(PLAIN, 200, "ETag: \"a\"\r\n" TYPE));
     ck_assert(has_head_line("ETag: \"a\""));
-    ck_assert(answer_with(GET("gzip"), 404, TYPE "etag:W/\"a\"\r\n"));
+    ck_assert(is_answer_with_fields_compressed(GET("gzip"), 404, TYPE "etag:W/\"a\"\r\n"));
     ck_assert(has_head_line("etag:W/\"a\""));
-    ck_assert(answer_with(GET("gzip"), 200, TYPE "Vary: Origin\r\n"));
+    ck_assert(is_answer_with_fields_compressed(GET("gzip"), 200, TYPE "Vary: Origin\r\n"));
     ck_assert(has_head_line("Vary: Origin") && has_head_line("Vary: Accept-Encoding"));
-    ck_assert(answer_with(GET("gzip"), 200, TYPE "Vary: a, accept-encoding\r\n"));
+    ck_assert(
+        is_answer_with_fields_compressed(GET("gzip"), 200, TYPE "Vary: a, accept-encoding\r\n"));
     ck_assert(!has_head_line("Vary: Accept-Encoding"));
-    ck_assert(answer_with(GET("gzip"), 200, TYPE "Vary: a\r\nVary: *\r\n"));
+    ck_assert(is_answer_with_fields_compressed(GET("gzip"), 200, TYPE "Vary: a\r\nVary: *\r\n"));
     ck_assert(!has_head_line("Vary: Accept-Encoding"));
     static const char *const kept[] = {TYPE "Content-Encoding: br\r\n",
                                        TYPE "Content-Encoding: identity\r\n",
@@ -227,13 +231,13 @@ DOMT_TEST(fields_are_those_of_the_form_that_is_sent)
                                        TYPE "Cache-Control: a\r\nCache-Control: no-transform\r\n",
                                        ""};
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
-        ck_assert(!answer_with(GET("gzip"), 200, kept[i]));
+        ck_assert(!is_answer_with_fields_compressed(GET("gzip"), 200, kept[i]));
         ck_assert(!has_head_line("Vary: Accept-Encoding"));
         ck_assert_uint_eq(body_size, 1000);
     }
-    ck_assert(!answer_with(GET("gzip"), 206, TYPE));
-    ck_assert(!answer_with(GET("gzip"), 204, TYPE));
-    ck_assert(!answer_with(GET("gzip"), 304, "ETag: \"a\"\r\n"));
+    ck_assert(!is_answer_with_fields_compressed(GET("gzip"), 206, TYPE));
+    ck_assert(!is_answer_with_fields_compressed(GET("gzip"), 204, TYPE));
+    ck_assert(!is_answer_with_fields_compressed(GET("gzip"), 304, "ETag: \"a\"\r\n"));
     ck_assert(has_head_line("Vary: Accept-Encoding"));
     domus_http_gzip_trim(&gzip);
 }
@@ -268,24 +272,24 @@ DOMT_TEST(wrong_fields_are_refused_as_before)
 
 DOMT_TEST(head_says_what_get_would_say)
 {
-    ck_assert(answer_text(HEAD, "text/plain", make_compressible(5000)));
+    ck_assert(is_text_answer_compressed(HEAD, "text/plain", make_compressible(5000)));
     ck_assert(has_head_line("Vary: Accept-Encoding"));
     ck_assert_ptr_null(strstr(head, "Content-Length"));
     ck_assert_uint_eq(body_size, 0);
-    ck_assert(!answer_text(HEAD, "text/plain", make_compressible(65537)));
+    ck_assert(!is_text_answer_compressed(HEAD, "text/plain", make_compressible(65537)));
     ck_assert(has_head_line("Content-Length: 65537"));
     const domus_http_response file = {.status = 200, .media = "text/plain", .length = 5000};
-    ck_assert(answer_request(HEAD, &domus_http_response_type, &file));
+    ck_assert(is_answer_compressed(HEAD, &domus_http_response_type, &file));
     ck_assert_ptr_null(strstr(head, "Content-Length"));
     const domus_http_response picture = {.status = 200, .media = "image/png", .length = 5000};
-    ck_assert(!answer_request(HEAD, &domus_http_response_type, &picture));
+    ck_assert(!is_answer_compressed(HEAD, &domus_http_response_type, &picture));
     ck_assert(has_head_line("Content-Length: 5000"));
     ck_assert_uint_eq(gzip.streams, 0);
 }
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-static int encode_piece(domt_codec *http, uint64_t id, const char *bytes, bool is_last)
+static int encode_piece_of_answer(domt_codec *http, uint64_t id, const char *bytes, bool is_last)
 {
     domus_piece piece = {.bytes = domt_http_slice(bytes), .last = is_last};
     int error = domus_stage_kit_encode(http->kit, id, &domus_piece_type, &piece);
@@ -294,7 +298,8 @@ static int encode_piece(domt_codec *http, uint64_t id, const char *bytes, bool i
     return error;
 }
 
-static uint64_t begin_stream(domt_codec *http, const char *request, uint64_t length, uint64_t *word)
+static uint64_t begin_answer_in_pieces(domt_codec *http, const char *request, uint64_t length,
+                                       uint64_t *word)
 {
     const domus_http_response begun = {
         .status = 200, .media = "text/event-stream", .length = length};
@@ -307,12 +312,12 @@ static uint64_t begin_stream(domt_codec *http, const char *request, uint64_t len
     return id;
 }
 
-DOMT_TEST(each_piece_leaves_at_once)
+DOMT_TEST(each_compressed_piece_is_sent_at_once)
 {
     size_t size;
     domt_codec http;
     uint64_t word;
-    uint64_t id = begin_stream(&http, GET("gzip"), 0, &word);
+    uint64_t id = begin_answer_in_pieces(&http, GET("gzip"), 0, &word);
     static char sent[2u << 20];
     size_t sent_size = 0;
     static const size_t sizes[] = {10, 1, 70000, 100, 1000000, 10, 65536, 20000};
@@ -324,7 +329,7 @@ DOMT_TEST(each_piece_leaves_at_once)
         const char *bytes = is_last             ? ""
                             : sizes[i] == 70000 ? make_incompressible(69999)
                                                 : make_compressible(sizes[i]);
-        ck_assert_int_eq(encode_piece(&http, id, bytes, is_last), 0);
+        ck_assert_int_eq(encode_piece_of_answer(&http, id, bytes, is_last), 0);
         memcpy(expected + expected_size, bytes, strlen(bytes));
         expected_size += strlen(bytes);
         const char *output = domus_stage_kit_output(http.kit, &size);
@@ -333,7 +338,7 @@ DOMT_TEST(each_piece_leaves_at_once)
         domus_stage_kit_clear(http.kit);
         const char *end = memmem(sent, sent_size, "\r\n\r\n", 4);
         size_t head_size = (size_t)(end + 4 - sent);
-        read_chunks(sent + head_size, sent_size - head_size);
+        read_chunks_of_body(sent + head_size, sent_size - head_size);
         inflate_body();
         ck_assert_uint_eq(text_size, expected_size);
         ck_assert_int_eq(memcmp(text, expected, expected_size), 0);
@@ -345,41 +350,42 @@ DOMT_TEST(each_piece_leaves_at_once)
     ck_assert_uint_eq(gzip.streams, 0);
 }
 
-DOMT_TEST(promised_length_has_to_be_met)
+DOMT_TEST(promised_length_of_a_compressed_body_is_held)
 {
     domt_codec http;
     uint64_t word;
     domus_http_trailers trailers = {domt_http_slice("A: b\r\n")};
 
-    uint64_t id = begin_stream(&http, GET("gzip"), 1000, &word);
-    ck_assert_int_eq(encode_piece(&http, id, make_compressible(999), false), 0);
-    ck_assert_int_eq(encode_piece(&http, id, "", true), -EINVAL);
+    uint64_t id = begin_answer_in_pieces(&http, GET("gzip"), 1000, &word);
+    ck_assert_int_eq(encode_piece_of_answer(&http, id, make_compressible(999), false), 0);
+    ck_assert_int_eq(encode_piece_of_answer(&http, id, "", true), -EINVAL);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_trailers_type, &trailers),
                      -EINVAL);
-    ck_assert_int_eq(encode_piece(&http, id, "ab", false), -EMSGSIZE);
-    ck_assert_int_eq(encode_piece(&http, id, "a", false), 0);
+    ck_assert_int_eq(encode_piece_of_answer(&http, id, "ab", false), -EMSGSIZE);
+    ck_assert_int_eq(encode_piece_of_answer(&http, id, "a", false), 0);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_trailers_type, &trailers), 0);
-    ck_assert(take_output(&http));
+    ck_assert(is_output_compressed(&http));
     ck_assert_uint_eq(text_size, 1000);
     domt_codec_stop(&http);
     domus_slice_free(trailers.fields);
-    id = begin_stream(&http, GET("gzip"), 10, &word); /* the body is too small to compress */
-    ck_assert(!take_output(&http));
+    /* the body of 10 bytes is too small to be compressed */
+    id = begin_answer_in_pieces(&http, GET("gzip"), 10, &word);
+    ck_assert(!is_output_compressed(&http));
     domt_codec_stop(&http);
-    id = begin_stream(&http, OLD, 0, &word);
-    ck_assert(!take_output(&http) && has_head_line("Vary: Accept-Encoding"));
+    id = begin_answer_in_pieces(&http, OLD, 0, &word);
+    ck_assert(!is_output_compressed(&http) && has_head_line("Vary: Accept-Encoding"));
     domt_codec_stop(&http);
-    id = begin_stream(&http, HEAD, 1000, &word);
-    ck_assert_int_eq(encode_piece(&http, id, make_compressible(1000), false), -EPIPE);
-    ck_assert_int_eq(encode_piece(&http, id, "", true), 0);
-    ck_assert(take_output(&http));
+    id = begin_answer_in_pieces(&http, HEAD, 1000, &word);
+    ck_assert_int_eq(encode_piece_of_answer(&http, id, make_compressible(1000), false), -EPIPE);
+    ck_assert_int_eq(encode_piece_of_answer(&http, id, "", true), 0);
+    ck_assert(is_output_compressed(&http));
     ck_assert(has_head_line("Transfer-Encoding: chunked"));
     domt_codec_stop(&http);
     domus_http_gzip_trim(&gzip);
     ck_assert_uint_eq(gzip.streams, 0);
 }
 
-DOMT_TEST(streams_are_bounded_and_come_back)
+DOMT_TEST(gzip_streams_are_bounded_and_reused)
 {
     static domt_codec open[12];
     uint64_t words[12];
@@ -387,22 +393,23 @@ DOMT_TEST(streams_are_bounded_and_come_back)
 
     gzip.streams_max = 10;
     for (int i = 0; i < 12; i++) {
-        ids[i] = begin_stream(&open[i], GET("gzip"), 0, &words[i]);
-        ck_assert_int_eq(encode_piece(&open[i], ids[i], make_compressible(100), false), 0);
-        ck_assert_int_eq(take_output(&open[i]), i < 10);
+        ids[i] = begin_answer_in_pieces(&open[i], GET("gzip"), 0, &words[i]);
+        ck_assert_int_eq(encode_piece_of_answer(&open[i], ids[i], make_compressible(100), false),
+                         0);
+        ck_assert_int_eq(is_output_compressed(&open[i]), i < 10);
         ck_assert(has_head_line("Vary: Accept-Encoding"));
     }
-    ck_assert(!answer_text(GET("gzip"), "text/plain", make_compressible(1000)));
+    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(1000)));
     ck_assert_uint_eq(body_size, 1000);
-    domt_codec_stop(&open[0]); /* closing the connection frees its stream */
-    ck_assert(answer_text(GET("gzip"), "text/plain", make_compressible(1000)));
-    ids[0] = begin_stream(&open[0], GET("gzip"), 0, &words[0]);
-    ck_assert(!answer_text(GET("gzip"), "text/plain", make_compressible(1000)));
+    domt_codec_stop(&open[0]); /* the end of this connection frees its stream of compression */
+    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(1000)));
+    ids[0] = begin_answer_in_pieces(&open[0], GET("gzip"), 0, &words[0]);
+    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(1000)));
     domus_stage_kit_stream(open[1].kit, &words[1]);
     ck_assert_int_lt(domus_stage_kit_cut(open[1].kit, ids[1], -EPIPE), 0);
-    ck_assert(answer_text(GET("gzip"), "text/plain", make_compressible(1000)));
+    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(1000)));
     for (int i = 2; i < 12; i++)
-        ck_assert_int_eq(encode_piece(&open[i], ids[i], "", true), 0);
+        ck_assert_int_eq(encode_piece_of_answer(&open[i], ids[i], "", true), 0);
     for (int i = 0; i < 12; i++)
         domt_codec_stop(&open[i]);
     ck_assert_uint_eq(gzip.streams, DOMUS_HTTP_GZIP_IDLE);
@@ -411,7 +418,7 @@ DOMT_TEST(streams_are_bounded_and_come_back)
     gzip.streams_max = 0;
 }
 
-DOMT_TEST(options_are_checked)
+DOMT_TEST(options_of_gzip_are_checked)
 {
     domus_http_gzip wrong[] = {
         {.streams_max = 65537}, {.whole_max = (1u << 20) + 1}, {.level = 10}};
@@ -439,8 +446,8 @@ int deflateInit2_(z_streamp zlib, int level, int method, int bits, int memory, i
                       : init(zlib, level, method, bits, memory, strategy, version, size);
 }
 
-/* Answer one request whole and one in pieces, and return the first error. */
-static int answer_both_ways(domus_stage_kit *kit, const domus_stage_message *message)
+/* Answer one request whole and one in pieces, while allocations fail. Returns the first error. */
+static int answer_whole_then_in_pieces(domus_stage_kit *kit, const domus_stage_message *message)
 {
     const domus_http_response begun = {.status = 200, .media = "text/plain"};
     domus_http_response whole = {.status = 200, .media = "text/plain"};
@@ -464,10 +471,10 @@ static int answer_both_ways(domus_stage_kit *kit, const domus_stage_message *mes
     return error;
 }
 
-DOMT_TEST(memory_may_run_out)
+DOMT_TEST(failing_memory_or_zlib_leaves_answers_plain)
 {
     domt_codec_work work = {.stage = {&domus_http_stage, &options},
-                            .answer = answer_both_ways,
+                            .answer = answer_whole_then_in_pieces,
                             .bytes = GET("gzip"),
                             .size = sizeof GET("gzip") - 1,
                             .step = 1000};
@@ -476,11 +483,11 @@ DOMT_TEST(memory_may_run_out)
     domus_http_gzip_trim(&gzip);
     ck_assert_uint_eq(gzip.streams, 0);
     zlib_fails = true;
-    ck_assert(!answer_text(GET("gzip"), "text/plain", make_compressible(1000)));
+    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(1000)));
     ck_assert(has_head_line("Vary: Accept-Encoding"));
     ck_assert_uint_eq(gzip.streams, 0);
     zlib_fails = false;
-    ck_assert(answer_text(GET("gzip"), "text/plain", make_compressible(1000)));
+    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(1000)));
     domus_http_gzip_trim(&gzip);
 }
 

@@ -1,4 +1,4 @@
-/* The client of h2_client.h. */
+/* The client of HTTP over HTTP/2 that tests/http/h2_client.h describes. */
 #include "tests/http/h2_client.h"
 #include "tests/support/suite.h"
 
@@ -62,7 +62,7 @@ void domt_h2c_end(domt_h2c *h2c)
     domt_served_end(h2c->kit);
 }
 
-static domus_slice slice(const char *text)
+static domus_slice make_slice_of_text(const char *text)
 {
     domus_slice made;
 
@@ -76,8 +76,8 @@ void domt_h2c_ask_of(domt_h2c *h2c, domus_address of, const domus_http_request *
     domus_http_request request = *like;
     char *bytes = calloc(1, body + 1);
 
-    request.target = slice(url);
-    request.fields = slice(fields);
+    request.target = make_slice_of_text(url);
+    request.fields = make_slice_of_text(fields);
     ck_assert_ptr_nonnull(bytes);
     if (body != 0)
         ck_assert_int_eq(domus_slice_copy(bytes, body, &request.body), 0);
@@ -98,7 +98,7 @@ void domt_h2c_get(domt_h2c *h2c, const char *url)
     domt_h2c_ask(h2c, DOMUS_HTTP_GET, url, "", 0);
 }
 
-static void ok(const domt_h2c *h2c, int result)
+static void expect_success(const domt_h2c *h2c, int result)
 {
     ck_assert_msg(result == 0, "%d: %s", result, domus_testkit_error(h2c->kit));
 }
@@ -107,8 +107,8 @@ size_t domt_h2c_expect(domt_h2c *h2c, unsigned status, const char *body)
 {
     domus_http_response response;
 
-    ok(h2c,
-       domus_probe_expect(h2c->probe, &domus_http_response_type, 5 * DOMT_SERVED_S, &response));
+    expect_success(h2c, domus_probe_expect(h2c->probe, &domus_http_response_type, 5 * DOMT_SERVED_S,
+                                           &response));
     ck_assert_uint_eq(response.status, status);
     if (body != NULL)
         ck_assert(domus_slice_equals(response.body, body, strlen(body)));
@@ -119,7 +119,7 @@ size_t domt_h2c_expect(domt_h2c *h2c, unsigned status, const char *body)
 
 void domt_h2c_expect_error(domt_h2c *h2c, int error)
 {
-    ok(h2c, domus_probe_expect_error(h2c->probe, error, 5 * DOMT_SERVED_S));
+    expect_success(h2c, domus_probe_expect_error(h2c->probe, error, 5 * DOMT_SERVED_S));
 }
 
 void domt_h2c_get_and_expect(domt_h2c *h2c, const char *url, unsigned status, const char *body)

@@ -1,5 +1,5 @@
 /* A client of HTTP over HTTP/2 in a test kit; a probe sends the requests to it. The server is that
- * of h2_peer.h in the same kit, or a script of the test at DOMT_H2C_SCRIPT. */
+ * of h2_peer.h in the same kit, or a script of the test at the address DOMT_H2C_SCRIPT. */
 #ifndef DOMT_HTTP_H2_CLIENT_H
 #define DOMT_HTTP_H2_CLIENT_H
 
@@ -20,7 +20,7 @@ typedef struct domt_h2c {
  * pieces, with small limits, and with two streams. */
 extern const domus_behaviour domt_h2c_whole, domt_h2c_streams, domt_h2c_small, domt_h2c_two;
 
-/* The limits of domt_h2c_small. */
+/* Limits of connections with the behaviour domt_h2c_small. */
 #define DOMT_H2C_SMALL_STREAMS  2u
 #define DOMT_H2C_SMALL_HEAD     1024u
 #define DOMT_H2C_SMALL_FIELDS   5u
@@ -50,7 +50,7 @@ void domt_h2c_expect_error(domt_h2c *h2c, int error);
 void domt_h2c_get_and_expect(domt_h2c *h2c, const char *url, unsigned status, const char *body);
 
 /* Receive one outcome of a request. Returns its status; its error, if a lost connection, time,
- * memory or a wrong request explains the error; 0 if no outcome has come in time. */
+ * memory or a wrong request explains it; 0 if no outcome has come in time. */
 int domt_h2c_receive_outcome(domt_h2c *h2c, uint64_t within_ns);
 
 #define DOMT_H2C_URL(path) "http://127.0.0.1" path

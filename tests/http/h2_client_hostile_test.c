@@ -8,7 +8,7 @@
 
 #define MS DOMT_SERVED_MS
 
-/* HPACK: statuses from the static table, and a field without index. */
+/* Blocks of HPACK: statuses from the static table, and a field without index. */
 #define S204         "\x89"
 #define STATUS(text) "\x08\x03" text
 #define LENGTH(text) "\x0f\x0d\x01" text
@@ -17,7 +17,7 @@
 static domt_h2c h2c;
 static domt_h2s script;
 
-static void set_up(void)
+static void begin_script_with_small_client(void)
 {
     domt_h2s_begin(
         &script, &h2c,
@@ -29,18 +29,19 @@ static void send_request(domus_http_method method)
     domt_h2c_ask(&h2c, method, DOMT_H2S_URL("/a"), "", 0);
 }
 
-/* Begin with one POST or other request that is never sent again. */
+/* Begin with one request that the client never sends again, such as a POST. */
 static void set_up_with_request(domus_http_method method)
 {
-    set_up();
+    begin_script_with_small_client();
     send_request(method);
     domt_h2s_accept(&script);
-    domt_h2s_advance(&script, 1000 * MS); /* wait until the counts of the last second are over */
+    /* wait until the client's counts of frames in the last second are over */
+    domt_h2s_advance(&script, 1000 * MS);
     ck_assert_uint_eq(script.asked, 1);
 }
 
-/* Check that the connection still works: a further request is answered on it. */
-static void check_connection(void)
+/* Check that the connection still works: a further request on it is answered. */
+static void check_connection_still_works(void)
 {
     send_request(DOMUS_HTTP_POST);
     domt_h2s_advance(&script, 0);
@@ -62,7 +63,7 @@ typedef struct frame {
     size_t size;
 } frame;
 
-/* A wrong answer resets its stream, and the other streams go on. */
+/* A wrong answer resets only its own stream, and the other streams go on. */
 DOMT_TEST(a_wrong_answer_costs_its_stream)
 {
     static const struct {
@@ -91,7 +92,7 @@ DOMT_TEST(a_wrong_answer_costs_its_stream)
         for (const frame *at = cases[i].frames; at->bytes != NULL; at++)
             domt_h2s_send(&script, at->type, at->flags, 1, at->bytes, at->size);
         domt_h2s_advance(&script, 0);
-        /* a request that may be repeated is sent once more */
+        /* the client sends a request that may be repeated once more */
         if (cases[i].method == DOMUS_HTTP_HEAD) {
             ck_assert_int_eq(script.last, 3);
             domt_h2s_send(&script, HEADERS, WHOLE | LAST, 3, BYTES(S200));
@@ -101,7 +102,7 @@ DOMT_TEST(a_wrong_answer_costs_its_stream)
         }
         ck_assert_msg(script.reset_code == NGHTTP2_PROTOCOL_ERROR && script.reset_id == 1,
                       "%zu: %u", i, script.reset_code);
-        check_connection();
+        check_connection_still_works();
         domt_h2c_end(&h2c);
     }
 }
@@ -111,7 +112,7 @@ DOMT_TEST(a_wrong_answer_costs_its_stream)
 DOMT_TEST(the_limits_of_a_head_hold)
 {
     static const struct {
-        size_t value; /* bytes of the first value */
+        size_t value; /* number of bytes in the value of the first field */
         unsigned fields;
         bool holds;
     } cases[] = {
@@ -144,12 +145,12 @@ DOMT_TEST(the_limits_of_a_head_hold)
         else
             domt_h2c_expect_error(&h2c, -EPIPE);
         ck_assert_uint_eq(script.resets, !cases[i].holds);
-        check_connection();
+        check_connection_still_works();
         domt_h2c_end(&h2c);
     }
 }
 
-/* The server sends more bytes in one frame than the client has given credit for. */
+/* The server sends more bytes in one DATA frame than the client has given credit for. */
 DOMT_TEST(the_window_of_a_stream_holds)
 {
     static char bytes[DOMT_H2C_SMALL_WINDOW + 1];
@@ -161,7 +162,7 @@ DOMT_TEST(the_window_of_a_stream_holds)
         domt_h2s_advance(&script, 0);
         if (more == 0) {
             ck_assert_uint_eq(domt_h2c_expect(&h2c, 200, NULL), DOMT_H2C_SMALL_WINDOW);
-            check_connection();
+            check_connection_still_works();
         } else {
             domt_h2c_expect_error(&h2c, -EPIPE);
             domt_h2s_advance(&script, 0);
@@ -172,7 +173,7 @@ DOMT_TEST(the_window_of_a_stream_holds)
     }
 }
 
-static void send_settings(void)
+static void send_empty_settings(void)
 {
     domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
 }
@@ -187,70 +188,71 @@ static void send_priority(void)
     domt_h2s_send(&script, NGHTTP2_PRIORITY, 0, 1, "\0\0\0\0\1", 5);
 }
 
-static void send_interim(void)
+static void send_interim_answer(void)
 {
     domt_h2s_send(&script, HEADERS, WHOLE, 1, BYTES(STATUS("103")));
 }
 
-static void send_empty(void)
+static void send_empty_data(void)
 {
     domt_h2s_send(&script, DATA, 0, 1, NULL, 0);
 }
 
-static void send_update(void)
+static void send_window_update(void)
 {
     domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
 }
 
-static void send_padding(void)
+static void send_padded_data(void)
 {
     domt_h2s_send(&script, DATA, NGHTTP2_FLAG_PADDED, 1, "\2\0\0", 3);
 }
 
-static void send_late_reset(void)
+static void send_reset_of_ended_stream(void)
 {
     domt_h2s_reset(&script, 1, NGHTTP2_CANCEL);
 }
 
-static void send_late_update(void)
+static void send_update_of_ended_stream(void)
 {
     domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 1, "\0\0\0\1", 4);
 }
 
-static void send_late_head(void)
+static void send_head_of_ended_stream(void)
 {
     domt_h2s_send(&script, HEADERS, WHOLE, 1, BYTES(S200));
 }
 
-static void send_unknown(void)
+static void send_frame_of_unknown_type(void)
 {
     domt_h2s_send(&script, 77, 0, 1, NULL, 0);
 }
 
-/* The largest number of frames within one second does no harm, and one frame more ends the
+/* As many frames within one second as are allowed do no harm, and one frame more ends the
  * connection. */
 DOMT_TEST(floods_end_the_connection)
 {
     static const struct {
         void (*send)(void);
-        /* the request is answered before the flood; or only the head of its answer has come */
+        /* before the flood, the server answers the request; or it sends the head of the answer
+         * only */
         bool is_answered;
         bool has_head;
     } cases[] = {
-        {.send = send_settings},
+        {.send = send_empty_settings},
         {.send = send_ping},
         {.send = send_priority},
-        {.send = send_interim},
-        {.send = send_update},
-        {.send = send_empty, .has_head = true},
-        {.send = send_padding, .has_head = true},
-        {.send = send_late_reset, .is_answered = true},
-        {.send = send_late_update, .is_answered = true},
-        {.send = send_late_head, .is_answered = true},
-        {.send = send_empty, .is_answered = true},
-        {.send = send_padding, .is_answered = true},
-        {.send = send_unknown},
-        {.send = send_unknown, .is_answered = true},
+        {.send = send_interim_answer},
+        {.send = send_window_update},
+        {.send = send_empty_data, .has_head = true},
+        {.send = send_padded_data, .has_head = true},
+        {.send = send_reset_of_ended_stream, .is_answered = true},
+        {.send = send_update_of_ended_stream, .is_answered = true},
+        {.send = send_head_of_ended_stream, .is_answered = true},
+        {.send = send_empty_data, .is_answered = true},
+        {.send = send_padded_data, .is_answered = true},
+        {.send = send_frame_of_unknown_type},
+        {.send = send_frame_of_unknown_type, .is_answered = true},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -275,8 +277,8 @@ DOMT_TEST(floods_end_the_connection)
     }
 }
 
-/* Frames that a server may never send. */
-DOMT_TEST(what_breaks_the_protocol_ends_the_connection)
+/* Frames that a server may never send end the connection. */
+DOMT_TEST(wrong_frames_of_a_server_end_the_connection)
 {
     static const struct {
         uint8_t type, flags;
@@ -290,7 +292,8 @@ DOMT_TEST(what_breaks_the_protocol_ends_the_connection)
         {HEADERS, WHOLE, 2, BYTES(S200), NGHTTP2_PROTOCOL_ERROR},
         {HEADERS, WHOLE, 0, BYTES(S200), NGHTTP2_PROTOCOL_ERROR},
         {DATA, 0, 99, BYTES("ab"), NGHTTP2_PROTOCOL_ERROR},
-        {DATA, LAST, 1, BYTES("ab"), NGHTTP2_PROTOCOL_ERROR}, /* the body comes before the head */
+        /* DATA comes before the head of the answer */
+        {DATA, LAST, 1, BYTES("ab"), NGHTTP2_PROTOCOL_ERROR},
         {HEADERS, WHOLE, 1, BYTES("\xff\xff\xff\xff\xff"), NGHTTP2_COMPRESSION_ERROR},
         {NGHTTP2_SETTINGS, 0, 0, BYTES("\0"), NGHTTP2_FRAME_SIZE_ERROR},
         {NGHTTP2_SETTINGS, 0, 0, BYTES("\0\2\0\0\0\1"), NGHTTP2_PROTOCOL_ERROR},
@@ -310,19 +313,19 @@ DOMT_TEST(what_breaks_the_protocol_ends_the_connection)
     }
 }
 
-/* Bytes that were under way when the client reset their stream are not counted as a flood. */
-DOMT_TEST(late_bytes_do_no_harm)
+/* Bytes that were under way when the client reset their stream do not count as a flood. */
+DOMT_TEST(late_bytes_of_a_reset_stream_are_no_flood)
 {
     set_up_with_request(DOMUS_HTTP_POST);
     domt_h2s_answer_and_expect(&script, &h2c, 1, "ab");
     for (unsigned n = 0; n < 10 * DOMT_H2C_SMALL_CONTROLS; n++)
         domt_h2s_send(&script, DATA, 0, 1, "ab", 2);
     domt_h2s_advance(&script, 0);
-    check_connection();
+    check_connection_still_works();
     domt_h2c_end(&h2c);
 }
 
-/* A head may have eight continuation frames, and not one more. */
+/* A head may have eight CONTINUATION frames, and not one more. */
 DOMT_TEST(the_frames_of_a_head_are_bounded)
 {
     for (unsigned more = 0; more < 2; more++) {
@@ -334,7 +337,7 @@ DOMT_TEST(the_frames_of_a_head_are_bounded)
         domt_h2s_advance(&script, 0);
         if (more == 0) {
             domt_h2c_expect(&h2c, 200, "");
-            check_connection();
+            check_connection_still_works();
         } else {
             expect_goaway(NGHTTP2_ENHANCE_YOUR_CALM);
             domt_h2c_expect_error(&h2c, -EPIPE);
@@ -352,8 +355,8 @@ DOMT_TEST(a_head_without_an_end_ends_the_connection)
     domt_h2s_advance(&script, 10 * MS);
     domt_h2c_expect_error(&h2c, -EPIPE);
     domt_h2c_end(&h2c);
-    set_up_with_request(
-        DOMUS_HTTP_POST); /* without more frames, the time-out ends the connection */
+    /* if the server sends no more frames, the request's time-out ends the connection */
+    set_up_with_request(DOMUS_HTTP_POST);
     domt_h2s_send(&script, HEADERS, 0, 1, BYTES(S200));
     domt_h2s_advance(&script, 9000 * MS);
     ck_assert(!domus_peer_has_end(script.peer));
@@ -373,7 +376,7 @@ DOMT_TEST(a_server_of_another_protocol_gets_no_request)
                  {NULL, -ENOTCONN}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        set_up();
+        begin_script_with_small_client();
         send_request(DOMUS_HTTP_POST);
         ck_assert_int_eq(domus_peer_accept(script.listener, DOMT_SERVED_S, &script.peer), 0);
         if (cases[i].text != NULL)

@@ -1,5 +1,6 @@
 /* Bodies in pieces over HTTP/2, in both directions, over a pool and over a connection of an actor:
- * they come whole, no faster than the reader reads, and a cut resets only its own stream. */
+ * they come whole, no faster than the reader reads, and a body that is cut resets only its own
+ * stream. */
 #include "tests/http/caller.h"
 #include "tests/http/h2_script.h"
 #include "tests/support/suite.h"
@@ -22,8 +23,8 @@ static domt_h2c h2c;
 static domt_h2s script;
 static domus_address asker;
 
-/* Begin a kit with callers, whose requests go to the address `at`. */
-static void set_up(const char *at, bool is_pooled)
+/* Begin a kit with callers, which send their requests to the address `at`. */
+static void begin_callers_of_address(const char *at, bool is_pooled)
 {
     domt_h2c_begin(&h2c, &domt_h2_by_streams, NULL);
     domt_h2s_listen(&script, &h2c);
@@ -35,14 +36,14 @@ static void set_up(const char *at, bool is_pooled)
     ck_assert_int_eq(domus_testkit_run(h2c.kit), 0);
 }
 
-static void send_request(domt_call_up what)
+static void send_post_by_caller(domt_call_up what)
 {
     what.method = DOMUS_HTTP_POST;
     what.fields = "Host: a\r\n";
     ck_assert_int_eq(domus_probe_ask(h2c.probe, asker, &domt_up_type, &what), 0);
 }
 
-static domt_outcome expect_outcome(void)
+static domt_outcome outcome_of_call(void)
 {
     return domt_outcome_expect(h2c.kit, h2c.probe);
 }
@@ -65,12 +66,12 @@ DOMT_TEST(bodies_come_whole_both_ways)
     };
 
     for (unsigned pooled = 0; pooled < 2; pooled++) {
-        set_up(DOMT_SERVED_AT, pooled != 0);
+        begin_callers_of_address(DOMT_SERVED_AT, pooled != 0);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-            send_request(cases[i].what);
+            send_post_by_caller(cases[i].what);
         uint64_t sum = 0, wanted = 0;
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            domt_outcome made = expect_outcome();
+            domt_outcome made = outcome_of_call();
             ck_assert_int_eq(made.error, 0);
             ck_assert_int_eq(made.read_error, 0);
             ck_assert_uint_eq(made.status, 200);
@@ -83,17 +84,17 @@ DOMT_TEST(bodies_come_whole_both_ways)
     }
 }
 
-/* The client gives credit for the bytes that were read, and a slow reader does not hold up another
- * stream. */
+/* The client gives credit for the bytes that its reader has read, and a slow reader does not hold
+ * up another stream. */
 DOMT_TEST(credit_follows_the_reader)
 {
     static char bytes[16384];
-    /* each piece has about 250 bytes */
+    /* the slow reader gets pieces of about 250 bytes */
     const domt_call_up slow = {.path = "/slow", .pause_ms = 10};
     const domt_call_up quick = {.path = "/quick"};
 
-    set_up(DOMT_H2C_SCRIPT, true);
-    send_request(slow);
+    begin_callers_of_address(DOMT_H2C_SCRIPT, true);
+    send_post_by_caller(slow);
     domt_h2s_accept(&script);
     domt_h2s_send(&script, HEADERS, WHOLE, 1, "\x88", 1);
     for (unsigned i = 0; i < 3; i++)
@@ -101,29 +102,29 @@ DOMT_TEST(credit_follows_the_reader)
     domt_h2s_send(&script, DATA, 0, 1, bytes, 16383);
     domt_h2s_advance(&script, 900 * MS);
     ck_assert_uint_eq(script.credit, 0);
-    send_request(quick);
+    send_post_by_caller(quick);
     domt_h2s_advance(&script, 0);
     domt_h2s_answer(&script, 3, "ab");
     domt_h2s_advance(&script, 0);
-    domt_outcome made = expect_outcome();
+    domt_outcome made = outcome_of_call();
     ck_assert_uint_eq(made.down, 2);
     domt_h2s_advance(&script, 10 * SECOND);
     ck_assert_uint_ge(script.credit, 32768);
     ck_assert_uint_le(script.credit, 65535);
     domt_h2s_send(&script, DATA, LAST, 1, NULL, 0);
-    made = expect_outcome();
+    made = outcome_of_call();
     ck_assert_uint_eq(made.down, 65535);
     ck_assert_int_eq(made.read_error, 0);
     domt_h2c_end(&h2c);
 }
 
-/* A writer waits until the server gives credit. */
+/* A caller that writes a body waits until the server gives credit. */
 DOMT_TEST(a_writer_waits_for_credit)
 {
     const domt_call_up up = {.path = "/up", .up = 400 * PIECE};
 
-    set_up(DOMT_H2C_SCRIPT, true);
-    send_request(up);
+    begin_callers_of_address(DOMT_H2C_SCRIPT, true);
+    send_post_by_caller(up);
     domt_h2s_accept(&script);
     domt_h2s_advance(&script, 5 * SECOND);
     ck_assert_uint_eq(script.data, 65535);
@@ -135,7 +136,7 @@ DOMT_TEST(a_writer_waits_for_credit)
     ck_assert_uint_eq(script.data, 400 * PIECE);
     ck_assert_uint_eq(script.ended, 1);
     domt_h2s_answer(&script, 1, "ab");
-    domt_outcome made = expect_outcome();
+    domt_outcome made = outcome_of_call();
     ck_assert_int_eq(made.error, 0);
     ck_assert_uint_eq(made.down, 2);
     domt_h2c_end(&h2c);
@@ -146,47 +147,47 @@ DOMT_TEST(a_cut_resets_the_stream_alone)
     const domt_call_up cut = {.path = "/cut", .up = 2 * PIECE, .cuts = true};
     const domt_call_up other = {.path = "/other"};
 
-    set_up(DOMT_H2C_SCRIPT, true);
-    send_request(other);
+    begin_callers_of_address(DOMT_H2C_SCRIPT, true);
+    send_post_by_caller(other);
     domt_h2s_accept(&script);
-    send_request(cut);
+    send_post_by_caller(cut);
     domt_h2s_advance(&script, SECOND);
-    domt_outcome made = expect_outcome();
+    domt_outcome made = outcome_of_call();
     ck_assert_int_eq(made.error, -EPIPE);
     ck_assert_uint_eq(script.resets, 1);
     ck_assert_uint_eq(script.reset_code, NGHTTP2_CANCEL);
     ck_assert_int_eq(script.reset_id, 3);
     domt_h2s_answer(&script, 1, "ab");
-    made = expect_outcome();
+    made = outcome_of_call();
     ck_assert_uint_eq(made.down, 2);
     ck_assert(!script.is_away);
     domt_h2c_end(&h2c);
 }
 
-/* The server answers before it has received the body, and takes no more of it. */
+/* The server answers before it has received the body, and takes no more of that body. */
 DOMT_TEST(an_early_answer_ends_the_body)
 {
     const domt_call_up up = {.path = "/up", .up = 400 * PIECE};
 
     for (unsigned resets = 0; resets < 2; resets++) {
-        set_up(DOMT_H2C_SCRIPT, true);
-        send_request(up);
+        begin_callers_of_address(DOMT_H2C_SCRIPT, true);
+        send_post_by_caller(up);
         domt_h2s_accept(&script);
         domt_h2s_advance(&script, SECOND);
         domt_h2s_answer(&script, 1, "ab");
         if (resets != 0)
             domt_h2s_reset(&script, 1, NGHTTP2_NO_ERROR);
         domt_h2s_advance(&script, SECOND);
-        domt_outcome made = expect_outcome();
+        domt_outcome made = outcome_of_call();
         ck_assert_int_eq(made.write_error, -EALREADY);
         ck_assert_int_eq(made.error, 0);
         ck_assert_uint_eq(made.status, 200);
         const domt_call_up next = {.path = "/next"};
         domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\1\0\0", 4);
-        send_request(next);
+        send_post_by_caller(next);
         domt_h2s_advance(&script, 0);
         domt_h2s_answer(&script, 3, "abc");
-        made = expect_outcome();
+        made = outcome_of_call();
         ck_assert_uint_eq(made.down, 3);
         ck_assert_int_eq(made.error, 0);
         domt_h2c_end(&h2c);
@@ -200,34 +201,35 @@ DOMT_TEST(a_slow_reader_holds_up_nobody)
     const domt_call_up slow = {.path = "/slow", .pause_ms = 100};
     const domt_call_up quick = {.path = "/quick"};
 
-    set_up(DOMT_H2C_SCRIPT, true);
-    send_request(slow);
+    begin_callers_of_address(DOMT_H2C_SCRIPT, true);
+    send_post_by_caller(slow);
     domt_h2s_accept(&script);
     memset(bytes, 'x', sizeof bytes - 1);
     domt_h2s_answer(&script, 1, bytes);
     domt_h2s_advance(&script, 300 * MS);
     for (int32_t id = 3; id < 9; id += 2) {
-        send_request(quick);
+        send_post_by_caller(quick);
         domt_h2s_advance(&script, 0);
         ck_assert_int_eq(script.last, id);
         domt_h2s_answer(&script, id, "ab");
-        ck_assert_uint_eq(expect_outcome().down, 2);
+        ck_assert_uint_eq(outcome_of_call().down, 2);
     }
-    ck_assert_uint_eq(expect_outcome().down, 5000);
+    ck_assert_uint_eq(outcome_of_call().down, 5000);
     domt_h2c_end(&h2c);
 }
 
-/* The server may have acted on a part of the body, so the request is not sent again. */
+/* The server may have acted on a part of the body, so the client does not send the request
+ * again. */
 DOMT_TEST(a_refused_body_is_not_sent_again)
 {
     const domt_call_up up = {.path = "/up", .up = PIECE};
 
-    set_up(DOMT_H2C_SCRIPT, true);
-    send_request(up);
+    begin_callers_of_address(DOMT_H2C_SCRIPT, true);
+    send_post_by_caller(up);
     domt_h2s_accept(&script);
     domt_h2s_reset(&script, 1, NGHTTP2_REFUSED_STREAM);
     domt_h2s_advance(&script, SECOND);
-    ck_assert_int_eq(expect_outcome().error, -EPIPE);
+    ck_assert_int_eq(outcome_of_call().error, -EPIPE);
     ck_assert_int_eq(script.last, 1);
     domt_h2c_end(&h2c);
 }
@@ -236,14 +238,14 @@ DOMT_TEST(trailers_of_an_answer_are_given)
 {
     const domt_call_up get = {.path = "/a"};
 
-    set_up(DOMT_H2C_SCRIPT, true);
-    send_request(get);
+    begin_callers_of_address(DOMT_H2C_SCRIPT, true);
+    send_post_by_caller(get);
     domt_h2s_accept(&script);
     domt_h2s_send(&script, HEADERS, WHOLE, 1, "\x88", 1);
     domt_h2s_send(&script, DATA, 0, 1, "ab", 2);
     domt_h2s_send(&script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1,
                   "\x00\x01x\x01y", 5);
-    domt_outcome made = expect_outcome();
+    domt_outcome made = outcome_of_call();
     ck_assert_uint_eq(made.down, 2);
     ck_assert_uint_eq(made.trailers, strlen("x: y\r\n"));
     domt_h2c_end(&h2c);
@@ -251,7 +253,7 @@ DOMT_TEST(trailers_of_an_answer_are_given)
 
 static domus_http_proxy proxy = {.name = "edge"};
 
-static int advance(domus_stack *stack, void *self, const void *payload)
+static int pass_request_to_proxy(domus_stack *stack, void *self, const void *payload)
 {
     return domus_http_pass(stack, payload, &proxy);
 }
@@ -264,9 +266,10 @@ static const domus_behaviour edge_channel = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &of_edge,
     .on_peer = (const domus_on_peer[]){
-        {&domus_http_request_type, advance, DOMUS_HTTP_PROXY_FRAME, 0, NULL}, {.type = NULL}}};
+        {&domus_http_request_type, pass_request_to_proxy, DOMUS_HTTP_PROXY_FRAME, 0, NULL},
+        {.type = NULL}}};
 
-static int listen_on_mount(domus_stack *stack, void *self)
+static int listen_at_port_81_on_mount(domus_stack *stack, void *self)
 {
     domus_endpoint at;
 
@@ -274,8 +277,10 @@ static int listen_on_mount(domus_stack *stack, void *self)
     return domus_listen(stack, &at, NULL, NULL, &at);
 }
 
-static const domus_behaviour edge = {
-    .name = "edge", .kind = DOMUS_CHANNELS, .channel = &edge_channel, .on_mount = listen_on_mount};
+static const domus_behaviour edge = {.name = "edge",
+                                     .kind = DOMUS_CHANNELS,
+                                     .channel = &edge_channel,
+                                     .on_mount = listen_at_port_81_on_mount};
 
 /* A proxy passes requests of HTTP/1.1 on over HTTP/2, on one connection. */
 DOMT_TEST(a_proxy_passes_requests_on)
@@ -290,7 +295,7 @@ DOMT_TEST(a_proxy_passes_requests_on)
     domus_address made;
     char text[1000];
 
-    set_up(DOMT_SERVED_AT, true);
+    begin_callers_of_address(DOMT_SERVED_AT, true);
     proxy.upstream = domt_caller_to;
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(h2c.kit), 1, &edge, NULL, &made),
                      0);
@@ -318,8 +323,8 @@ DOMT_TEST(a_body_that_is_cut_fails_its_reader)
 {
     for (unsigned way = 0; way < 2; way++) {
         const domt_call_up get = {.path = "/a"};
-        set_up(DOMT_H2C_SCRIPT, true);
-        send_request(get);
+        begin_callers_of_address(DOMT_H2C_SCRIPT, true);
+        send_post_by_caller(get);
         domt_h2s_accept(&script);
         domt_h2s_send(&script, HEADERS, WHOLE, 1, "\x88", 1);
         domt_h2s_send(&script, DATA, 0, 1, "ab", 2);
@@ -328,7 +333,7 @@ DOMT_TEST(a_body_that_is_cut_fails_its_reader)
             domt_h2s_reset(&script, 1, NGHTTP2_INTERNAL_ERROR);
         else
             domus_peer_reset(script.peer);
-        domt_outcome made = expect_outcome();
+        domt_outcome made = outcome_of_call();
         ck_assert_int_lt(made.read_error, 0);
         domt_h2c_end(&h2c);
     }

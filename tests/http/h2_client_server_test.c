@@ -11,35 +11,35 @@
 static domt_h2c h2c;
 static domt_h2s script;
 
-static void set_up(const domus_behaviour *connection)
+static void begin_script_with_client(const domus_behaviour *connection)
 {
     domt_h2s_begin(&script, &h2c,
                    &(domus_http_client_options){.connection = connection, .connections_max = 4});
 }
 
-static void send_get(void)
+static void send_get_to_script(void)
 {
     domt_h2c_get(&h2c, DOMT_H2S_URL("/a"));
 }
 
-static void send_post(void)
+static void send_post_to_script(void)
 {
     domt_h2c_ask(&h2c, DOMUS_HTTP_POST, DOMT_H2S_URL("/a"), "", 1);
 }
 
-/* Send `asks` requests, and let the server read them. */
+/* Send `asks` requests, and let the script of the server read them. */
 static void set_up_with_requests(const domus_behaviour *connection, unsigned asks)
 {
-    set_up(connection);
+    begin_script_with_client(connection);
     for (unsigned i = 0; i < asks; i++)
-        send_get();
+        send_get_to_script();
     domt_h2s_accept(&script);
 }
 
 DOMT_TEST(asks_wait_for_the_settings_of_the_server)
 {
-    set_up(NULL);
-    send_get();
+    begin_script_with_client(NULL);
+    send_get_to_script();
     ck_assert_int_eq(domus_peer_accept(script.listener, DOMT_SERVED_S, &script.peer), 0);
     domt_h2s_advance(&script, 50 * MS);
     ck_assert(script.has_preface);
@@ -58,7 +58,7 @@ DOMT_TEST(answers_come_in_any_order)
     domt_h2s_answer_and_expect(&script, &h2c, 5, "five");
     domt_h2s_answer_and_expect(&script, &h2c, 1, "one");
     domt_h2s_answer_and_expect(&script, &h2c, 3, "three");
-    send_get();
+    send_get_to_script();
     domt_h2s_advance(&script, 0);
     ck_assert_int_eq(script.last, 7);
     domt_h2s_answer_and_expect(&script, &h2c, 7, "");
@@ -82,7 +82,7 @@ DOMT_TEST(a_request_out_of_time_resets_its_stream_alone)
     domt_h2c_end(&h2c);
 }
 
-/* The body waits for 100 Continue, and other interim answers do not release it. */
+/* The body of a request waits for 100 Continue, and other interim answers do not release it. */
 DOMT_TEST(a_body_waits_until_it_is_wanted)
 {
     domus_http_request request = {.method = DOMUS_HTTP_POST, .expects = true};
@@ -104,18 +104,18 @@ DOMT_TEST(a_body_waits_until_it_is_wanted)
     domt_h2c_end(&h2c);
 }
 
-/* A refused stream was not processed, so its request is sent again, at most `tries_max` times,
- * whatever its method is. */
+/* A refused stream was not processed by the server, so its request is sent again, at most
+ * `tries_max` times, whatever its method is. */
 DOMT_TEST(a_refused_stream_is_asked_again)
 {
-    set_up(NULL);
-    send_post();
+    begin_script_with_client(NULL);
+    send_post_to_script();
     domt_h2s_accept(&script);
     domt_h2s_reset(&script, 1, NGHTTP2_REFUSED_STREAM);
     domt_h2s_advance(&script, 0);
     ck_assert_int_eq(script.last, 3);
     domt_h2s_answer_and_expect(&script, &h2c, 3, "ab");
-    send_post();
+    send_post_to_script();
     domt_h2s_advance(&script, 0);
     domt_h2s_reset(&script, 5, NGHTTP2_REFUSED_STREAM);
     domt_h2s_advance(&script, 0);
@@ -129,7 +129,7 @@ DOMT_TEST(a_refused_stream_is_asked_again)
 DOMT_TEST(a_reset_stream_is_asked_again_if_it_may_be)
 {
     set_up_with_requests(NULL, 1);
-    send_post();
+    send_post_to_script();
     domt_h2s_advance(&script, 0);
     domt_h2s_reset(&script, 3, NGHTTP2_INTERNAL_ERROR);
     domt_h2c_expect_error(&h2c, -EPIPE);
@@ -144,10 +144,10 @@ DOMT_TEST(a_reset_stream_is_asked_again_if_it_may_be)
  * requests, go to another connection. */
 DOMT_TEST(goaway_moves_requests_to_another_connection)
 {
-    set_up(NULL);
-    send_post();
+    begin_script_with_client(NULL);
+    send_post_to_script();
     domt_h2s_accept(&script);
-    send_post();
+    send_post_to_script();
     domt_h2s_advance(&script, 0);
     domt_h2s_go_away(&script, 1, NGHTTP2_NO_ERROR);
     domt_h2s old = script;
@@ -158,7 +158,7 @@ DOMT_TEST(goaway_moves_requests_to_another_connection)
     ck_assert_int_eq(domus_peer_error(old.peer), 0);
     domt_h2s_advance(&old, 10 * MS);
     ck_assert(domus_peer_has_end(old.peer));
-    send_get();
+    send_get_to_script();
     domt_h2s_advance(&script, 0);
     domt_h2s_answer_and_expect(&script, &h2c, 3, "");
     domt_h2c_end(&h2c);
@@ -167,11 +167,11 @@ DOMT_TEST(goaway_moves_requests_to_another_connection)
 DOMT_TEST(a_lost_connection_fails_each_request_once)
 {
     for (unsigned way = 0; way < 3; way++) {
-        set_up(NULL);
-        send_post();
+        begin_script_with_client(NULL);
+        send_post_to_script();
         domt_h2s_accept(&script);
         for (unsigned i = 0; i < 9; i++)
-            send_post();
+            send_post_to_script();
         domt_h2s_advance(&script, 0);
         ck_assert_uint_eq(script.asked, 10);
         if (way == 0)
@@ -188,14 +188,15 @@ DOMT_TEST(a_lost_connection_fails_each_request_once)
     }
 }
 
-/* Requests beyond the server's limit of streams wait, and another connection is made for them. */
+/* Requests beyond the server's limit of streams wait, and the pool makes another connection for
+ * them. */
 DOMT_TEST(the_limit_of_the_server_holds)
 {
     static const uint8_t one[] = {0, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0, 0, 0, 2};
 
     domt_h2s_begin(&script, &h2c, &(domus_http_client_options){.connections_max = 1});
     for (unsigned i = 0; i < 5; i++)
-        send_get();
+        send_get_to_script();
     ck_assert_int_eq(domus_peer_accept(script.listener, DOMT_SERVED_S, &script.peer), 0);
     domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, one, sizeof one);
     for (int32_t id = 1; id < 11; id += 2) {
@@ -206,15 +207,15 @@ DOMT_TEST(the_limit_of_the_server_holds)
     domt_h2c_end(&h2c);
 }
 
-/* More requests wait while the first connection is made than the server's limit of streams allows
- * on it. */
+/* While the first connection is made, more requests wait than the server's limit of streams then
+ * allows on it. */
 DOMT_TEST(a_full_connection_has_others_beside_it)
 {
     domt_h2s other[3];
 
-    set_up(&domt_h2c_small);
+    begin_script_with_client(&domt_h2c_small);
     for (unsigned i = 0; i < 5; i++)
-        send_get();
+        send_get_to_script();
     for (unsigned n = 0; n < 3; n++) {
         domt_h2s_accept(&script);
         ck_assert_uint_eq(script.asked, n < 2 ? 2 : 1);
@@ -232,7 +233,7 @@ DOMT_TEST(the_own_limit_of_streams_holds)
         &script, &h2c,
         &(domus_http_client_options){.connection = &domt_h2c_small, .connections_max = 1});
     for (unsigned i = 0; i < DOMT_H2C_SMALL_STREAMS + 1; i++)
-        send_get();
+        send_get_to_script();
     domt_h2s_accept(&script);
     domt_h2s_advance(&script, 10 * MS);
     ck_assert_uint_eq(script.asked, DOMT_H2C_SMALL_STREAMS);
@@ -248,8 +249,8 @@ DOMT_TEST(the_own_limit_of_streams_holds)
 DOMT_TEST(a_request_that_is_too_large_fails)
 {
     static const struct {
-        unsigned fields; /* fields beside Host */
-        unsigned name;   /* bytes of each field's name */
+        unsigned fields; /* number of fields beside Host */
+        unsigned name;   /* number of bytes in each field's name */
         bool fits;
     } cases[] = {{123, 1, true}, {124, 1, false}, {4, 1023, true}, {4, 1024, false}};
     static char fields[8192];

@@ -67,7 +67,7 @@ DOMT_TEST(methods_and_bodies_have_their_answers)
     }
 }
 
-static int begin_connection(void *context)
+static int begin_and_free_connection(void *context)
 {
     domus_stage_kit *made;
     int error = domus_stage_kit_new(domt_h2c_whole.pipeline, &made);
@@ -83,16 +83,17 @@ DOMT_TEST(a_connection_without_memory_leaves_nothing)
     domi_meter meter = {.look_at = INT64_MAX};
 
     (void)domi_memory_set_meter(&meter);
-    domt_fail_allocations(begin_connection, NULL);
+    domt_fail_allocations(begin_and_free_connection, NULL);
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(meter.held, 0);
 }
 
-#define MS          DOMT_SERVED_MS
-#define ALLOCATIONS 80 /* more allocations than a request, its answer and the network make */
+#define MS DOMT_SERVED_MS
+/* more allocations than one request, its answer and the network make together */
+#define ALLOCATIONS 80
 #define BODY        30000u
 
-DOMT_TEST(an_allocation_that_fails_is_got_over)
+DOMT_TEST(a_failed_allocation_is_recovered_from)
 {
     unsigned harmed = 0;
 
@@ -115,10 +116,10 @@ DOMT_TEST(an_allocation_that_fails_is_got_over)
 }
 
 #define MS     DOMT_SERVED_MS
-#define ASKS   5000u /* requests for each kind of connection */
+#define ASKS   5000u /* number of requests for each kind of connection */
 #define AT_ONE 50u
 
-static void ask_in_storm(unsigned n)
+static void send_request_number(unsigned n)
 {
     static const char *const paths[] = {"/now",     "/sleep/3", "/give/20000", "/unknown",
                                         "/sleep/9", "/hang",    "/bytes",      "/give/300"};
@@ -131,9 +132,9 @@ static void ask_in_storm(unsigned n)
                     has_end ? 40 * MS : 0);
 }
 
-/* Receive one outcome: an answer, or an error explained by a lost connection or time. Returns
+/* Receive one outcome: an answer, or an error that a lost connection or time explains. Returns
  * whether it is an answer. */
-static bool receive_outcome(void)
+static bool is_outcome_an_answer(void)
 {
     int outcome = domt_h2c_receive_outcome(&h2c, 10 * DOMT_SERVED_S);
 
@@ -163,9 +164,9 @@ DOMT_TEST(each_request_has_one_answer)
         ck_assert_int_eq(domus_testkit_net_set(h2c.kit, &faults), 0);
         for (unsigned n = 0; n < ASKS; n += AT_ONE) {
             for (unsigned i = 0; i < AT_ONE; i++)
-                ask_in_storm(n + i);
+                send_request_number(n + i);
             for (unsigned i = 0; i < AT_ONE; i++)
-                answered += receive_outcome();
+                answered += is_outcome_an_answer();
         }
         ck_assert_uint_gt(answered, ASKS / 3);
         ck_assert_uint_gt(domus_testkit_net_totals(h2c.kit).connections, 10);
@@ -176,8 +177,8 @@ DOMT_TEST(each_request_has_one_answer)
     }
 }
 
-/* The server sends more bytes in all than the window of the connection has. */
-DOMT_TEST(resets_do_not_use_up_the_window)
+/* The server sends more bytes in all than the window of the connection holds. */
+DOMT_TEST(resets_do_not_use_up_the_connection_window)
 {
     static char bytes[16384];
     domt_h2s script;
@@ -216,7 +217,7 @@ typedef struct slow_frame {
     bool ended;
 } slow_frame;
 
-/* Send a request, and read its answer in many pieces. */
+/* Send a request, and read its answer, which comes in many pieces. */
 DOMUS_SEQUENCE(read_slowly, slow_frame)
 {
     DOMUS_BEGIN;
@@ -268,7 +269,8 @@ DOMT_TEST(an_answer_is_read_behind_the_end_of_its_server)
         if (says != 0)
             domt_h2s_go_away(&script, 1, NGHTTP2_NO_ERROR);
         domus_peer_finish(script.peer);
-        if (says != 0) { /* the server has not processed the request, so it is sent again */
+        /* GOAWAY says that the server has not processed the request, so it is sent again */
+        if (says != 0) {
             domt_h2s_accept(&script);
             domt_h2s_answer(&script, 1, "ab");
             ck_assert_int_eq(domus_probe_expect(h2c.probe, &outcome_type, SECOND, &made), 0);
@@ -307,7 +309,7 @@ DOMT_TEST(an_early_answer_is_kept_behind_the_end)
     }
 }
 
-static void set_up(void)
+static void begin_script_with_one_connection(void)
 {
     domt_h2s_begin(&script, &h2c, &(domus_http_client_options){.connections_max = 1});
 }
@@ -331,10 +333,10 @@ static void accept_and_answer(void)
     answer_last_stream();
 }
 
-/* Begin with one request that is answered, and one that reaches its time-out. */
+/* Begin with one request that the server answers, and one that reaches its time-out. */
 static void set_up_silent_server(uint64_t within_ns)
 {
-    set_up();
+    begin_script_with_one_connection();
     send_request_within(DOMUS_HTTP_POST, SECOND);
     accept_and_answer();
     send_request_within(DOMUS_HTTP_POST, within_ns);
@@ -345,17 +347,17 @@ static void set_up_silent_server(uint64_t within_ns)
     ck_assert_uint_eq(script.pongs, 1);
 }
 
-static void send_pong(void)
+static void acknowledge_ping(void)
 {
     domt_h2s_send(&script, NGHTTP2_PING, NGHTTP2_FLAG_ACK, 0, "\0\0\0\0\0\0\0\0", 8);
 }
 
 /* After DOMUS_HTTP2_SILENCE_NS without a sign of the server, the next request goes to another
  * connection, whatever its method is; before that it does not. */
-DOMT_TEST(a_server_that_is_gone_is_left)
+DOMT_TEST(a_silent_server_is_left_for_another_connection)
 {
     static const struct {
-        uint64_t later_ns; /* time after the request that was not answered */
+        uint64_t later_ns; /* time between the request that was not answered and the next one */
         bool is_left;
     } cases[] = {{DOMUS_HTTP2_SILENCE_NS - 50 * MS, false}, {DOMUS_HTTP2_SILENCE_NS + MS, true}};
 
@@ -374,7 +376,7 @@ DOMT_TEST(a_server_that_is_gone_is_left)
 }
 
 /* Short requests follow each other; each one is lost until the limit of silence is reached. */
-DOMT_TEST(few_requests_are_lost)
+DOMT_TEST(few_requests_are_lost_to_a_silent_server)
 {
     unsigned lost = 0;
 
@@ -392,14 +394,15 @@ DOMT_TEST(few_requests_are_lost)
     domt_h2c_end(&h2c);
 }
 
-/* A server that answers the PING, or sends anything else, still gets requests on its connection. */
+/* A server that answers the client's PING, or sends anything else, still gets requests on its
+ * connection. */
 DOMT_TEST(a_server_that_is_slow_is_not_left)
 {
     for (unsigned way = 0; way < 2; way++) {
         set_up_silent_server(SECOND);
         for (unsigned i = 0; i < 3; i++) {
             if (way == 0)
-                send_pong();
+                acknowledge_ping();
             else
                 domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
             domt_h2s_advance(&script, 10 * SECOND);
@@ -415,11 +418,11 @@ DOMT_TEST(a_server_that_is_slow_is_not_left)
     }
 }
 
-/* A server that has sent something since the request began gets no PING; an idle connection gets
- * none either. */
+/* A server that has sent something since the request began gets no PING from the client, and
+ * neither does one with an idle connection. */
 DOMT_TEST(a_server_that_is_heard_gets_no_ping)
 {
-    set_up();
+    begin_script_with_one_connection();
     send_request_within(DOMUS_HTTP_POST, SECOND);
     accept_and_answer();
     send_request_within(DOMUS_HTTP_POST, SECOND);

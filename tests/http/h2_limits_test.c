@@ -10,7 +10,7 @@
 
 static domt_h2 h2;
 
-static void set_up(void)
+static void begin_client_of_small_service(void)
 {
     domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_small, 1));
 }
@@ -19,9 +19,9 @@ DOMT_TEST(so_many_streams_are_served_at_a_time)
 {
     int32_t ids[DOMT_H2_SMALL_STREAMS + 1];
 
-    set_up();
+    begin_client_of_small_service();
     domt_h2_advance(&h2, 0);
-    /* nghttp2 as the client sends no more streams than the limit */
+    /* nghttp2, which is the client here, sends no more streams than the limit that it knows */
     for (size_t i = 0; i <= DOMT_H2_SMALL_STREAMS; i++)
         ids[i] = domt_h2_ask(&h2, "GET", "/sleep/50", 0, NULL);
     domt_h2_advance(&h2, 0);
@@ -38,8 +38,8 @@ static const uint8_t get_now[] = {0x82, 0x86, 0x04, 0x04, '/', 'n', 'o', 'w', 0x
 static const uint8_t get_hang[] = {0x82, 0x86, 0x04, 0x05, '/',  'h',
                                    'a',  'n',  'g',  0x01, 0x01, 'a'};
 
-/* Returns how many frames of a type have come since the client last read. */
-static unsigned count_frames(uint8_t type)
+/* Returns how many frames of a type the server has sent since the client last read. */
+static unsigned count_received_frames_of_type(uint8_t type)
 {
     size_t size;
     const uint8_t *got = (const uint8_t *)domus_peer_got(h2.peer, &size);
@@ -59,7 +59,7 @@ DOMT_TEST(streams_beyond_the_limit_are_refused)
     static const unsigned beyond[] = {1, 500};
 
     for (size_t i = 0; i < 4; i++) {
-        set_up();
+        begin_client_of_small_service();
         if (i % 2 != 0)
             domt_h2_advance(&h2, 0);
         for (unsigned n = 0; n < DOMT_H2_SMALL_STREAMS + beyond[i / 2]; n++)
@@ -68,17 +68,17 @@ DOMT_TEST(streams_beyond_the_limit_are_refused)
                                1 + 2 * (int32_t)n, get_hang, sizeof get_hang);
         ck_assert_int_eq(domus_testkit_advance(h2.kit, 100 * MS), 0);
         ck_assert_uint_eq(domt_served_now.begun, DOMT_H2_SMALL_STREAMS);
-        ck_assert_uint_eq(count_frames(NGHTTP2_RST_STREAM), beyond[i / 2]);
-        ck_assert_uint_eq(count_frames(NGHTTP2_GOAWAY), 0);
+        ck_assert_uint_eq(count_received_frames_of_type(NGHTTP2_RST_STREAM), beyond[i / 2]);
+        ck_assert_uint_eq(count_received_frames_of_type(NGHTTP2_GOAWAY), 0);
         ck_assert(!domus_peer_has_end(h2.peer));
         domt_h2_finish(&h2);
     }
 }
 
-/* The server's SETTINGS contain the configured limit. */
+/* The server's SETTINGS contain the limits of its configuration. */
 DOMT_TEST(the_limit_of_streams_is_told)
 {
-    set_up();
+    begin_client_of_small_service();
     domt_h2_advance(&h2, 0);
     ck_assert_uint_eq(
         nghttp2_session_get_remote_settings(h2.session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS),
@@ -89,13 +89,13 @@ DOMT_TEST(the_limit_of_streams_is_told)
     domt_h2_finish(&h2);
 }
 
-/* A request that is refused before its body has come is answered; then a reset without an error
+/* A request that is refused before its body has come gets an answer; then a reset without an error
  * tells the peer not to send the body. */
 DOMT_TEST(uploads_that_are_refused_have_their_answer)
 {
     char value[DOMT_H2_SMALL_HEAD];
 
-    set_up();
+    begin_client_of_small_service();
     memset(value, 'v', sizeof value);
     value[sizeof value - 1] = '\0';
     int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 1, (const char *const[]){"n", value, NULL});
@@ -111,16 +111,16 @@ DOMT_TEST(uploads_that_are_refused_have_their_answer)
     domt_h2_finish(&h2);
 }
 
-DOMT_TEST(heads_are_bounded)
+DOMT_TEST(heads_of_requests_are_bounded)
 {
-    /* bytes of the four pseudo fields of a request for /now, and of one field with a name of one
-     * letter, as the limit counts them */
+    /* size of the other fields by the limit's rule: the four pseudo fields of a request for /now,
+     * and a field with a name of one letter */
     const size_t others = 7 + 3 + 7 + 4 + 10 + 1 + 5 + 4 + 4 * 32 + 1 + 32;
     char value[DOMT_H2_SMALL_HEAD + 2];
     const char *fields[2 * DOMT_H2_SMALL_FIELDS + 3] = {NULL};
 
     for (size_t over = 0; over < 2; over++) {
-        set_up();
+        begin_client_of_small_service();
         memset(value, 'v', sizeof value);
         value[DOMT_H2_SMALL_HEAD - others + over] = '\0';
         (void)domt_h2_ask_and_expect(&h2, "GET", "/now", 0, (const char *const[]){"n", value, NULL},
@@ -136,11 +136,11 @@ DOMT_TEST(heads_are_bounded)
     }
 }
 
-/* Credit follows the bytes that the handler has read: a body that nobody reads comes only up to the
- * size of the window, and a body that is read comes whole. */
-DOMT_TEST(what_is_not_read_does_not_come)
+/* Credit follows the bytes that the handler has read: of a body that nobody reads only as much
+ * comes as the window has, and a body that is read comes whole. */
+DOMT_TEST(body_that_is_not_read_gets_no_more_credit)
 {
-    set_up();
+    begin_client_of_small_service();
     /* lets the client read the window's size, which is 65,535 bytes by default */
     domt_h2_advance(&h2, 0);
     int32_t id = domt_h2_ask(&h2, "POST", "/hang", 100000, NULL);
@@ -157,7 +157,7 @@ DOMT_TEST(what_is_not_read_does_not_come)
 DOMT_TEST(streams_that_are_taken_back_are_counted)
 {
     for (uint32_t over = 0; over < 2; over++) {
-        set_up();
+        begin_client_of_small_service();
         for (uint32_t i = 0; i < DOMT_H2_SMALL_RESETS + over; i++) {
             int32_t id = domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
             domt_h2_send(&h2, "", 0);
@@ -175,7 +175,7 @@ DOMT_TEST(streams_that_are_taken_back_are_counted)
 
 DOMT_TEST(the_counts_begin_anew_with_each_second)
 {
-    set_up();
+    begin_client_of_small_service();
     for (uint32_t i = 0; i < 3 * DOMT_H2_SMALL_RESETS; i++) {
         int32_t id = domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
         domt_h2_advance(&h2, 0);
@@ -187,8 +187,8 @@ DOMT_TEST(the_counts_begin_anew_with_each_second)
     domt_h2_finish(&h2);
 }
 
-/* Frames that request nothing are counted. The client's own SETTINGS, and its ack of the server's,
- * have counted already. */
+/* Frames that request nothing are counted. The client's own SETTINGS, and its acknowledgement of
+ * the server's, have counted already. */
 DOMT_TEST(frames_that_ask_for_nothing_are_counted)
 {
     static const struct {
@@ -213,7 +213,7 @@ DOMT_TEST(frames_that_ask_for_nothing_are_counted)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (uint32_t over = 0; over < 2; over++) {
-            set_up();
+            begin_client_of_small_service();
             int32_t id = domt_h2_ask(&h2, "POST", "/hang", 1, NULL);
             domt_h2_stream_of(&h2, id)->holds_end = true;
             domt_h2_advance(&h2, 0);
@@ -230,11 +230,11 @@ DOMT_TEST(frames_that_ask_for_nothing_are_counted)
 }
 
 /* A stream that has ended needs no credit; only two updates are free of charge, for the one frame
- * of its body. The client's SETTINGS and its ack were counted a second earlier. */
+ * of its body. The client's SETTINGS and its acknowledgement were counted a second earlier. */
 DOMT_TEST(updates_of_streams_that_are_over_are_counted)
 {
     for (uint32_t over = 0; over < 2; over++) {
-        set_up();
+        begin_client_of_small_service();
         int32_t id = domt_h2_ask_and_expect(&h2, "GET", "/now", 0, NULL, 1100 * MS, 200, NULL);
         for (uint32_t n = 0; n < 2 + DOMT_H2_SMALL_CONTROLS + over; n++)
             domt_h2_send_frame(&h2, NGHTTP2_WINDOW_UPDATE, 0, id, "\0\0\0\1", 4);
@@ -246,9 +246,9 @@ DOMT_TEST(updates_of_streams_that_are_over_are_counted)
     }
 }
 
-DOMT_TEST(what_was_sent_calls_for_updates)
+DOMT_TEST(window_updates_for_sent_bytes_are_no_flood)
 {
-    set_up();
+    begin_client_of_small_service();
     domt_h2_advance(&h2, 0);
     int32_t id = domt_h2_ask_and_expect(&h2, "GET", "/give/1000000", 0, NULL, 100 * MS, 200, NULL);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 1000000);
@@ -256,7 +256,7 @@ DOMT_TEST(what_was_sent_calls_for_updates)
     domt_h2_finish(&h2);
 }
 
-/* A block of fields may have 8 continuation frames. All frames come in one piece, because nghttp2
+/* A block of fields may have 8 CONTINUATION frames. All frames come in one piece, because nghttp2
  * counts each piece of a frame header as a frame. */
 DOMT_TEST(blocks_of_fields_are_bounded)
 {
@@ -266,7 +266,7 @@ DOMT_TEST(blocks_of_fields_are_bounded)
     for (size_t over = 0; over < 2; over++) {
         uint8_t block[200];
         size_t size = sizeof first + sizeof get_now;
-        set_up();
+        begin_client_of_small_service();
         memcpy(block, first, sizeof first);
         memcpy(block + sizeof first, get_now, sizeof get_now);
         for (size_t i = 0; i < 8 + over; i++, size += sizeof more)
@@ -287,17 +287,18 @@ DOMT_TEST(blocks_of_fields_are_bounded)
 /* The rest of a block of fields has to come within channel.headTimeout. */
 DOMT_TEST(a_block_that_drips_ends_the_connection)
 {
-    set_up();
+    begin_client_of_small_service();
     domt_h2_send_frame(&h2, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1, get_now, sizeof get_now);
     ck_assert_int_eq(domus_testkit_advance(h2.kit, 8 * DOMT_SERVED_S), 0);
-    ck_assert(!domus_peer_has_end(h2.peer)); /* the client sends nothing in this time */
+    /* the client sends nothing for 8 s, and the connection is still open */
+    ck_assert(!domus_peer_has_end(h2.peer));
     ck_assert_int_eq(domus_testkit_advance(h2.kit, 4 * DOMT_SERVED_S), 0);
     ck_assert(domus_peer_has_end(h2.peer));
     ck_assert_uint_eq(domt_served_now.begun, 0);
     domt_h2_finish(&h2);
 }
 
-/* A request that could be interpreted in two ways never reaches a handler. */
+/* A request that two servers could read in two ways never reaches a handler. */
 DOMT_TEST(malformed_requests_are_reset)
 {
     static const struct {
@@ -315,7 +316,7 @@ DOMT_TEST(malformed_requests_are_reset)
                  {"/now", {"upgrade", "x", NULL}}, {"/no w", {NULL}}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        set_up();
+        begin_client_of_small_service();
         int32_t id = domt_h2_ask(&h2, "GET", cases[i].path, 0, cases[i].fields);
         domt_h2_advance(&h2, 0);
         ck_assert_msg(domt_served_now.begun == 0, "case %zu was served", i);
@@ -330,23 +331,23 @@ DOMT_TEST(paths_of_other_schemes_begin_with_a_slash)
 {
     static const uint8_t fields[] = {0x82, 0x06, 1, 'x', 0x04, 3, 'n', 'o', 'w', 0x01, 1, 'a'};
 
-    set_up();
+    begin_client_of_small_service();
     domt_h2_send_frame(&h2, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM | NGHTTP2_FLAG_END_HEADERS, 1,
                        fields, sizeof fields);
     ck_assert_int_eq(domus_testkit_advance(h2.kit, 100 * MS), 0);
-    ck_assert_uint_eq(count_frames(NGHTTP2_RST_STREAM), 1);
-    ck_assert_uint_eq(count_frames(NGHTTP2_HEADERS), 0);
+    ck_assert_uint_eq(count_received_frames_of_type(NGHTTP2_RST_STREAM), 1);
+    ck_assert_uint_eq(count_received_frames_of_type(NGHTTP2_HEADERS), 0);
     ck_assert_uint_eq(domt_served_now.begun, 0);
     domt_h2_finish(&h2);
 }
 
-/* A body with more bytes than Content-Length says, and one with fewer. */
-DOMT_TEST(lengths_are_held)
+/* A body with more bytes than its Content-Length says, and one with fewer. */
+DOMT_TEST(bodies_that_break_their_length_are_reset)
 {
     static const char *const lengths[] = {"9", "11"};
 
     for (size_t i = 0; i < 2; i++) {
-        set_up();
+        begin_client_of_small_service();
         int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 10,
                                  (const char *const[]){"content-length", lengths[i], NULL});
         domt_h2_advance(&h2, 0);
@@ -376,7 +377,7 @@ DOMT_TEST(inner_channels_count_as_connections)
     domt_h2_finish(&h2);
 }
 
-/* A peer reads no bytes of one stream: that stream is reset after channel.sendTimeout, and the
+/* A peer does not read one of its streams: that stream is reset after channel.sendTimeout, and the
  * other streams go on. */
 DOMT_TEST(a_stream_that_stalls_is_reset)
 {

@@ -1,4 +1,4 @@
-/* The client of h2_peer.h. */
+/* The client of HTTP/2 by nghttp2 that tests/http/h2_peer.h describes. */
 #include "tests/http/h2_peer.h"
 #include "tests/support/suite.h"
 
@@ -53,31 +53,32 @@ const domus_behaviour domt_h2_by_small = {
 
 /* --- callbacks -------------------------------------------------------------------------------- */
 
-static bool is_named(const uint8_t *name, size_t size, const char *text)
+static bool is_field_named(const uint8_t *name, size_t size, const char *text)
 {
     return size == strlen(text) && memcmp(name, text, size) == 0;
 }
 
-static int store_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
-                        size_t name_size, const uint8_t *value, size_t size, uint8_t flags,
-                        void *h2_)
+static int store_field_of_stream(nghttp2_session *session, const nghttp2_frame *frame,
+                                 const uint8_t *name, size_t name_size, const uint8_t *value,
+                                 size_t size, uint8_t flags, void *h2_)
 {
     domt_h2 *h2 = h2_;
     domt_h2_stream *stream = domt_h2_stream_of(h2, frame->hd.stream_id);
     char text[64];
 
     snprintf(text, sizeof text, "%.*s", (int)size, (const char *)value);
-    if (is_named(name, name_size, ":status")) {
+    if (is_field_named(name, name_size, ":status")) {
         sscanf(text, "%d", &stream->status);
         stream->interims += stream->status < 200;
     }
-    if (is_named(name, name_size, "content-type") || is_named(name, name_size, "x-trailer"))
+    if (is_field_named(name, name_size, "content-type") ||
+        is_field_named(name, name_size, "x-trailer"))
         memcpy(stream->field, text, sizeof text);
     return 0;
 }
 
-static int store_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
-                      size_t size, void *h2_)
+static int store_data_of_stream(nghttp2_session *session, uint8_t flags, int32_t id,
+                                const uint8_t *bytes, size_t size, void *h2_)
 {
     domt_h2 *h2 = h2_;
     domt_h2_stream *stream = domt_h2_stream_of(h2, id);
@@ -110,15 +111,15 @@ static int record_frame(nghttp2_session *session, const nghttp2_frame *frame, vo
     return 0;
 }
 
-static int record_close(nghttp2_session *session, int32_t id, uint32_t code, void *h2)
+static int record_close_of_stream(nghttp2_session *session, int32_t id, uint32_t code, void *h2)
 {
     domt_h2_stream_of(h2, id)->closed = true;
     domt_h2_stream_of(h2, id)->code = code;
     return 0;
 }
 
-static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *to, size_t size,
-                         uint32_t *flags, nghttp2_data_source *source, void *h2)
+static ssize_t give_body_to_nghttp2(nghttp2_session *session, int32_t id, uint8_t *to, size_t size,
+                                    uint32_t *flags, nghttp2_data_source *source, void *h2)
 {
     domt_h2_stream *stream = domt_h2_stream_of(h2, id);
     size_t part = stream->to_send < size ? stream->to_send : size;
@@ -150,10 +151,10 @@ void domt_h2_begin(domt_h2 *h2, domus_testkit *kit)
     ck_assert_int_eq(nghttp2_option_new(&option), 0);
     nghttp2_option_set_no_auto_window_update(option, 1);
     nghttp2_option_set_no_http_messaging(option, 1);
-    nghttp2_session_callbacks_set_on_header_callback(callbacks, store_header);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, store_data);
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, store_field_of_stream);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, store_data_of_stream);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, record_frame);
-    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, record_close);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, record_close_of_stream);
     ck_assert_int_eq(nghttp2_session_client_new2(&h2->session, callbacks, h2, option), 0);
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(callbacks);
@@ -188,7 +189,7 @@ int32_t domt_h2_ask(domt_h2 *h2, const char *method, const char *path, size_t si
         named[i] =
             (nghttp2_nv){(uint8_t *)(uintptr_t)all[2 * i], (uint8_t *)(uintptr_t)all[2 * i + 1],
                          strlen(all[2 * i]), strlen(all[2 * i + 1]), NGHTTP2_NV_FLAG_NONE};
-    const nghttp2_data_provider body = {.read_callback = read_body};
+    const nghttp2_data_provider body = {.read_callback = give_body_to_nghttp2};
     int32_t id =
         nghttp2_submit_request(h2->session, NULL, named, count, size != 0 ? &body : NULL, NULL);
     ck_assert_int_gt(id, 0);
@@ -196,7 +197,7 @@ int32_t domt_h2_ask(domt_h2 *h2, const char *method, const char *path, size_t si
     return id;
 }
 
-static void send_queued(domt_h2 *h2)
+static void send_output_of_nghttp2(domt_h2 *h2)
 {
     const uint8_t *bytes;
     ssize_t size;
@@ -209,7 +210,7 @@ void domt_h2_advance(domt_h2 *h2, uint64_t ns)
 {
     for (unsigned i = 0; i < 200; i++) {
         size_t size;
-        send_queued(h2);
+        send_output_of_nghttp2(h2);
         ck_assert_int_eq(domus_testkit_run(h2->kit), 0);
         ck_assert_int_eq(domus_testkit_advance(h2->kit, ns / 200 + 100000), 0);
         const char *got = domus_peer_got(h2->peer, &size);
@@ -223,7 +224,7 @@ void domt_h2_advance(domt_h2 *h2, uint64_t ns)
 
 void domt_h2_send(domt_h2 *h2, const void *bytes, size_t size)
 {
-    send_queued(h2);
+    send_output_of_nghttp2(h2);
     ck_assert_int_eq(domus_peer_send(h2->peer, bytes, size), 0);
 }
 

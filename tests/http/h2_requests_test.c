@@ -11,7 +11,7 @@
 
 static domt_h2 h2;
 
-static void set_up(const domus_behaviour *behaviour)
+static void begin_client_of_service(const domus_behaviour *behaviour)
 {
     domt_h2_begin(&h2, domt_served_start(NULL, behaviour, 1));
 }
@@ -20,7 +20,7 @@ DOMT_TEST(requests_are_answered_as_they_are_ready)
 {
     int32_t ids[4];
 
-    set_up(&domt_h2_by_whole);
+    begin_client_of_service(&domt_h2_by_whole);
     ids[0] = domt_h2_ask(&h2, "GET", "/sleep/300", 0, NULL);
     ids[1] = domt_h2_ask(&h2, "GET", "/sleep/100", 0, NULL);
     ids[2] = domt_h2_ask(&h2, "GET", "/now", 0, NULL);
@@ -39,12 +39,12 @@ DOMT_TEST(requests_are_answered_as_they_are_ready)
 
 DOMT_TEST(inner_channels_serve_one_stream_after_the_other)
 {
-    set_up(&domt_h2_by_whole);
+    begin_client_of_service(&domt_h2_by_whole);
     for (unsigned i = 0; i < 150; i++)
         domt_h2_check_connection(&h2);
     ck_assert_uint_eq(domt_served_now.closed, 0);
     domt_h2_finish(&h2);
-    /* the connection, and one inner channel for all requests */
+    /* channels that have closed: the connection, and one inner channel that served all requests */
     ck_assert_uint_eq(domt_served_now.closed, 2);
 }
 
@@ -77,7 +77,7 @@ DOMT_TEST(methods_and_bodies_have_their_answers)
     const domus_behaviour *const behaviours[] = {&domt_h2_by_whole, &domt_h2_by_streams};
 
     for (size_t b = 0; b < 2; b++) {
-        set_up(behaviours[b]);
+        begin_client_of_service(behaviours[b]);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             int32_t id =
                 domt_h2_ask(&h2, cases[i].method, cases[i].path, cases[i].size, cases[i].fields);
@@ -94,7 +94,7 @@ DOMT_TEST(a_body_that_is_wanted_is_asked_for)
 {
     static const char *const expects[] = {"expect", "100-continue", NULL};
 
-    set_up(&domt_h2_by_streams);
+    begin_client_of_service(&domt_h2_by_streams);
     int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 1, expects);
     domt_h2_stream_of(&h2, id)->to_send = 0;
     domt_h2_stream_of(&h2, id)->holds_end = true;
@@ -110,14 +110,14 @@ DOMT_TEST(a_body_that_is_wanted_is_asked_for)
 
 DOMT_TEST(trailers_go_both_ways)
 {
-    set_up(&domt_h2_by_streams);
+    begin_client_of_service(&domt_h2_by_streams);
     for (size_t size = 0; size < 3; size++) {
         int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 1 + size, NULL);
         domt_h2_stream_of(&h2, id)->trailers = 1;
         domt_h2_advance(&h2, 0);
         domt_h2_expect_answer(&h2, id, 200, size == 0 ? "1\n" : size == 1 ? "2\n" : "3\n");
     }
-    /* a request without "TE: trailers" */
+    /* a request without "TE: trailers" gets an answer without trailers */
     int32_t id = domt_h2_ask(&h2, "GET", "/trailed", 0, NULL);
     domt_h2_advance(&h2, 0);
     domt_h2_expect_answer(&h2, id, 200, "trailed\n");
@@ -130,7 +130,7 @@ DOMT_TEST(answers_in_pieces_come_whole)
 {
     int32_t ids[5];
 
-    set_up(&domt_h2_by_streams);
+    begin_client_of_service(&domt_h2_by_streams);
     for (size_t i = 0; i < 5; i++)
         ids[i] = domt_h2_ask(&h2, "GET", i % 2 == 0 ? "/give/200000" : "/give/5000", 0, NULL);
     domt_h2_advance(&h2, 1000 * MS);
@@ -148,7 +148,7 @@ DOMT_TEST(urgent_answers_come_first)
     static const char *const sooner[] = {"priority", "u=1", NULL};
     int32_t ids[3];
 
-    set_up(&domt_h2_by_streams);
+    begin_client_of_service(&domt_h2_by_streams);
     ids[0] = domt_h2_ask(&h2, "GET", "/give/150000", 0, later);
     ids[1] = domt_h2_ask(&h2, "GET", "/give/150000", 0, NULL);
     ids[2] = domt_h2_ask(&h2, "GET", "/give/150000", 0, sooner);
@@ -158,10 +158,10 @@ DOMT_TEST(urgent_answers_come_first)
     domt_h2_finish(&h2);
 }
 
-/* When the peer cancels a stream, the answer is cut, and other streams go on. */
+/* When the peer cancels a stream, its answer is cut, and other streams go on. */
 DOMT_TEST(a_stream_that_the_peer_takes_back_ends_its_request)
 {
-    set_up(&domt_h2_by_whole);
+    begin_client_of_service(&domt_h2_by_whole);
     int32_t gone = domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
     domt_h2_advance(&h2, 0);
     ck_assert_int_eq(nghttp2_submit_rst_stream(h2.session, NGHTTP2_FLAG_NONE, gone, NGHTTP2_CANCEL),
@@ -175,17 +175,17 @@ DOMT_TEST(a_stream_that_the_peer_takes_back_ends_its_request)
 
 DOMT_TEST(another_protocol_has_no_stream)
 {
-    set_up(&domt_h2_by_whole);
-    /* the request did not ask for another protocol */
+    begin_client_of_service(&domt_h2_by_whole);
+    /* this request did not ask for another protocol, so the handler's 101 is an error */
     (void)domt_h2_ask_and_expect(&h2, "GET", "/up", 0, NULL, 0, 500, NULL);
     domt_h2_finish(&h2);
 }
 
-/* An inner channel without a stream ends after a second or so, and its place is free; an inner
+/* An inner channel without a stream ends after a second or so, and gives its place back; an inner
  * channel with a stream stays. */
 DOMT_TEST(inner_channels_without_streams_end)
 {
-    set_up(&domt_h2_by_whole);
+    begin_client_of_service(&domt_h2_by_whole);
     for (unsigned i = 0; i < 20; i++)
         (void)domt_h2_ask(&h2, "GET", "/sleep/10", 0, NULL);
     int32_t slow = domt_h2_ask(&h2, "GET", "/sleep/3000", 0, NULL);
@@ -205,7 +205,7 @@ DOMT_TEST(inner_channels_without_streams_end)
  * its request comes late, and no handler waits for it yet. */
 DOMT_TEST(inner_channels_that_serve_again_stay)
 {
-    set_up(&domt_h2_by_whole);
+    begin_client_of_service(&domt_h2_by_whole);
     domt_h2_check_connection(&h2);
     int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 5, NULL);
     domt_h2_stream_of(&h2, id)->holds_end = true;
@@ -219,11 +219,11 @@ DOMT_TEST(inner_channels_that_serve_again_stay)
     domt_h2_finish(&h2);
 }
 
-/* A request was answered before its body has ended; when the FIN comes, nothing is left to wait
- * for, and the connection ends. */
+/* A request was answered before its body has ended; when the peer's FIN comes, nothing is left to
+ * wait for, and the connection ends. */
 DOMT_TEST(a_half_close_ends_what_was_answered)
 {
-    set_up(&domt_h2_by_streams);
+    begin_client_of_service(&domt_h2_by_streams);
     int32_t id = domt_h2_ask(&h2, "POST", "/now\xff", 10, NULL);
     domt_h2_stream_of(&h2, id)->holds_end = true;
     domt_h2_advance(&h2, 0);
@@ -240,11 +240,12 @@ DOMT_TEST(answers_come_behind_a_half_close)
 {
     int32_t ids[3];
 
-    set_up(&domt_h2_by_streams);
+    begin_client_of_service(&domt_h2_by_streams);
     ids[0] = domt_h2_ask(&h2, "GET", "/sleep/500", 0, NULL);
     ids[1] = domt_h2_ask(&h2, "GET", "/give/5000", 0, NULL);
     ids[2] = domt_h2_ask(&h2, "POST", "/bytes", 10, NULL);
-    domt_h2_stream_of(&h2, ids[2])->holds_end = true; /* the body of this request does not end */
+    /* this request's body has no end, so the request stays under way */
+    domt_h2_stream_of(&h2, ids[2])->holds_end = true;
     domt_h2_advance(&h2, 0);
     domus_peer_finish(h2.peer);
     domt_h2_advance(&h2, 100 * MS);
@@ -298,13 +299,13 @@ DOMT_TEST(a_part_of_the_preface_is_waited_for)
     domt_served_end(kit);
 }
 
-static void start_drain(void)
+static void begin_client_of_streams(void)
 {
     domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_streams, 1));
 }
 
-/* Read the bytes that came while the system was stopping. */
-static void read_rest(void)
+/* Read the bytes that have come while the system was stopping. */
+static void read_bytes_after_stop(void)
 {
     size_t size;
     const char *got = domus_peer_got(h2.peer, &size);
@@ -317,13 +318,13 @@ DOMT_TEST(streams_under_way_are_answered)
 {
     int32_t ids[3];
 
-    start_drain();
+    begin_client_of_streams();
     ids[0] = domt_h2_ask(&h2, "GET", "/sleep/200", 0, NULL);
     ids[1] = domt_h2_ask(&h2, "GET", "/sleep/900", 0, NULL);
     ids[2] = domt_h2_ask(&h2, "GET", "/give/20000", 0, NULL);
     domt_h2_advance(&h2, 100 * MS);
     ck_assert_int_eq(domus_testkit_stop(h2.kit), 0);
-    read_rest();
+    read_bytes_after_stop();
     domt_h2_expect_answer(&h2, ids[0], 200, "slept\n");
     domt_h2_expect_answer(&h2, ids[1], 200, "slept\n");
     domt_h2_expect_answer(&h2, ids[2], 200, NULL);
@@ -337,10 +338,10 @@ DOMT_TEST(streams_under_way_are_answered)
 
 DOMT_TEST(an_idle_connection_says_goodbye)
 {
-    start_drain();
+    begin_client_of_streams();
     domt_h2_check_connection(&h2);
     ck_assert_int_eq(domus_testkit_stop(h2.kit), 0);
-    read_rest();
+    read_bytes_after_stop();
     domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
     ck_assert_uint_eq(h2.aways, 1);
     domt_h2_end(&h2);
@@ -373,7 +374,7 @@ DOMT_TEST(bodies_that_are_under_way_may_end)
         domt_h2_send(&h2, "", 0);
         ck_assert_int_eq(domus_testkit_stop(h2.kit), 0);
         domt_served_advance_silently(h2.kit, 200 * MS);
-        read_rest();
+        read_bytes_after_stop();
         domt_h2_expect_answer(&h2, ids[0], 200, "150\n");
         domt_h2_expect_answer(&h2, ids[1], 200, "150\n");
         domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
@@ -383,7 +384,7 @@ DOMT_TEST(bodies_that_are_under_way_may_end)
     }
 }
 
-/* A connection that is too old ends when its streams have ended. */
+/* A connection that is too old (channel.maxAge) ends when its streams have ended. */
 DOMT_TEST(an_old_connection_ends_behind_its_streams)
 {
     domus_config config;
@@ -403,9 +404,9 @@ DOMT_TEST(a_stream_behind_the_last_one_is_refused)
 {
     static const char packet[] =
         "\0\0\4\3\0\0\0\0\3"
-        "\0\0\0\x8" /* RST_STREAM with the code CANCEL */
+        "\0\0\0\x8" /* the frame RST_STREAM with the code CANCEL */
         "\0\0\xb\1\5\0\0\0\5"
-        "\x82\x86\x04\x04/now\x01\001a"; /* HEADERS with END_STREAM and END_HEADERS */
+        "\x82\x86\x04\x04/now\x01\001a"; /* the frame HEADERS with END_STREAM and END_HEADERS */
     static const char refused[] = "\0\0\4\3\0\0\0\0\5\0\0\0\7";
     static const char away[] = "\0\0\x8\7\0\0\0\0\0\0\0\0\3\0\0\0";
     domus_config config;
@@ -430,7 +431,7 @@ DOMT_TEST(a_stream_behind_the_last_one_is_refused)
 /* When the connection breaks, nothing of its streams is left behind. */
 DOMT_TEST(streams_end_with_their_connection)
 {
-    start_drain();
+    begin_client_of_streams();
     for (unsigned i = 0; i < 5; i++)
         (void)domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
     domt_h2_advance(&h2, 0);

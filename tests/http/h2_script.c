@@ -1,4 +1,4 @@
-/* The script of h2_script.h. */
+/* The server that a test writes frame by frame, which tests/http/h2_script.h describes. */
 #include "tests/http/h2_script.h"
 #include "tests/support/suite.h"
 
@@ -45,7 +45,8 @@ void domt_h2s_accept(domt_h2s *script)
     domt_h2s_advance(script, 0);
 }
 
-static void record_frame(domt_h2s *script, const char *head, const char *body, uint32_t size)
+static void record_frame_of_client(domt_h2s *script, const char *head, const char *body,
+                                   uint32_t size)
 {
     uint8_t type = (uint8_t)head[3], flags = (uint8_t)head[4];
     int32_t id = (int32_t)read_number(head + 5, 4);
@@ -72,7 +73,7 @@ static void record_frame(domt_h2s *script, const char *head, const char *body, u
     }
 }
 
-static void read_frames(domt_h2s *script)
+static void read_frames_of_client(domt_h2s *script)
 {
     size_t size;
     const char *got = domus_peer_got(script->peer, &size);
@@ -85,7 +86,7 @@ static void read_frames(domt_h2s *script)
     }
     while (script->has_preface && size - at >= HEAD &&
            size - at >= HEAD + read_number(got + at, 3)) {
-        record_frame(script, got + at, got + at + HEAD, read_number(got + at, 3));
+        record_frame_of_client(script, got + at, got + at + HEAD, read_number(got + at, 3));
         at += HEAD + read_number(got + at, 3);
     }
     domus_peer_take(script->peer, at);
@@ -94,7 +95,7 @@ static void read_frames(domt_h2s *script)
 void domt_h2s_advance(domt_h2s *script, uint64_t ns)
 {
     domt_served_advance_silently(script->kit, ns);
-    read_frames(script);
+    read_frames_of_client(script);
 }
 
 void domt_h2s_send(domt_h2s *script, uint8_t type, uint8_t flags, int32_t id, const void *bytes,

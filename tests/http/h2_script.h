@@ -1,11 +1,11 @@
-/* A server of HTTP/2 that a test writes frame by frame, at DOMT_H2C_SCRIPT. It reads the client's
- * frames, and records what they say. */
+/* A server of HTTP/2 that a test writes frame by frame, at the address DOMT_H2C_SCRIPT. It reads
+ * the client's frames, and records what they say. */
 #ifndef DOMT_HTTP_H2_SCRIPT_H
 #define DOMT_HTTP_H2_SCRIPT_H
 
 #include "tests/http/h2_client.h"
 
-/* Frames of a server: types, flags, and HPACK for a status and for a length of 2. */
+/* Frames of a server: types, flags, and blocks of HPACK for a status and for a length of 2. */
 enum { HEADERS = NGHTTP2_HEADERS, DATA = NGHTTP2_DATA };
 enum { LAST = NGHTTP2_FLAG_END_STREAM, WHOLE = NGHTTP2_FLAG_END_HEADERS };
 
@@ -20,16 +20,18 @@ typedef struct domt_h2s {
     bool has_preface;
     uint32_t asked; /* number of streams that the client has begun */
     int32_t last;   /* number of the client's last stream */
-    uint32_t ended; /* number of frames with END_STREAM */
+    uint32_t ended; /* number of frames with END_STREAM that the client has sent */
     uint32_t resets;
-    uint32_t reset_code; /* code of the last reset */
+    uint32_t reset_code; /* error code of the client's last RST_STREAM */
     int32_t reset_id;
     bool is_away;
-    uint32_t away; /* code of the last GOAWAY */
-    uint32_t acks; /* number of acks of SETTINGS */
+    uint32_t away; /* error code of the client's last GOAWAY */
+    uint32_t acks; /* number of acknowledgements of SETTINGS that the client has sent */
     uint32_t pongs;
-    uint64_t data;   /* received bytes of bodies */
-    uint64_t credit; /* credit from WINDOW_UPDATE for streams since the last domt_h2s_accept() */
+    uint64_t data; /* number of bytes of bodies that the client has sent */
+    /* credit that the client has given for streams by WINDOW_UPDATE since the last
+     * domt_h2s_accept() */
+    uint64_t credit;
 } domt_h2s;
 
 /* Begin a kit whose client has these options, and listen in it. */
@@ -38,13 +40,14 @@ void domt_h2s_begin(domt_h2s *script, domt_h2c *h2c, const domus_http_client_opt
 /* Listen in the kit of a client. */
 void domt_h2s_listen(domt_h2s *script, const domt_h2c *h2c);
 
-/* Accept the next connection, send SETTINGS, ack the client's SETTINGS, and read its requests. */
+/* Accept the next connection, send SETTINGS, acknowledge the client's SETTINGS, and read its
+ * requests. */
 void domt_h2s_accept(domt_h2s *script);
 
-/* Let time pass, and read the bytes that have come. */
+/* Let time pass, and read the frames that have come from the client. */
 void domt_h2s_advance(domt_h2s *script, uint64_t ns);
 
-/* Send a frame. */
+/* Send one frame to the client. */
 void domt_h2s_send(domt_h2s *script, uint8_t type, uint8_t flags, int32_t id, const void *bytes,
                    size_t size);
 
@@ -54,7 +57,7 @@ void domt_h2s_answer(domt_h2s *script, int32_t id, const char *body);
 /* Answer a stream with 200 and this body, and check that the client receives this answer. */
 void domt_h2s_answer_and_expect(domt_h2s *script, domt_h2c *h2c, int32_t id, const char *body);
 
-/* Send RST_STREAM for a stream; send GOAWAY for the connection. */
+/* Send RST_STREAM for a stream; or send GOAWAY for the connection. */
 void domt_h2s_reset(domt_h2s *script, int32_t id, uint32_t code);
 void domt_h2s_go_away(domt_h2s *script, int32_t last, uint32_t code);
 

@@ -20,8 +20,8 @@ static const domus_websocket_service service = {.pipeline = &socket_pipeline,
                                                 .protocols = protocols};
 static uint32_t requests;
 
-/* Serve "/socket" as a WebSocket, fail "/none", and answer any other path with "plain". */
-static int serve_request(domus_stack *stack, void *self, const void *payload)
+/* Serve "/socket" as a WebSocket, fail "/none", and answer each other path with "plain". */
+static int serve_websocket_or_plain(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_request *request = payload;
     domus_http_response response = {.status = 200, .media = "text/plain"};
@@ -42,7 +42,7 @@ static int echo_message(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_on_peer rows[] = {
-    {.type = &domus_http_request_type, .handle = serve_request},
+    {.type = &domus_http_request_type, .handle = serve_websocket_or_plain},
     {.type = &domus_websocket_message_type, .handle = echo_message},
     {.type = NULL}};
 
@@ -65,7 +65,7 @@ static const domus_http2_options with_sockets = {.websockets = true};
 
 static const domus_behaviour by_sockets = BEHAVIOUR(&with_sockets), by_none = BEHAVIOUR(NULL);
 
-static void set_up(const domus_behaviour *behaviour)
+static void begin_client_of_service(const domus_behaviour *behaviour)
 {
     requests = 0;
     domt_h2_begin(&h2, domt_served_start(NULL, behaviour, 1));
@@ -74,8 +74,8 @@ static void set_up(const domus_behaviour *behaviour)
 
 /* --- the client ------------------------------------------------------------------------------- */
 
-/* Begin an extended CONNECT; its stream stays open. */
-static int32_t send_connect(const char *path, const char *protocol)
+/* Begin an extended CONNECT of the client; its stream stays open. */
+static int32_t send_extended_connect(const char *path, const char *protocol)
 {
     const char *const fields[] = {
         ":protocol",   protocol, "sec-websocket-version", "13", "sec-websocket-protocol",
@@ -92,12 +92,12 @@ static const char text[] = "\x81\x82\0\0\0\0hi";
 static const char goodbye[] = "\x88\x82\0\0\0\0\x03\xe8";
 #define HEARD "\x81\x02hi"
 
-static void send_bytes(int32_t id, const char *bytes, size_t size)
+static void send_data_on_stream(int32_t id, const char *bytes, size_t size)
 {
     domt_h2_send_frame(&h2, NGHTTP2_DATA, 0, id, bytes, size);
 }
 
-static void expect_bytes(int32_t id, const char *what, size_t size)
+static void expect_bytes_of_stream(int32_t id, const char *what, size_t size)
 {
     const domt_h2_stream *stream = domt_h2_stream_of(&h2, id);
 
@@ -110,40 +110,40 @@ static void expect_bytes(int32_t id, const char *what, size_t size)
 
 DOMT_TEST(a_stream_becomes_a_websocket)
 {
-    set_up(&by_sockets);
-    int32_t id = send_connect("/socket", "websocket");
+    begin_client_of_service(&by_sockets);
+    int32_t id = send_extended_connect("/socket", "websocket");
     domt_h2_advance(&h2, 0);
-    expect_bytes(id, "", 0);
-    send_bytes(id, text, sizeof text - 1);
+    expect_bytes_of_stream(id, "", 0);
+    send_data_on_stream(id, text, sizeof text - 1);
     domt_h2_advance(&h2, 0);
-    expect_bytes(id, HEARD, 4);
-    send_bytes(id, text, 3); /* the frame comes in two pieces */
+    expect_bytes_of_stream(id, HEARD, 4);
+    send_data_on_stream(id, text, 3); /* the WebSocket frame comes in two pieces */
     domt_h2_advance(&h2, 0);
-    send_bytes(id, text + 3, sizeof text - 4);
+    send_data_on_stream(id, text + 3, sizeof text - 4);
     domt_h2_advance(&h2, 0);
-    expect_bytes(id, HEARD HEARD, 8);
+    expect_bytes_of_stream(id, HEARD HEARD, 8);
     ck_assert(!domt_h2_stream_of(&h2, id)->ended);
-    send_bytes(id, goodbye, sizeof goodbye - 1);
+    send_data_on_stream(id, goodbye, sizeof goodbye - 1);
     domt_h2_advance(&h2, 0);
-    expect_bytes(id, HEARD HEARD "\x88\x02\x03\xe8", 12);
+    expect_bytes_of_stream(id, HEARD HEARD "\x88\x02\x03\xe8", 12);
     ck_assert(domt_h2_stream_of(&h2, id)->ended);
     ck_assert_int_eq(domt_served_now.close_error, 0);
     domt_h2_finish(&h2);
 }
 
-/* Bytes behind a CONNECT, in the same piece, are kept until the answer is sent. */
+/* Bytes behind a CONNECT, in the same piece, are kept until the answer to it is sent. */
 DOMT_TEST(early_bytes_are_heard)
 {
-    set_up(&by_sockets);
-    int32_t id = send_connect("/socket", "websocket");
-    send_bytes(id, text, sizeof text - 1);
-    send_bytes(id, text, sizeof text - 1);
+    begin_client_of_service(&by_sockets);
+    int32_t id = send_extended_connect("/socket", "websocket");
+    send_data_on_stream(id, text, sizeof text - 1);
+    send_data_on_stream(id, text, sizeof text - 1);
     domt_h2_advance(&h2, 0);
-    expect_bytes(id, HEARD HEARD, 8);
+    expect_bytes_of_stream(id, HEARD HEARD, 8);
     domt_h2_finish(&h2);
 }
 
-/* If the answer refuses the WebSocket, early bytes are not read as a request, whatever they
+/* If the answer refuses the WebSocket, the early bytes are not read as a request, whatever they
  * contain. */
 DOMT_TEST(early_bytes_are_no_request)
 {
@@ -151,12 +151,12 @@ DOMT_TEST(early_bytes_are_no_request)
     static const char *const paths[] = {"/none", "/plain"};
 
     for (size_t i = 0; i < 2; i++) {
-        set_up(&by_sockets);
-        int32_t id = send_connect(paths[i], "websocket");
-        send_bytes(id, request, sizeof request - 1);
+        begin_client_of_service(&by_sockets);
+        int32_t id = send_extended_connect(paths[i], "websocket");
+        send_data_on_stream(id, request, sizeof request - 1);
         domt_h2_advance(&h2, 0);
         domt_h2_expect_answer(&h2, id, i == 0 ? 404 : 200, i == 0 ? NULL : "plain");
-        send_bytes(id, request, sizeof request - 1);
+        send_data_on_stream(id, request, sizeof request - 1);
         domt_h2_advance(&h2, 0);
         domt_h2_expect_reset(&h2, id, NGHTTP2_NO_ERROR);
         ck_assert_uint_eq(requests, 1);
@@ -166,12 +166,12 @@ DOMT_TEST(early_bytes_are_no_request)
     }
 }
 
-/* The window of the stream bounds early bytes: no more bytes come before the answer. */
+/* The window of the stream bounds early bytes: only so many come before the answer. */
 DOMT_TEST(early_bytes_are_bounded)
 {
     domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_small, 1));
     domt_h2_advance(&h2, 0);
-    int32_t id = send_connect("/hang", "websocket");
+    int32_t id = send_extended_connect("/hang", "websocket");
     domt_h2_stream_of(&h2, id)->to_send = DOMT_H2_SMALL_WINDOW + 3000;
     domt_h2_advance(&h2, 100 * MS);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->to_send, 3000);
@@ -196,10 +196,10 @@ DOMT_TEST(many_early_bytes_are_heard)
     memset(lines, 'x', sizeof lines);
     for (size_t at = 999; at < sizeof lines; at += 1000)
         lines[at] = '\n';
-    set_up(&by_lines);
-    int32_t id = send_connect("/upped", "websocket");
+    begin_client_of_service(&by_lines);
+    int32_t id = send_extended_connect("/upped", "websocket");
     for (unsigned i = 0; i < 80; i++)
-        send_bytes(id, lines, sizeof lines);
+        send_data_on_stream(id, lines, sizeof lines);
     for (unsigned i = 0; i < 200; i++)
         domt_h2_advance(&h2, 10 * MS);
     ck_assert_int_eq(domt_h2_stream_of(&h2, id)->status, 200);
@@ -216,8 +216,8 @@ DOMT_TEST(what_is_no_websocket_is_refused)
     } cases[] = {{&by_none, "websocket", 0}, {&by_sockets, "other", 501}, {&by_sockets, "", 0}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        set_up(cases[i].of);
-        int32_t id = send_connect("/socket", cases[i].protocol);
+        begin_client_of_service(cases[i].of);
+        int32_t id = send_extended_connect("/socket", cases[i].protocol);
         domt_h2_advance(&h2, 0);
         if (cases[i].status != 0)
             domt_h2_expect_answer(&h2, id, cases[i].status, NULL);
@@ -231,7 +231,7 @@ DOMT_TEST(what_is_no_websocket_is_refused)
 /* The pseudo field :protocol is only allowed with CONNECT. */
 DOMT_TEST(other_methods_have_no_protocol)
 {
-    set_up(&by_sockets);
+    begin_client_of_service(&by_sockets);
     int32_t id =
         domt_h2_ask(&h2, "GET", "/plain", 0, (const char *const[]){":protocol", "websocket", NULL});
     domt_h2_advance(&h2, 0);
@@ -244,9 +244,9 @@ DOMT_TEST(other_methods_have_no_protocol)
 DOMT_TEST(the_end_of_a_stream_is_that_of_its_websocket)
 {
     for (unsigned resets = 0; resets < 2; resets++) {
-        set_up(&by_sockets);
-        int32_t id = send_connect("/socket", "websocket");
-        int32_t other = send_connect("/socket", "websocket");
+        begin_client_of_service(&by_sockets);
+        int32_t id = send_extended_connect("/socket", "websocket");
+        int32_t other = send_extended_connect("/socket", "websocket");
         domt_h2_advance(&h2, 0);
         if (resets)
             ck_assert_int_eq(
@@ -257,21 +257,21 @@ DOMT_TEST(the_end_of_a_stream_is_that_of_its_websocket)
         ck_assert_uint_eq(domt_served_now.closed, 1);
         if (resets)
             ck_assert_int_eq(domt_served_now.close_error, -ECONNRESET);
-        send_bytes(other, text, sizeof text - 1);
+        send_data_on_stream(other, text, sizeof text - 1);
         domt_h2_advance(&h2, 0);
-        expect_bytes(other, HEARD, 4);
+        expect_bytes_of_stream(other, HEARD, 4);
         domt_h2_finish(&h2);
     }
 }
 
-/* A wrong frame is answered with a close and its code, and the stream ends; the connection goes
+/* A wrong frame is answered with a close and its code, and its stream ends; the connection goes
  * on. */
 DOMT_TEST(wrong_frames_end_the_stream_alone)
 {
-    set_up(&by_sockets);
-    int32_t id = send_connect("/socket", "websocket");
+    begin_client_of_service(&by_sockets);
+    int32_t id = send_extended_connect("/socket", "websocket");
     domt_h2_advance(&h2, 0);
-    send_bytes(id, "\x81\x02hi", 4);
+    send_data_on_stream(id, "\x81\x02hi", 4);
     domt_h2_advance(&h2, 0);
     ck_assert_mem_eq(domt_h2_stream_of(&h2, id)->text + 2, "\x03\xea", 2);
     ck_assert(domt_h2_stream_of(&h2, id)->ended);

@@ -14,8 +14,9 @@
 
 static domus_testkit *kit;
 
-/* Start a service with a changed configuration. */
-static void start_service(const domus_behaviour *behaviour, void (*change)(domus_config *config))
+/* Start a service whose configuration a function of the test has changed. */
+static void start_changed_service(const domus_behaviour *behaviour,
+                                  void (*change)(domus_config *config))
 {
     domus_config config;
 
@@ -25,11 +26,12 @@ static void start_service(const domus_behaviour *behaviour, void (*change)(domus
     kit = domt_served_start(&config, behaviour, 1);
 }
 
-/* Start a service with a changed configuration, and let a peer send this text. */
-static domus_peer *start_and_send(const domus_behaviour *behaviour,
-                                  void (*change)(domus_config *config), const char *text)
+/* Start a service whose configuration was changed, and let a peer send this text. */
+static domus_peer *start_changed_service_and_send(const domus_behaviour *behaviour,
+                                                  void (*change)(domus_config *config),
+                                                  const char *text)
 {
-    start_service(behaviour, change);
+    start_changed_service(behaviour, change);
     domus_peer *peer = domt_served_peer(kit);
     domt_served_send(peer, text);
     return peer;
@@ -48,7 +50,7 @@ static uint64_t count_slow_channels(void)
 }
 
 /* Check that the connection ends with `text`, not before `after_ns` and at most a second later. */
-static void expect_end(domus_peer *peer, uint64_t after_ns, const char *text)
+static void expect_text_and_end_after(domus_peer *peer, uint64_t after_ns, const char *text)
 {
     ck_assert_int_eq(domus_peer_expect_nothing(peer, after_ns), 0);
     ck_assert_int_eq(domus_peer_expect(peer, text, strlen(text), SECOND), 0);
@@ -62,14 +64,14 @@ DOMT_TEST(a_head_that_is_not_whole_in_time_gets_408)
     static const char *const begun[] = {"G", "GET /now HTTP/1.1\r\n",
                                         "GET /now HTTP/1.1\r\nHost: a\r\n", "\r\nGE", NOW "G"};
 
-    start_service(&domt_served_by_whole, NULL);
+    start_changed_service(&domt_served_by_whole, NULL);
     for (size_t i = 0; i < sizeof begun / sizeof begun[0]; i++) {
         domus_peer *peer = domt_served_peer(kit);
         domt_served_advance_silently(kit, 3 * SECOND);
         domt_served_send(peer, begun[i]);
         if (strncmp(begun[i], NOW, strlen(NOW)) == 0)
             domt_served_expect(kit, peer, GOT);
-        expect_end(peer, 9900 * MS, DOMT_SERVED_408);
+        expect_text_and_end_after(peer, 9900 * MS, DOMT_SERVED_408);
     }
     ck_assert_uint_eq(count_slow_channels(), sizeof begun / sizeof begun[0]);
     domt_served_end(kit);
@@ -77,18 +79,19 @@ DOMT_TEST(a_head_that_is_not_whole_in_time_gets_408)
 
 DOMT_TEST(bytes_that_drip_bring_a_head_no_time)
 {
-    domus_peer *peer = start_and_send(&domt_served_by_whole, NULL, "GET /now HTTP/1.1\r\nX: ");
+    domus_peer *peer =
+        start_changed_service_and_send(&domt_served_by_whole, NULL, "GET /now HTTP/1.1\r\nX: ");
     for (uint32_t i = 0; i < 99; i++) {
         domt_served_advance_silently(kit, 100 * MS);
         domt_served_send(peer, "x");
     }
-    expect_end(peer, 50 * MS, DOMT_SERVED_408);
+    expect_text_and_end_after(peer, 50 * MS, DOMT_SERVED_408);
     domt_served_end(kit);
 }
 
 DOMT_TEST(each_head_has_its_own_time)
 {
-    start_service(&domt_served_by_whole, NULL);
+    start_changed_service(&domt_served_by_whole, NULL);
     domus_peer *peer = domt_served_peer(kit);
     for (uint32_t i = 0; i < 4; i++) {
         domt_served_send(peer, "GET /now HTTP/1.1\r\n");
@@ -110,7 +113,7 @@ static void shorten_idle_timeout(domus_config *config)
     config->channel.idle_timeout_ns = 5 * SECOND;
 }
 
-static void only_idle(domus_config *config)
+static void set_idle_timeout_alone(domus_config *config)
 {
     config->channel.idle_timeout_ns = 5 * SECOND;
     config->channel.head_timeout_ns = 0;
@@ -121,35 +124,35 @@ DOMT_TEST(idle_connections_without_a_request_end_in_silence)
 {
     static const char *const sent[] = {"", "\r", "\r\n", NOW};
 
-    start_service(&domt_served_by_whole, shorten_idle_timeout);
+    start_changed_service(&domt_served_by_whole, shorten_idle_timeout);
     for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++) {
         domus_peer *peer = domt_served_peer(kit);
         domt_served_send(peer, sent[i]);
         if (strcmp(sent[i], NOW) == 0)
             domt_served_expect(kit, peer, GOT);
-        expect_end(peer, 4900 * MS, "");
+        expect_text_and_end_after(peer, 4900 * MS, "");
     }
     domt_served_end(kit);
 }
 
-/* The time-out of the head begins with the first empty line, and no part of a request has come, so
+/* The time-out of the head begins with the first empty line; but no part of a request has come, so
  * there is no 408. */
 DOMT_TEST(empty_lines_that_drip_end_in_silence_when_the_head_is_late)
 {
-    start_service(&domt_served_by_whole, NULL);
+    start_changed_service(&domt_served_by_whole, NULL);
     domus_peer *peer = domt_served_peer(kit);
     for (uint32_t i = 0; i < 7; i++) {
         domt_served_send(peer, i % 2 == 0 ? "\r\n" : "\r");
         domt_served_advance_silently(kit, SECOND);
         domt_served_send(peer, i % 2 == 0 ? "" : "\n");
     }
-    expect_end(peer, 2900 * MS, "");
+    expect_text_and_end_after(peer, 2900 * MS, "");
     peer = domt_served_peer(kit);
     domt_served_send(peer, NOW "\r\n");
     domt_served_expect(kit, peer, GOT);
     domt_served_advance_silently(kit, 5 * SECOND);
     domt_served_send(peer, "\r\nG");
-    expect_end(peer, 4900 * MS, DOMT_SERVED_408);
+    expect_text_and_end_after(peer, 4900 * MS, DOMT_SERVED_408);
     domt_served_end(kit);
 }
 
@@ -162,18 +165,18 @@ DOMT_TEST(the_idle_time_out_is_answered_within_a_request)
                                                         &domt_served_by_streams};
 
     for (size_t b = 0; b < 2; b++) {
-        start_service(behaviours[b], only_idle);
+        start_changed_service(behaviours[b], set_idle_timeout_alone);
         for (size_t i = 0; i < sizeof begun / sizeof begun[0]; i++) {
             domus_peer *peer = domt_served_peer(kit);
             domt_served_send(peer, begun[i]);
-            expect_end(peer, 4900 * MS, DOMT_SERVED_408);
+            expect_text_and_end_after(peer, 4900 * MS, DOMT_SERVED_408);
         }
         ck_assert_uint_eq(count_slow_channels(), 0);
         domt_served_end(kit);
     }
 }
 
-/* Send the start of a body, and then `size` bytes each `every_ns`, `count` times. */
+/* Send the start of a body, and then `count` times `size` bytes, once each `every_ns`. */
 static domus_peer *drip_body(const char *begin, uint32_t size, uint64_t every_ns, uint32_t count)
 {
     domus_peer *peer = domt_served_peer(kit);
@@ -204,12 +207,13 @@ DOMT_TEST(a_body_that_is_too_slow_gets_408)
                                                         &domt_served_by_streams};
 
     for (size_t b = 0; b < 2; b++) {
-        start_service(behaviours[b], NULL);
+        start_changed_service(behaviours[b], NULL);
         for (size_t i = 0; i < 2; i++) {
             uint64_t from_ns = domus_testkit_now_ns(kit);
             domus_peer *peer = drip_body(begun[i], 50, SECOND, 1000);
             uint64_t ns = domus_testkit_now_ns(kit) - from_ns;
-            /* at half of the rate, a reserve of ten seconds lasts twenty seconds */
+            /* bytes at half of channel.bodyRate use up a reserve of ten seconds in twenty
+             * seconds */
             ck_assert_uint_ge(ns, 18 * SECOND);
             ck_assert_uint_le(ns, 22 * SECOND);
             domt_served_expect(kit, peer, DOMT_SERVED_408);
@@ -224,20 +228,20 @@ DOMT_TEST(a_body_that_is_too_slow_gets_408)
 
 DOMT_TEST(a_burst_does_not_pay_for_silence)
 {
-    start_service(&domt_served_by_streams, NULL);
+    start_changed_service(&domt_served_by_streams, NULL);
     domus_peer *peer = drip_body(LONG_BODY("/bytes"), 2000, MS, 40);
-    expect_end(peer, 9900 * MS, DOMT_SERVED_408);
+    expect_text_and_end_after(peer, 9900 * MS, DOMT_SERVED_408);
     domt_served_end(kit);
 }
 
 DOMT_TEST(a_body_that_is_fast_enough_takes_as_long_as_it_takes)
 {
-    start_service(&domt_served_by_streams, NULL);
+    start_changed_service(&domt_served_by_streams, NULL);
     domus_peer *peer = drip_body(LONG_BODY("/bytes"), 1000, 9 * SECOND, 100);
     domt_served_expect(kit, peer, DOMT_SERVED_OK("7", "100000\n"));
     domus_peer_close(peer);
     domt_served_end(kit);
-    start_service(&domt_served_by_whole, NULL);
+    start_changed_service(&domt_served_by_whole, NULL);
     peer = drip_body(LONG_BODY("/bytes"), 1000, 9 * SECOND, 100);
     domt_served_expect(kit, peer, DOMT_SERVED_OK("7", "100000\n"));
     domus_peer_close(peer);
@@ -246,9 +250,10 @@ DOMT_TEST(a_body_that_is_fast_enough_takes_as_long_as_it_takes)
 
 DOMT_TEST(a_body_that_nobody_reads_is_not_late)
 {
-    domus_peer *peer = start_and_send(&domt_served_by_streams, NULL, LONG_BODY("/sleep/60000"));
+    domus_peer *peer =
+        start_changed_service_and_send(&domt_served_by_streams, NULL, LONG_BODY("/sleep/60000"));
     domt_served_expect(kit, peer, DOMT_SERVED_OK("6", "slept\n"));
-    /* the rest of the body is skipped, and its time-out runs again */
+    /* the rest of the body is skipped now, and its time-out runs again */
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 9900 * MS), 0);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domus_peer_close(peer);
@@ -257,10 +262,12 @@ DOMT_TEST(a_body_that_nobody_reads_is_not_late)
 
 DOMT_TEST(whoever_reads_a_late_body_may_answer)
 {
-    domus_peer *peer = start_and_send(&domt_served_by_streams, NULL, LONG_BODY("/read") "abc");
-    expect_end(peer, 9900 * MS, DOMT_SERVED_LAST("15", "read ETIMEDOUT\n"));
+    domus_peer *peer =
+        start_changed_service_and_send(&domt_served_by_streams, NULL, LONG_BODY("/read") "abc");
+    expect_text_and_end_after(peer, 9900 * MS, DOMT_SERVED_LAST("15", "read ETIMEDOUT\n"));
     ck_assert_int_eq(domt_served_now.close_error, 0);
-    peer = domt_served_peer(kit); /* the same errno, which is not caused by a late peer */
+    /* the handler fails with the same errno, although no peer is late */
+    peer = domt_served_peer(kit);
     domt_served_send(peer, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_served_expect(kit, peer,
                        "HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 16\r\n"
@@ -271,17 +278,18 @@ DOMT_TEST(whoever_reads_a_late_body_may_answer)
 
 DOMT_TEST(late_requests_are_answered_behind_those_before)
 {
-    domus_peer *peer = start_and_send(&domt_served_by_whole, NULL,
-                                      "GET /sleep/15000 HTTP/1.1\r\nHost: a\r\n\r\n" NOW "GET");
-    expect_end(peer, 14900 * MS, DOMT_SERVED_OK("6", "slept\n") GOT DOMT_SERVED_408);
+    domus_peer *peer = start_changed_service_and_send(
+        &domt_served_by_whole, NULL, "GET /sleep/15000 HTTP/1.1\r\nHost: a\r\n\r\n" NOW "GET");
+    expect_text_and_end_after(peer, 14900 * MS, DOMT_SERVED_OK("6", "slept\n") GOT DOMT_SERVED_408);
     domt_served_end(kit);
 }
 
-/* A request that is never answered delays the 408 of the next one only until the idle time-out. */
+/* A request that is never answered delays the 408 of the next request only until the idle
+ * time-out. */
 DOMT_TEST(answers_that_never_come_do_not_keep_a_late_peer)
 {
-    domus_peer *peer = start_and_send(&domt_served_by_whole, shorten_idle_timeout,
-                                      "GET /hang HTTP/1.1\r\nHost: a\r\n\r\nGET");
+    domus_peer *peer = start_changed_service_and_send(&domt_served_by_whole, shorten_idle_timeout,
+                                                      "GET /hang HTTP/1.1\r\nHost: a\r\n\r\nGET");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 9900 * MS), 0);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domt_served_advance_silently(kit, SECOND);
@@ -298,7 +306,7 @@ static void shorten_send_timeout(domus_config *config)
 
 DOMT_TEST(a_late_peer_that_does_not_read_is_reset)
 {
-    start_service(&domt_served_by_whole, shorten_send_timeout);
+    start_changed_service(&domt_served_by_whole, shorten_send_timeout);
     domus_peer *peer = domt_served_peer(kit);
     domus_peer_pause(peer);
     domt_served_send(peer, "GET /give/3000000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
@@ -319,7 +327,8 @@ static void set_min_rate(domus_config *config)
 
 DOMT_TEST(the_rate_of_all_messages_is_answered_too)
 {
-    domus_peer *peer = start_and_send(&domt_served_by_whole, set_min_rate, "GET /now HTTP/1.1\r\n");
+    domus_peer *peer = start_changed_service_and_send(&domt_served_by_whole, set_min_rate,
+                                                      "GET /now HTTP/1.1\r\n");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 1900 * MS), 0);
     ck_assert_int_eq(domus_peer_expect(peer, DOMT_SERVED_408, strlen(DOMT_SERVED_408), 3 * SECOND),
                      0);
@@ -328,7 +337,7 @@ DOMT_TEST(the_rate_of_all_messages_is_answered_too)
     domt_served_end(kit);
 }
 
-static void set_one_request(domus_config *config)
+static void set_one_request_at_a_time(domus_config *config)
 {
     config->channel.requests_max = 1;
     config->channel.head_timeout_ns = 2 * SECOND;
@@ -342,24 +351,26 @@ static void shorten_head_timeout(domus_config *config)
 /* The time-out of a head that has begun is suspended while the service does not read. */
 DOMT_TEST(time_stands_still_while_nothing_is_read)
 {
-    domus_peer *peer = start_and_send(&domt_served_by_whole, shorten_head_timeout,
-                                      "GET /halt/8000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
+    domus_peer *peer =
+        start_changed_service_and_send(&domt_served_by_whole, shorten_head_timeout,
+                                       "GET /halt/8000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 8 * SECOND), 0);
     domt_served_expect(kit, peer, DOMT_SERVED_OK("7", "halted\n"));
-    expect_end(peer, 1700 * MS, DOMT_SERVED_408);
+    expect_text_and_end_after(peer, 1700 * MS, DOMT_SERVED_408);
     domt_served_end(kit);
 }
 
 /* While the service does not read, the rest of a head cannot come, and the time does not count. */
 DOMT_TEST(time_in_which_nothing_is_read_does_not_count)
 {
-    domus_peer *peer = start_and_send(&domt_served_by_whole, set_one_request,
-                                      "GET /sleep/9000 HTTP/1.1\r\nHost: a\r\n\r\n");
+    domus_peer *peer =
+        start_changed_service_and_send(&domt_served_by_whole, set_one_request_at_a_time,
+                                       "GET /sleep/9000 HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_served_advance_silently(kit, 100 * MS);
     domt_served_send(peer, "GET /now HTTP/1.1\r\n");
     domt_served_advance_silently(kit, 8 * SECOND);
     domt_served_expect(kit, peer, DOMT_SERVED_OK("6", "slept\n"));
-    expect_end(peer, 1800 * MS, DOMT_SERVED_408);
+    expect_text_and_end_after(peer, 1800 * MS, DOMT_SERVED_408);
     domt_served_end(kit);
 }
 

@@ -18,18 +18,18 @@
 
 static const domi_http_rate rate = {.token_us = 1000, .full_us = 3000};
 
-/* Make a hash with this set and this mark. */
+/* Make a hash that leads to this set of buckets, with this mark. */
 static uint64_t make_hash(uint64_t set, uint64_t mark)
 {
     return mark << 44 | set;
 }
 
-static bool take_token(domi_http_buckets *buckets, uint64_t hash, uint64_t now_us)
+static bool has_taken_token(domi_http_buckets *buckets, uint64_t hash, uint64_t now_us)
 {
     return domi_http_take_token(buckets, hash, now_us, &rate).is_taken;
 }
 
-DOMT_TEST(buckets_fill_by_the_clock)
+DOMT_TEST(buckets_of_tokens_fill_by_the_clock)
 {
     static const uint64_t starts[] = {1, 1u << 30, (UINT64_C(1) << 44) - 1500, UINT64_C(1) << 45};
 
@@ -37,20 +37,20 @@ DOMT_TEST(buckets_fill_by_the_clock)
         domi_http_buckets *buckets = domi_http_buckets_new(8);
         uint64_t at = starts[i];
         for (int n = 0; n < 3; n++)
-            ck_assert(take_token(buckets, 7, at));
+            ck_assert(has_taken_token(buckets, 7, at));
         ck_assert_uint_eq(domi_http_take_token(buckets, 7, at, &rate).left_us, 1000);
-        ck_assert(!take_token(buckets, 7, at + 999));
-        ck_assert(take_token(buckets, 7, at + 1000));
-        ck_assert(!take_token(buckets, 7, at + 1999));
+        ck_assert(!has_taken_token(buckets, 7, at + 999));
+        ck_assert(has_taken_token(buckets, 7, at + 1000));
+        ck_assert(!has_taken_token(buckets, 7, at + 1999));
         /* The hashes 7 and 8 have no mark bits, so both use the mark 1 and share a bucket. The
          * clock of another thread may be behind, which does not fill the bucket. */
-        ck_assert(!take_token(buckets, 8, at));
+        ck_assert(!has_taken_token(buckets, 8, at));
+        /* after a long time the bucket is full, and has no more tokens than that */
         for (int n = 0; n < 3; n++)
-            ck_assert(
-                take_token(buckets, 7, at + 100000)); /* no more tokens than a full bucket has */
-        ck_assert(!take_token(buckets, 7, at + 100000));
-        /* a time so far away that the stored one seems to be long ago */
-        ck_assert(take_token(buckets, 7, at + (UINT64_C(1) << 43)));
+            ck_assert(has_taken_token(buckets, 7, at + 100000));
+        ck_assert(!has_taken_token(buckets, 7, at + 100000));
+        /* a time so far in the future that the stored one seems to be long ago */
+        ck_assert(has_taken_token(buckets, 7, at + (UINT64_C(1) << 43)));
         domi_http_buckets_free(buckets);
     }
 }
@@ -59,20 +59,21 @@ DOMT_TEST(a_set_gives_up_the_bucket_nearest_to_full)
 {
     domi_http_buckets *buckets = domi_http_buckets_new(16);
 
-    /* use all buckets of a set; the one of mark 5 is the fullest */
+    /* all buckets of one set are used; the one of mark 5 is the fullest */
     for (uint64_t mark = 2; mark <= 9; mark++) {
         for (int n = 0; n < (mark == 5 ? 1 : 3); n++)
-            ck_assert(take_token(buckets, make_hash(1, mark), 1000000));
+            ck_assert(has_taken_token(buckets, make_hash(1, mark), 1000000));
     }
-    ck_assert(take_token(buckets, make_hash(0, 99), 1000000)); /* this bucket lies in another set */
-    ck_assert(take_token(buckets, make_hash(1, 10), 1000000));
+    /* this bucket lies in another set, so no bucket of the first set is given up */
+    ck_assert(has_taken_token(buckets, make_hash(0, 99), 1000000));
+    ck_assert(has_taken_token(buckets, make_hash(1, 10), 1000000));
     for (uint64_t mark = 2; mark <= 9; mark++) {
         if (mark != 5)
-            ck_assert(!take_token(buckets, make_hash(1, mark), 1000000));
+            ck_assert(!has_taken_token(buckets, make_hash(1, mark), 1000000));
     }
-    for (int n = 0; n < 3; n++) /* mark 5 gets a new, full bucket in place of that of mark 10 */
-        ck_assert(take_token(buckets, make_hash(1, 5), 1000000));
-    ck_assert(!take_token(buckets, make_hash(1, 5), 1000000));
+    for (int n = 0; n < 3; n++) /* mark 5 gets a new, full bucket in place of the one of mark 10 */
+        ck_assert(has_taken_token(buckets, make_hash(1, 5), 1000000));
+    ck_assert(!has_taken_token(buckets, make_hash(1, 5), 1000000));
     domi_http_buckets_free(buckets);
 }
 
@@ -118,22 +119,22 @@ DOMT_TEST(clients_are_found_behind_trusted_proxies)
 
 /* --- the part of a chain ---------------------------------------------------------------------- */
 
-/* Begin a kit with a table that no request has used. */
-static domus_testkit *set_up(domus_http_limit *limit)
+/* Begin a kit whose service has a table of buckets that no request has used. */
+static domus_testkit *start_chain_with_limit(domus_http_limit *limit)
 {
     const domus_http_step parts[] = {{&domus_http_limits, limit}, {NULL, NULL}};
 
     return domt_chained_start(&domt_chained, parts);
 }
 
-static void tear_down(domus_testkit *kit, domus_http_limit *limit)
+static void end_chain_and_limit(domus_testkit *kit, domus_http_limit *limit)
 {
     domt_served_end(kit);
     domus_http_limit_clear(limit);
 }
 
-/* Send a request with these fields from an address. Returns its status; 100 ms pass. */
-static int request_status(domus_testkit *kit, const char *from, const char *fields)
+/* Send a request with these fields from an address, and let 100 ms pass. Returns its status. */
+static int status_of_request_from(domus_testkit *kit, const char *from, const char *fields)
 {
     char request[512];
     int status = 0;
@@ -144,13 +145,13 @@ static int request_status(domus_testkit *kit, const char *from, const char *fiel
     return status;
 }
 
-DOMT_TEST(an_address_has_a_bucket)
+DOMT_TEST(each_address_has_its_own_bucket)
 {
     domus_http_limit limit = {.count = 1, .burst = 3, .period_ns = 10000000000, .tells = true};
-    domus_testkit *kit = set_up(&limit);
+    domus_testkit *kit = start_chain_with_limit(&limit);
 
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 200);
+        ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 200);
     ck_assert_str_eq(domt_chained_send(kit, "10.0.0.1:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
                      "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n"
                      "RateLimit-Policy: \"default\";q=3;w=30\r\nRateLimit: \"default\";r=0;t=10\r\n"
@@ -160,60 +161,60 @@ DOMT_TEST(an_address_has_a_bucket)
                      "RateLimit-Policy: \"default\";q=3;w=30\r\nRateLimit: \"default\";r=2;t=10\r\n"
                      "\r\nnow\n");
     domt_served_advance_silently(kit, 10 * DOMT_SERVED_S);
-    ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 200);
-    ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 429);
-    tear_down(kit, &limit);
+    ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 200);
+    ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 429);
+    end_chain_and_limit(kit, &limit);
 }
 
 DOMT_TEST(another_limit_may_be_set_while_one_holds)
 {
     domus_http_limit limit = {.count = 1, .burst = 2, .period_ns = 60000000000, .tells = true};
-    domus_testkit *kit = set_up(&limit);
+    domus_testkit *kit = start_chain_with_limit(&limit);
 
     domus_http_limit wrong = {.count = 1, .buckets = UINT32_C(0x80000001)};
     ck_assert_int_eq(domus_http_limit_set(&wrong, 1, 1, 0), -EINVAL);
     ck_assert_int_eq(domus_http_limit_set(&limit, 0, 1, 0), -EINVAL);
     ck_assert_int_eq(domus_http_limit_set(&limit, 1, 2, DOMUS_HTTP_LIMIT_SPAN_MAX), -EINVAL);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 200);
-    ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 429);
-    /* the burst is larger by two requests */
+        ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 200);
+    ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 429);
+    /* the new limit's burst is larger by two requests */
     ck_assert_int_eq(domus_http_limit_set(&limit, 1, 4, 60000000000), 0);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 200);
+        ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 200);
     ck_assert_str_eq(domt_chained_send(kit, "10.0.0.1:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
                      "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n"
                      "RateLimit-Policy: \"default\";q=4;w=240\r\n"
                      "RateLimit: \"default\";r=0;t=60\r\nRetry-After: 60\r\n\r\n");
-    /* with this rate, buckets with a debt of 4 minutes are full */
+    /* with this new rate, buckets with a debt of 4 minutes are full again */
     ck_assert_int_eq(domus_http_limit_set(&limit, 2, 0, 0), 0);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 200);
-    ck_assert_uint_eq(limit.burst, 2); /* the options are not changed */
+        ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 200);
+    ck_assert_uint_eq(limit.burst, 2); /* the options of the limit are as the test has given them */
     domus_http_limit_clear(&limit);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 200);
-    ck_assert_int_eq(request_status(kit, "10.0.0.1:0", ""), 429);
-    tear_down(kit, &limit);
+        ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 200);
+    ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 429);
+    end_chain_and_limit(kit, &limit);
 }
 
 /* One thread sets 200,000 rates, one after the other, each with a `full_us` of 3 * `token_us`; the
  * reader never sees the fields of two rates together. */
-static void *set_rates(void *buckets)
+static void *set_rates_one_after_the_other(void *buckets)
 {
     for (uint64_t i = 1; i <= 200000; i++)
         ck_assert_int_eq(domi_http_set_rate(buckets, &(domi_http_rate){i, 3 * i}), 0);
     return NULL;
 }
 
-DOMT_TEST(a_rate_is_read_whole)
+DOMT_TEST(a_rate_that_changes_is_read_whole)
 {
     domi_http_buckets *buckets = domi_http_buckets_new(8);
     domi_http_rate seen = {0};
     pthread_t setter;
 
     ck_assert(!domi_http_read_rate(buckets, &seen));
-    ck_assert_int_eq(pthread_create(&setter, NULL, set_rates, buckets), 0);
+    ck_assert_int_eq(pthread_create(&setter, NULL, set_rates_one_after_the_other, buckets), 0);
     while (seen.token_us < 200000) {
         if (domi_http_read_rate(buckets, &seen))
             ck_assert_uint_eq(seen.full_us, 3 * seen.token_us);
@@ -227,29 +228,33 @@ DOMT_TEST(a_rate_is_read_whole)
 DOMT_TEST(networks_share_a_bucket)
 {
     domus_http_limit limit = {.count = 1, .period_ns = 60000000000, .proxies = 1};
-    domus_testkit *kit = set_up(&limit);
+    domus_testkit *kit = start_chain_with_limit(&limit);
 
-    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 2001:db8:0:1::1\r\n"), 200);
-    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 2001:db8:0:1:ffff::2\r\n"), 429);
-    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 2001:db8:0:2::1\r\n"), 200);
-    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 10.0.0.1\r\n"), 200);
-    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 10.0.0.2\r\n"), 200);
-    tear_down(kit, &limit);
+    ck_assert_int_eq(status_of_request_from(kit, NULL, "X-Forwarded-For: 2001:db8:0:1::1\r\n"),
+                     200);
+    ck_assert_int_eq(status_of_request_from(kit, NULL, "X-Forwarded-For: 2001:db8:0:1:ffff::2\r\n"),
+                     429);
+    ck_assert_int_eq(status_of_request_from(kit, NULL, "X-Forwarded-For: 2001:db8:0:2::1\r\n"),
+                     200);
+    ck_assert_int_eq(status_of_request_from(kit, NULL, "X-Forwarded-For: 10.0.0.1\r\n"), 200);
+    ck_assert_int_eq(status_of_request_from(kit, NULL, "X-Forwarded-For: 10.0.0.2\r\n"), 200);
+    end_chain_and_limit(kit, &limit);
     limit.v4_bits = 25;
     limit.v6_bits = 47;
-    kit = set_up(&limit);
-    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 2001:db8:2::1\r\n"), 200);
-    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 2001:db8:3::1\r\n"), 429);
-    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 2001:db8:4::1\r\n"), 200);
-    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 10.0.0.1\r\n"), 200);
-    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 10.0.0.127\r\n"), 429);
-    ck_assert_int_eq(request_status(kit, NULL, "X-Forwarded-For: 10.0.0.128\r\n"), 200);
-    tear_down(kit, &limit);
+    kit = start_chain_with_limit(&limit);
+    ck_assert_int_eq(status_of_request_from(kit, NULL, "X-Forwarded-For: 2001:db8:2::1\r\n"), 200);
+    ck_assert_int_eq(status_of_request_from(kit, NULL, "X-Forwarded-For: 2001:db8:3::1\r\n"), 429);
+    ck_assert_int_eq(status_of_request_from(kit, NULL, "X-Forwarded-For: 2001:db8:4::1\r\n"), 200);
+    ck_assert_int_eq(status_of_request_from(kit, NULL, "X-Forwarded-For: 10.0.0.1\r\n"), 200);
+    ck_assert_int_eq(status_of_request_from(kit, NULL, "X-Forwarded-For: 10.0.0.127\r\n"), 429);
+    ck_assert_int_eq(status_of_request_from(kit, NULL, "X-Forwarded-For: 10.0.0.128\r\n"), 200);
+    end_chain_and_limit(kit, &limit);
 }
 
 /* The field X-Key is the key; a request without the field is not limited. */
-static bool find_key(const domus_http_exchange *exchange, const domus_http_request *request,
-                     const void **ret_key, size_t *ret_size)
+static bool find_key_in_field_x_key(const domus_http_exchange *exchange,
+                                    const domus_http_request *request, const void **ret_key,
+                                    size_t *ret_size)
 {
     domus_slice key;
 
@@ -260,22 +265,22 @@ static bool find_key(const domus_http_exchange *exchange, const domus_http_reque
     return true;
 }
 
-DOMT_TEST(keys_have_buckets)
+DOMT_TEST(each_key_of_the_program_has_its_own_bucket)
 {
-    domus_http_limit limit = {.count = 1, .period_ns = 60000000000, .key = find_key};
-    domus_testkit *kit = set_up(&limit);
+    domus_http_limit limit = {.count = 1, .period_ns = 60000000000, .key = find_key_in_field_x_key};
+    domus_testkit *kit = start_chain_with_limit(&limit);
 
-    ck_assert_int_eq(request_status(kit, NULL, "X-Key: a\r\n"), 200);
-    ck_assert_int_eq(request_status(kit, "10.0.0.1:0", "X-Key: a\r\n"), 429);
-    ck_assert_int_eq(request_status(kit, NULL, "X-Key: b\r\n"), 200);
-    ck_assert_int_eq(request_status(kit, NULL, "X-Key: \r\n"), 200);
-    ck_assert_int_eq(request_status(kit, NULL, "X-Key: \r\n"), 429);
+    ck_assert_int_eq(status_of_request_from(kit, NULL, "X-Key: a\r\n"), 200);
+    ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", "X-Key: a\r\n"), 429);
+    ck_assert_int_eq(status_of_request_from(kit, NULL, "X-Key: b\r\n"), 200);
+    ck_assert_int_eq(status_of_request_from(kit, NULL, "X-Key: \r\n"), 200);
+    ck_assert_int_eq(status_of_request_from(kit, NULL, "X-Key: \r\n"), 429);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(request_status(kit, NULL, ""), 200);
-    tear_down(kit, &limit);
+        ck_assert_int_eq(status_of_request_from(kit, NULL, ""), 200);
+    end_chain_and_limit(kit, &limit);
 }
 
-DOMT_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_of_limits_are_refused)
 {
     const domus_http_limit wrong[] = {
         {.count = 0},
@@ -307,8 +312,9 @@ DOMT_TEST(wrong_options_are_refused)
     ck_assert_int_eq(domus_http_limits.check(NULL), -EINVAL);
 }
 
-/* A client has one number for all its connections, and so has a customer with an IPv6 network. */
-DOMT_TEST(clients_have_numbers)
+/* All connections of a client count as one client, and so do all addresses of a customer's IPv6
+ * network. */
+DOMT_TEST(each_client_has_one_number)
 {
     static const struct {
         const char *peer;

@@ -1,5 +1,5 @@
-/* Each allocation fails in turn: the stage returns -ENOMEM, leaks no memory, and goes on when there
- * is memory again. And memory is only allocated for bytes that have come. */
+/* Each allocation of the stage fails in turn: the stage returns -ENOMEM, leaks no memory, and goes
+ * on when there is memory again. And memory is only allocated for bytes that have come. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -8,7 +8,7 @@
 #define HEAD   "PUT /abc HTTP/1.1\r\nHost: a\r\n"
 #define CHUNKS HEAD "Transfer-Encoding: chunked\r\n\r\n"
 
-static int answer_request(domus_stage_kit *kit, const domus_stage_message *message)
+static int answer_with_hello(domus_stage_kit *kit, const domus_stage_message *message)
 {
     const domus_http_text text = {200, "text/plain", "hello"};
 
@@ -17,21 +17,21 @@ static int answer_request(domus_stage_kit *kit, const domus_stage_message *messa
                : 0;
 }
 
-static domt_codec_work make_work(const domus_http_options *options, const char *bytes, size_t size,
-                                 size_t step)
+static domt_codec_work make_work_of_stage(const domus_http_options *options, const char *bytes,
+                                          size_t size, size_t step)
 {
-    return (domt_codec_work){{&domus_http_stage, options}, answer_request, bytes, size, step};
+    return (domt_codec_work){{&domus_http_stage, options}, answer_with_hello, bytes, size, step};
 }
 
 static void fail_each_allocation(const domus_http_options *options, const char *bytes, size_t size,
                                  size_t step)
 {
-    domt_codec_work work = make_work(options, bytes, size, step);
+    domt_codec_work work = make_work_of_stage(options, bytes, size, step);
 
     domt_fail_allocations(domt_codec_decode, &work);
 }
 
-DOMT_TEST(each_failure_while_decoding_is_returned)
+DOMT_TEST(each_memory_failure_while_decoding_is_returned)
 {
     static const domus_http_options streams = {.streams = true};
     static const char chunks[] = CHUNKS "5\r\nhello\r\n0\r\nA: b\r\n\r\n";
@@ -46,7 +46,7 @@ DOMT_TEST(each_failure_while_decoding_is_returned)
     fail_each_allocation(&streams, large, strlen(large) + 50000, 10000);
 }
 
-static int build_messages(void *context)
+static int build_texts_and_fields(void *context)
 {
     domus_appender fields = {0};
     domus_slice made;
@@ -59,28 +59,28 @@ static int build_messages(void *context)
     return result;
 }
 
-DOMT_TEST(each_failure_while_building_is_returned)
+DOMT_TEST(each_memory_failure_while_building_is_returned)
 {
-    domt_fail_allocations(build_messages, NULL);
+    domt_fail_allocations(build_texts_and_fields, NULL);
 }
 
-static size_t measure_greatest_block(const domus_http_options *options, const char *bytes)
+static size_t size_of_greatest_block(const domus_http_options *options, const char *bytes)
 {
-    domt_codec_work work = make_work(options, bytes, strlen(bytes), 1000);
+    domt_codec_work work = make_work_of_stage(options, bytes, strlen(bytes), 1000);
 
     return domt_greatest_block(domt_codec_decode, &work);
 }
 
-DOMT_TEST(nothing_is_taken_for_what_is_announced)
+DOMT_TEST(announced_length_takes_no_memory)
 {
     static const domus_http_options large = {.body_max = 1u << 30};
 
-    ck_assert_uint_lt(measure_greatest_block(&large, HEAD "Content-Length: 1000000000\r\n\r\nabc"),
+    ck_assert_uint_lt(size_of_greatest_block(&large, HEAD "Content-Length: 1000000000\r\n\r\nabc"),
                       4096);
-    ck_assert_uint_lt(measure_greatest_block(&large, CHUNKS "30000000\r\nabc"), 4096);
+    ck_assert_uint_lt(size_of_greatest_block(&large, CHUNKS "30000000\r\nabc"), 4096);
 }
 
-DOMT_TEST(bodies_in_part_share_a_bound)
+DOMT_TEST(unfinished_bodies_share_a_memory_bound)
 {
     static char body[400000];
     domus_budget budget = {0};
@@ -96,9 +96,9 @@ DOMT_TEST(bodies_in_part_share_a_bound)
 
 static domus_budget narrow = {.bytes_max = 120000};
 
-/* Collect a body in a budget that has room for the body and its head, and not for two copies of the
- * body. */
-static int gather_closely(void *context)
+/* Collect a body with a budget that has room for one copy of the body and its head, but not for two
+ * copies of the body. */
+static int gather_body_in_narrow_budget(void *context)
 {
     const domus_http_options options = {.role = DOMUS_ROLE_SERVER, .budget = &narrow};
     static const char begin[] = CHUNKS "186a0\r\n";
@@ -121,9 +121,9 @@ static int gather_closely(void *context)
     return 0;
 }
 
-DOMT_TEST(a_bound_is_used_up_to_its_last_byte)
+DOMT_TEST(memory_bound_of_bodies_is_usable_to_its_last_byte)
 {
-    size_t greatest = domt_greatest_block(gather_closely, NULL);
+    size_t greatest = domt_greatest_block(gather_body_in_narrow_budget, NULL);
 
     ck_assert_uint_ge(greatest, 100000);
     ck_assert_uint_le(greatest, narrow.bytes_max);

@@ -12,10 +12,11 @@ static const domus_http_options mixed = {.streams = true, .whole_max = 5};
 static const domus_http_options client = {.role = DOMUS_ROLE_CLIENT};
 static const domus_http_options client_streams = {.role = DOMUS_ROLE_CLIENT, .streams = true};
 
-#define GET         "GET / HTTP/1.1\r\nHost: a\r\n"
-#define POST        "POST / HTTP/1.1\r\nHost: a\r\n"
-#define CHUNKS      POST "Transfer-Encoding: chunked\r\n\r\n"
-#define EMPTY_LINES "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n" /* as many empty lines as are skipped */
+#define GET    "GET / HTTP/1.1\r\nHost: a\r\n"
+#define POST   "POST / HTTP/1.1\r\nHost: a\r\n"
+#define CHUNKS POST "Transfer-Encoding: chunked\r\n\r\n"
+/* as many empty lines as are skipped before a request */
+#define EMPTY_LINES "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n"
 #define HOLDS(options, asks, bytes, expected)                                                      \
     domt_http_expect_trace(options, asks, bytes, sizeof(bytes) - 1, expected)
 
@@ -179,8 +180,8 @@ DOMT_TEST(bodies_come_in_pieces)
           "POST / 1.1 (Host: a|Content-Length: 6) 6 in pieces: [ world]\n");
 }
 
-/* Sizes at which a body is handled differently: a body larger than a quarter of the window is
- * collected, and one larger than the window does not fit into it. */
+/* Sizes at which the stage begins to handle bodies differently: a body larger than a quarter of the
+ * window is collected, and one larger than the window does not fit into it. */
 DOMT_TEST(long_bodies_come_whole)
 {
     static const size_t sizes[] = {100, 16000, 16384, 65536, 200000, 1048576};
@@ -199,7 +200,7 @@ DOMT_TEST(long_bodies_come_whole)
         for (size_t cut = head - 1; cut < head + size; cut = cut * 3 + 1)
             ck_assert_str_eq(domt_http_trace(NULL, "", bytes, head + size, cut, 0), text);
         ck_assert_str_eq(domt_http_trace(NULL, "", bytes, head + size, 0, 5000), text);
-        /* the same body in chunks */
+        /* the same body again, in chunks */
         head = (size_t)snprintf(bytes, sizeof bytes, CHUNKS "%zx\r\n", size);
         for (size_t k = 0; k < size; k++)
             bytes[head + k] = (char)('a' + k % 26);
@@ -306,7 +307,8 @@ static const domus_http_options streams_of_chunks = {.streams = true};
 #define GET_A     "GET / HTTP/1.1\r\nHost: a\r\n"
 #define CHUNKS_OF "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-/* A quote or a semicolon within quotes, or after a backslash, ends nothing. */
+/* In extensions of chunks, a quote or a semicolon within quotes, or after a backslash, ends
+ * nothing. */
 DOMT_TEST(extensions_of_chunks_are_passed_over)
 {
     static const char *const lines[] = {
@@ -380,7 +382,7 @@ DOMT_TEST(wrong_extensions_are_refused)
         domt_http_expect_trace(NULL, "", rows[i].bytes, rows[i].size, rows[i].expected);
         const char *text =
             domt_http_trace(&streams_of_chunks, "", rows[i].bytes, rows[i].size, 0, 1);
-        /* the bytes are refused also if they come byte by byte */
+        /* the bytes are refused also when they come one by one */
         const char *error = strstr(text, "[EPROTO 400");
         ck_assert_msg(error != NULL, "%s", text);
     }

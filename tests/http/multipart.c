@@ -1,4 +1,4 @@
-/* Writes events of multipart/form-data as text; multipart.h describes the text. */
+/* Writes events of multipart/form-data as text; tests/http/multipart.h describes the text. */
 #include "tests/http/multipart.h"
 
 #include "tests/http/trace.h"
@@ -11,7 +11,7 @@
 #define TEXTS 4
 #define ROOM  65536
 
-/* A trace, as far as it was written. */
+/* A trace: the text of events, as far as it was written. */
 typedef struct trace {
     char *text;
     size_t size;
@@ -31,7 +31,7 @@ static void append_text(trace *to, const char *text)
     append_bytes(to, text, strlen(text));
 }
 
-static void append_event(trace *to, const domus_http_multipart_event *event)
+static void append_event_as_text(trace *to, const domus_http_multipart_event *event)
 {
     switch (event->kind) {
     case DOMUS_HTTP_PART:
@@ -64,14 +64,15 @@ static void append_event(trace *to, const domus_http_multipart_event *event)
     }
 }
 
-static const char *find_name(int error)
+static const char *name_of_error(int error)
 {
     return error == -EPROTO ? "EPROTO " : error == -EMSGSIZE ? "EMSGSIZE " : "EMEDIUMTYPE ";
 }
 
-/* Let a parser take a copy of a piece, so that a sanitizer sees a read beyond it. Returns 0, or the
- * error. */
-static int feed_piece(domus_http_multipart *form, trace *to, const char *bytes, size_t size)
+/* Let a parser take a piece from a copy of exactly its size, so that a sanitizer sees a read beyond
+ * it. Returns 0, or the error. */
+static int feed_piece_to_parser(domus_http_multipart *form, trace *to, const char *bytes,
+                                size_t size)
 {
     char *copy = malloc(size + 1);
     domus_http_multipart_event event;
@@ -85,7 +86,7 @@ static int feed_piece(domus_http_multipart *form, trace *to, const char *bytes, 
         used = domus_http_multipart_next(form, copy + at, size - at, &event);
         ck_assert(used > 0 || used < 0 || event.kind != DOMUS_HTTP_NOTHING);
         if (used >= 0) {
-            append_event(to, &event);
+            append_event_as_text(to, &event);
             at += (size_t)used;
         } else {
             ck_assert_int_eq(domus_http_multipart_next(form, copy + at, size - at, &event), used);
@@ -109,20 +110,20 @@ const char *domt_multipart_trace(const char *content_type,
     domus_slice_free(type);
     to.text[0] = '\0';
     if (error != 0) {
-        append_text(&to, find_name(error));
+        append_text(&to, name_of_error(error));
         return to.text;
     }
-    error = feed_piece(form, &to, bytes, cut);
+    error = feed_piece_to_parser(form, &to, bytes, cut);
     for (size_t at = cut; at < size && error == 0;) {
         size_t some = step == 0 || size - at < step ? size - at : step;
-        error = feed_piece(form, &to, bytes + at, some);
+        error = feed_piece_to_parser(form, &to, bytes + at, some);
         at += some;
     }
     int end = domus_http_multipart_end(form);
     ck_assert(error == 0 || end == error);
     ck_assert((end == 0) == (*domus_http_multipart_wrong(form) == '\0'));
     if (end != 0) {
-        append_text(&to, find_name(end));
+        append_text(&to, name_of_error(end));
         append_text(&to, domus_http_multipart_wrong(form));
     }
     domus_http_multipart_close(form);

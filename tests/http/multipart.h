@@ -17,7 +17,7 @@ const char *domt_multipart_trace(const char *content_type,
                                  const domus_http_multipart_limits *limits, const char *bytes,
                                  size_t size, size_t cut, size_t step);
 
-/* Check that the trace is `expected` for the bytes in one piece, cut in two at each byte, and byte
+/* Check that the trace of the bytes is `expected`: in one piece, cut in two at each byte, and byte
  * by byte. */
 void domt_multipart_expect_trace(const char *content_type,
                                  const domus_http_multipart_limits *limits, const char *bytes,

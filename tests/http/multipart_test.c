@@ -17,17 +17,17 @@ typedef struct row {
     const char *expected;
 } row;
 
-static void check_all(const row *rows, size_t count)
+static void check_traces_of_rows(const row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         domt_multipart_expect_trace(TYPE, NULL, rows[i].bytes, strlen(rows[i].bytes),
                                     rows[i].expected);
 }
 
-#define HOLD_ALL(rows) check_all(rows, sizeof(rows) / sizeof((rows)[0]))
+#define HOLD_ALL(rows) check_traces_of_rows(rows, sizeof(rows) / sizeof((rows)[0]))
 
-/* Bodies that Firefox, Chromium and curl send. */
-DOMT_TEST(forms_of_browsers_are_read)
+/* Bodies of forms as Firefox, Chromium and curl send them. */
+DOMT_TEST(multipart_forms_of_browsers_are_read)
 {
     static const char firefox[] =
         "-----------------------------9051914041544843365972754266\r\n"
@@ -61,7 +61,7 @@ DOMT_TEST(bytes_that_look_like_a_boundary_are_bytes)
         {PART("a", "-\r\n") "--X--", "a [-\r\n]\nDONE\n"},
         {PART("a", "\n--X\r\r\n-\r") "--X--", "a [\n--X\r\r\n-\r]\nDONE\n"},
         {PART("a", "") PART("b", "") "--X--", "a []\nb []\nDONE\n"},
-        /* the last boundary has no line end */
+        /* the last boundary may come without a line end */
         {"--X\r\n" FORM "name=a\r\n\r\n--X--", "a []\nDONE\n"},
         {PART("a", "v") "--X--\r\n", A_V},
         {PART("a", "v") "--X--any\nthing", A_V},
@@ -75,7 +75,7 @@ DOMT_TEST(bytes_that_look_like_a_boundary_are_bytes)
     HOLD_ALL(rows);
 }
 
-DOMT_TEST(names_are_decoded)
+DOMT_TEST(names_of_parts_are_decoded)
 {
     static const row rows[] = {
         {NAMED("name=a"), A_V},
@@ -103,7 +103,7 @@ DOMT_TEST(names_are_decoded)
 #define TWICE "EPROTO a parameter of Content-Disposition is wrong, or there twice"
 #define WRONG "EPROTO Content-Disposition is wrong"
 
-DOMT_TEST(wrong_heads_are_refused)
+DOMT_TEST(wrong_heads_of_parts_are_refused)
 {
     static const row rows[] = {
         {"--X\r\n\r\nv\r\n--X--", "EPROTO a part has no name"},
@@ -151,7 +151,7 @@ DOMT_TEST(wrong_heads_are_refused)
 #define BEHIND "EPROTO something stands behind a boundary"
 #define CUT    "EPROTO the body ends before its last boundary"
 
-DOMT_TEST(wrong_bodies_are_refused)
+DOMT_TEST(wrong_multipart_bodies_are_refused)
 {
     static const row rows[] = {
         {"", CUT},
@@ -160,7 +160,8 @@ DOMT_TEST(wrong_bodies_are_refused)
         {"--X-", CUT},
         {"--Y--", CUT},
         {"any\n--X--", CUT},
-        {PART("a", "v"), "a [v" CUT}, /* the line end is held back, as it could begin a boundary */
+        /* without more bytes the line end is held back, as a boundary could begin with it */
+        {PART("a", "v"), "a [v" CUT},
         {PART("a", "v") "--X", "a [v]\n" CUT},
         {PART("a", "v\r\n--Xy") "--X--", "a [v]\n" BEHIND},
         {"--Xy\r\n", BEHIND},
@@ -174,7 +175,7 @@ DOMT_TEST(wrong_bodies_are_refused)
     HOLD_ALL(rows);
 }
 
-DOMT_TEST(types_have_one_boundary)
+DOMT_TEST(media_types_have_one_boundary)
 {
     static const char bytes[] = PART("a", "v") "--X--";
     static const row rows[] = {
@@ -213,7 +214,7 @@ DOMT_TEST(types_have_one_boundary)
 #define END    "--X--"
 #define ROOM   8192
 
-/* Write `before`, then `times` times a byte, and `after`. Returns the size. */
+/* Write `before`, then `times` times a byte, and then `after`. Returns the size of the body. */
 static size_t write_repeated(char *to, const char *before, char byte, size_t times,
                              const char *after)
 {
@@ -229,13 +230,13 @@ static size_t write_repeated(char *to, const char *before, char byte, size_t tim
 typedef struct limit {
     const char *before;
     char byte;
-    size_t most; /* number of times the byte may be repeated */
+    size_t most; /* number of times that the byte may be repeated */
     const char *after;
-    const char *wrong; /* error for one repetition more */
+    const char *wrong; /* the error if the byte is repeated once more */
     domus_http_multipart_limits limits;
 } limit;
 
-static bool is_error(const char *trace, const char *wrong)
+static bool is_emsgsize_with_words(const char *trace, const char *wrong)
 {
     const char *error = strstr(trace, "EMSGSIZE ");
 
@@ -298,7 +299,7 @@ static const limit rows[] = {
      {.whole_max = sizeof HEAD "\r\n\r\n" END + 1 + 20}},
 };
 
-DOMT_TEST(limits_are_reached_exactly)
+DOMT_TEST(limits_of_multipart_are_exact)
 {
     static char bytes[ROOM];
 
@@ -311,12 +312,12 @@ DOMT_TEST(limits_are_reached_exactly)
             ck_assert_msg(strstr(trace, "EMSGSIZE") == NULL, "row %zu: %s", i, trace);
             size = write_repeated(bytes, is->before, is->byte, is->most + 1, is->after);
             trace = domt_multipart_trace(TYPE, limits, bytes, size, 0, step);
-            ck_assert_msg(is_error(trace, is->wrong), "row %zu: %s", i, trace);
+            ck_assert_msg(is_emsgsize_with_words(trace, is->wrong), "row %zu: %s", i, trace);
         }
     }
 }
 
-DOMT_TEST(parts_are_counted)
+DOMT_TEST(parts_are_counted_against_the_limit)
 {
     static char bytes[ROOM];
     const domus_http_multipart_limits three = {.parts_max = 3};
@@ -328,13 +329,13 @@ DOMT_TEST(parts_are_counted)
         memcpy(bytes + count * part, END, sizeof END);
         size_t size = count * part + strlen(END);
         const char *trace = domt_multipart_trace(TYPE, &three, bytes, size, 0, 0);
-        ck_assert_int_eq(is_error(trace, "too many parts"), count > 3);
+        ck_assert_int_eq(is_emsgsize_with_words(trace, "too many parts"), count > 3);
         trace = domt_multipart_trace(TYPE, NULL, bytes, size, 0, 7);
-        ck_assert_int_eq(is_error(trace, "too many parts"), count > 64);
+        ck_assert_int_eq(is_emsgsize_with_words(trace, "too many parts"), count > 64);
     }
 }
 
-DOMT_TEST(limits_have_ranges)
+DOMT_TEST(limits_of_multipart_have_ranges)
 {
     static const domus_http_multipart_limits wrong[] = {
         {.parts_max = 65537}, {.head_max = 65537},     {.head_max = 63},

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *write_problem(const domus_http_problem *problem)
+static const char *problem_as_text(const domus_http_problem *problem)
 {
     static char text[1024];
     domus_appender appender = {0};
@@ -33,18 +33,18 @@ static const char *write_problem(const domus_http_problem *problem)
     return text;
 }
 
-DOMT_TEST(problems_are_json)
+DOMT_TEST(problem_details_are_json)
 {
     domus_appender appender = {0};
 
-    ck_assert_str_eq(write_problem(&(domus_http_problem){.status = 404}),
+    ck_assert_str_eq(problem_as_text(&(domus_http_problem){.status = 404}),
                      "{\"title\":\"Not Found\",\"status\":404}\n");
-    ck_assert_str_eq(write_problem(&(domus_http_problem){.status = 403,
-                                                         .type = "https://a/b",
-                                                         .title = "no \"credit\"",
-                                                         .detail = "",
-                                                         .instance = "/c",
-                                                         .members = "\"balance\":30,\"of\":[]"}),
+    ck_assert_str_eq(problem_as_text(&(domus_http_problem){.status = 403,
+                                                           .type = "https://a/b",
+                                                           .title = "no \"credit\"",
+                                                           .detail = "",
+                                                           .instance = "/c",
+                                                           .members = "\"balance\":30,\"of\":[]"}),
                      "{\"type\":\"https://a/b\",\"title\":\"no \\\"credit\\\"\",\"detail\":\"\","
                      "\"instance\":\"/c\",\"balance\":30,\"of\":[],\"status\":403}\n");
     ck_assert_int_eq(domus_http_append_problem(&appender, &(domus_http_problem){.status = 399}),
@@ -53,7 +53,7 @@ DOMT_TEST(problems_are_json)
                      -EINVAL);
 }
 
-/* Returns whether the first `size` bytes of a text end between two escapes. */
+/* Returns whether the first `size` bytes of a JSON text end between two escapes. */
 static bool ends_between_escapes(const char *text, size_t size)
 {
     size_t at = 0;
@@ -63,7 +63,7 @@ static bool ends_between_escapes(const char *text, size_t size)
     return at == size;
 }
 
-DOMT_TEST(any_bytes_become_a_string)
+DOMT_TEST(any_bytes_become_a_json_string)
 {
     static const char *const rows[][2] = {
         {"plain", "plain"},
@@ -72,12 +72,13 @@ DOMT_TEST(any_bytes_become_a_string)
         {"\xc3\xa4\xe2\x82\xac", "\\u00e4\\u20ac"},
         {"\xf0\x9f\x98\x80", "\\ud83d\\ude00"},
         {"\xf4\x8f\xbf\xbf", "\\udbff\\udfff"},
-        /* a mark for text from right to left */
+        /* the mark that turns the direction of text is escaped */
         {"\xe2\x80\xae", "\\u202e"},
-        {"\xc0\xaf", "\\ufffd\\ufffd"},                       /* an overlong form of '/' */
-        {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},            /* a surrogate */
-        {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"}, /* beyond the last code point */
-        {"\xe2\x82", "\\ufffd\\ufffd"},                       /* cut */
+        {"\xc0\xaf", "\\ufffd\\ufffd"},            /* an overlong form of '/' is replaced */
+        {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"}, /* a surrogate in UTF-8 is replaced */
+        /* a number beyond the last code point is replaced */
+        {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"},
+        {"\xe2\x82", "\\ufffd\\ufffd"}, /* an incomplete character is replaced */
         {"\xe2\x82z", "\\ufffd\\ufffdz"},
         {"\x80\xff", "\\ufffd\\ufffd"},
     };
@@ -124,7 +125,7 @@ DOMT_TEST(errors_without_a_body_get_one)
     domt_served_end(kit);
 }
 
-DOMT_TEST(problems_name_their_request)
+DOMT_TEST(problem_details_name_their_request)
 {
     static const domus_http_problems_options options = {.names_request = true};
     const domus_http_step parts[] = {
@@ -140,9 +141,9 @@ DOMT_TEST(problems_name_their_request)
     domt_served_end(kit);
 }
 
-/* A problem has no name of its request if the part is not told to add it, or the request has not
- * reached the part. */
-DOMT_TEST(problems_without_a_name)
+/* Problem details have no name of their request if the part is not told to add it, or if the
+ * request has not reached the part. */
+DOMT_TEST(problem_details_name_no_request_unless_told)
 {
     static const domus_http_problems_options options = {.names_request = true};
     static const domus_http_step ways[][3] = {
@@ -174,7 +175,7 @@ static const struct {
     {"<a", 1, "&lt;"},
 };
 
-DOMT_TEST(text_stays_text)
+DOMT_TEST(text_in_html_is_escaped)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t size = strlen(rows[i].html);
@@ -193,7 +194,7 @@ DOMT_TEST(text_stays_text)
     }
 }
 
-static void check_event(domus_http_event event, const char *expected)
+static void check_text_of_event(domus_http_event event, const char *expected)
 {
     domus_appender piece = {0};
     domus_slice made;
@@ -204,20 +205,20 @@ static void check_event(domus_http_event event, const char *expected)
     domus_slice_free(made);
 }
 
-DOMT_TEST(events_are_lines)
+DOMT_TEST(server_sent_events_are_lines)
 {
-    check_event((domus_http_event){.data = "a"}, "data: a\n\n");
-    check_event((domus_http_event){.data = ""}, "data: \n\n");
-    check_event((domus_http_event){.name = "n", .id = "7", .data = "a", .retry_ms = 500},
-                "event: n\nid: 7\nretry: 500\ndata: a\n\n");
-    check_event((domus_http_event){.id = ""}, "id: \n\n");
-    check_event((domus_http_event){.data = "a\nb\r\nc\rd\n\ne\n"},
-                "data: a\ndata: b\ndata: c\ndata: d\ndata: \ndata: e\ndata: \n\n");
-    check_event((domus_http_event){.data = "id: 7\n\nevent: x"},
-                "data: id: 7\ndata: \ndata: event: x\n\n");
+    check_text_of_event((domus_http_event){.data = "a"}, "data: a\n\n");
+    check_text_of_event((domus_http_event){.data = ""}, "data: \n\n");
+    check_text_of_event((domus_http_event){.name = "n", .id = "7", .data = "a", .retry_ms = 500},
+                        "event: n\nid: 7\nretry: 500\ndata: a\n\n");
+    check_text_of_event((domus_http_event){.id = ""}, "id: \n\n");
+    check_text_of_event((domus_http_event){.data = "a\nb\r\nc\rd\n\ne\n"},
+                        "data: a\ndata: b\ndata: c\ndata: d\ndata: \ndata: e\ndata: \n\n");
+    check_text_of_event((domus_http_event){.data = "id: 7\n\nevent: x"},
+                        "data: id: 7\ndata: \ndata: event: x\n\n");
 }
 
-DOMT_TEST(names_and_ids_are_one_line)
+DOMT_TEST(names_and_ids_of_events_are_one_line)
 {
     static const domus_http_event wrong[] = {
         {.name = "a\nb", .data = "c"}, {.name = "a\r", .data = "c"}, {.id = "a\n", .data = "c"}};
@@ -231,7 +232,7 @@ DOMT_TEST(names_and_ids_are_one_line)
     }
 }
 
-DOMT_TEST(heartbeat_is_a_comment)
+DOMT_TEST(heartbeat_of_events_is_a_comment)
 {
     domus_appender piece = {0};
     domus_slice made;
@@ -242,21 +243,21 @@ DOMT_TEST(heartbeat_is_a_comment)
     domus_slice_free(made);
 }
 
-/* TAG is made of the SHA-256 of BODY, as Python computes it. */
+/* TAG is made of the SHA-256 of BODY, which Python has computed. */
 #define BODY "hello\n"
 #define TAG  "\"WJG1tSLV3whtD_CxEPvZ0g\""
 
 static domus_http_gzip gzip = {.least = 4};
 static const domus_http_options packing = {.no_date = true, .gzip = &gzip};
 
-static bool is_path(const domus_http_request *request, const char *path)
+static bool is_path_of_request(const domus_http_request *request, const char *path)
 {
     return domus_slice_equals(domus_http_path(request), path, strlen(path));
 }
 
-/* Answers: /own has a tag of its own, /old has a time, /new has the status 201, /large is
- * compressed. */
-static int serve_request(domus_stack *stack, void *self, const void *payload)
+/* The answers of the service: /own has a tag of its own, /old has a time, /new has the status 201,
+ * /large is compressed. */
+static int serve_tagged_answers(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_request *request = payload;
     domus_http_response response = {.status = 200, .media = "text/plain"};
@@ -264,14 +265,14 @@ static int serve_request(domus_stack *stack, void *self, const void *payload)
     static char large[2000];
 
     memset(large, 'a', sizeof large - 1);
-    response.body = domt_http_slice(is_path(request, "/large") ? large : BODY);
-    if (is_path(request, "/own"))
+    response.body = domt_http_slice(is_path_of_request(request, "/large") ? large : BODY);
+    if (is_path_of_request(request, "/own"))
         (void)domus_http_add(&fields, "ETag", "\"7\"");
-    if (is_path(request, "/weak"))
+    if (is_path_of_request(request, "/weak"))
         (void)domus_http_add(&fields, "etag", "W/\"7\"");
-    if (is_path(request, "/old"))
+    if (is_path_of_request(request, "/old"))
         (void)domus_http_add(&fields, "Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT");
-    if (is_path(request, "/new"))
+    if (is_path_of_request(request, "/new"))
         response.status = 201;
     (void)domus_http_add(&fields, "Content-Language", "en");
     (void)domus_http_add(&fields, "Cache-Control", "private");
@@ -285,7 +286,7 @@ static const domus_pipeline pipelines[] = {
     {.stages = (const domus_pipeline_stage[]){{&domus_http_stage, &packing}, {NULL, NULL}}},
 };
 static const domus_on_peer peer_rows[] = {
-    {.type = &domus_http_request_type, .handle = serve_request}, {.type = NULL}};
+    {.type = &domus_http_request_type, .handle = serve_tagged_answers}, {.type = NULL}};
 static const domus_behaviour services[] = {
     {.name = "plain", .kind = DOMUS_CHANNELS, .pipeline = &pipelines[0], .on_peer = peer_rows},
     {.name = "packing", .kind = DOMUS_CHANNELS, .pipeline = &pipelines[1], .on_peer = peer_rows},
@@ -300,7 +301,7 @@ static const domus_behaviour services[] = {
     "HTTP/1.1 412 Precondition Failed\r\nContent-Length: 20\r\nContent-Type: text/plain\r\n\r\n"
 #define ETAG "ETag: " TAG "\r\n"
 
-DOMT_TEST(conditions_are_heeded)
+DOMT_TEST(conditions_of_requests_are_heeded)
 {
     static const char *const cases[][2] = {
         {"GET / HTTP/1.1\r\n", OK(ETAG) BODY},
@@ -325,7 +326,7 @@ DOMT_TEST(conditions_are_heeded)
         {"GET /old HTTP/1.1\r\nIf-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n", SAME(ETAG)},
         {"GET /old HTTP/1.1\r\nIf-Unmodified-Since: Sun, 06 Nov 1994 08:49:36 GMT\r\n",
          FAILED "Precondition Failed\n"},
-        /* the condition is ignored, because the answer has no time */
+        /* the condition by time is ignored, because the answer has no time */
         {"GET / HTTP/1.1\r\nIf-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n", OK(ETAG) BODY},
     };
     domus_testkit *kit = domt_served_start(NULL, &services[0], 1);
@@ -340,8 +341,9 @@ DOMT_TEST(conditions_are_heeded)
     domt_served_end(kit);
 }
 
-/* Send a request for /large; return the head of the answer, valid until the next call. */
-static const char *request_head(domus_testkit *kit, const char *fields)
+/* Send a request for /large with these fields; returns the head of the answer, valid until the next
+ * call. */
+static const char *head_of_large_answer(domus_testkit *kit, const char *fields)
 {
     static char head[1024];
     domus_peer *peer = domt_served_peer(kit);
@@ -371,13 +373,13 @@ DOMT_TEST(compressed_answers_have_weak_tags)
     ck_assert_uint_eq(strlen(tag), DOMUS_HTTP_TAG_SIZE);
     snprintf(strong, sizeof strong, "\r\nETag: %s\r\n", tag);
     snprintf(weak, sizeof weak, "\r\nETag: W/%s\r\n", tag);
-    ck_assert_ptr_nonnull(strstr(request_head(kit, ""), strong));
-    ck_assert_ptr_nonnull(strstr(request_head(kit, "Accept-Encoding: gzip\r\n"), weak));
+    ck_assert_ptr_nonnull(strstr(head_of_large_answer(kit, ""), strong));
+    ck_assert_ptr_nonnull(strstr(head_of_large_answer(kit, "Accept-Encoding: gzip\r\n"), weak));
     for (int accepts = 0; accepts < 2; accepts++) {
         for (int is_weak = 0; is_weak < 2; is_weak++) {
             snprintf(fields, sizeof fields, "%sIf-None-Match: %s%s\r\n",
                      accepts ? "Accept-Encoding: gzip\r\n" : "", is_weak ? "W/" : "", tag);
-            const char *head = request_head(kit, fields);
+            const char *head = head_of_large_answer(kit, fields);
             ck_assert_ptr_nonnull(strstr(head, "304 Not Modified"));
             ck_assert_ptr_nonnull(strstr(head, "Vary: Accept-Encoding\r\n"));
             ck_assert_ptr_nonnull(strstr(head, accepts && is_weak ? weak : strong));
@@ -387,7 +389,7 @@ DOMT_TEST(compressed_answers_have_weak_tags)
     domus_http_gzip_trim(&gzip);
 }
 
-DOMT_TEST(tags_are_those_of_their_bytes)
+DOMT_TEST(entity_tags_depend_on_the_bytes_of_the_body)
 {
     char one[DOMUS_HTTP_TAG_SIZE + 1], two[DOMUS_HTTP_TAG_SIZE + 1];
 

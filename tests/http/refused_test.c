@@ -17,13 +17,15 @@ static const domus_http_options client = {.role = DOMUS_ROLE_CLIENT};
 static const domus_http_options small_client = {
     .role = DOMUS_ROLE_CLIENT, .head_max = 64, .fields_max = 2, .body_max = 4};
 
-#define GET         "GET / HTTP/1.1\r\n"
-#define POST        "POST / HTTP/1.1\r\nHost: a\r\n"
-#define CHUNKS      POST "Transfer-Encoding: chunked\r\n\r\n"
-#define HOST        "Host: a\r\n"
-#define END         "\r\n"
-#define EMPTY_LINES "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n" /* as many empty lines as are skipped */
-#define COMMAS      ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,," /* 32 commas, which separate 33 elements */
+#define GET    "GET / HTTP/1.1\r\n"
+#define POST   "POST / HTTP/1.1\r\nHost: a\r\n"
+#define CHUNKS POST "Transfer-Encoding: chunked\r\n\r\n"
+#define HOST   "Host: a\r\n"
+#define END    "\r\n"
+/* as many empty lines as are skipped before a request */
+#define EMPTY_LINES "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n"
+/* 32 commas, which separate 33 elements of a list */
+#define COMMAS ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,"
 
 typedef struct row {
     const char *bytes;
@@ -40,16 +42,17 @@ typedef struct row {
         bytes, sizeof(bytes) - 1, "EMSGSIZE " #status                                              \
     }
 
-static void check_rows(const domus_http_options *options, const char *asks, const row *rows,
-                       size_t count)
+static void check_traces_of_rows(const domus_http_options *options, const char *asks,
+                                 const row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         domt_http_expect_trace(options, asks, rows[i].bytes, rows[i].size, rows[i].expected);
 }
 
-#define HOLD(options, asks, rows) check_rows(options, asks, rows, sizeof rows / sizeof rows[0])
+#define HOLD(options, asks, rows)                                                                  \
+    check_traces_of_rows(options, asks, rows, sizeof rows / sizeof rows[0])
 
-DOMT_TEST(start_lines_are_refused)
+DOMT_TEST(wrong_start_lines_are_refused)
 {
     static const row rows[] = {
         ROW(" GET / HTTP/1.1\r\n" HOST END, 400),
@@ -70,7 +73,7 @@ DOMT_TEST(start_lines_are_refused)
         ROW("GET / HTTP/1.1\rx\n" HOST END, 400),
         ROW("GET / HTTP/1.1\n" HOST END, 400),
         ROW("GET / HTTP/1.1\r\r\n" HOST END, 400),
-        ROW("GET /\r\n", 400), /* HTTP/0.9 */
+        ROW("GET /\r\n", 400), /* a request of HTTP/0.9 */
         ROW("GET / \r\n", 400),
         ROW("GET\r\n", 400),
         ROW("GET HTTP/1.1\r\n" HOST END, 400),
@@ -93,14 +96,14 @@ DOMT_TEST(start_lines_are_refused)
         ROW("BREW / HTTP/1.1\r\n" HOST END, 501),
         ROW("G(T / HTTP/1.1\r\n" HOST END, 400),
         ROW("G\xc3\x84T / HTTP/1.1\r\n" HOST END, 400),
-        ROW("\x16\x03\x01\x02\x00", 400), /* TLS */
+        ROW("\x16\x03\x01\x02\x00", 400), /* the first bytes of TLS */
         ROW("HTTP/1.1 200 OK\r\n\r\n", 400),
     };
 
     HOLD(NULL, "", rows);
 }
 
-DOMT_TEST(targets_are_refused)
+DOMT_TEST(wrong_targets_are_refused)
 {
     static const row rows[] = {
         ROW("GET a HTTP/1.1\r\n" HOST END, 400),
@@ -117,7 +120,7 @@ DOMT_TEST(targets_are_refused)
         ROW("GET http:/a/ HTTP/1.1\r\n" HOST END, 400),
         ROW("GET http:///a HTTP/1.1\r\n" HOST END, 400),
         ROW("GET http:// HTTP/1.1\r\n" HOST END, 400),
-        /* the host of the target differs from the field Host */
+        /* the host in the target differs from the one in the field Host */
         ROW("GET http://b/ HTTP/1.1\r\n" HOST END, 400),
         ROW("GET http://a:80/ HTTP/1.1\r\n" HOST END, 400),
         ROW("GET http://u@a/ HTTP/1.1\r\nHost: u@a\r\n" END, 400),
@@ -130,7 +133,7 @@ DOMT_TEST(targets_are_refused)
     HOLD(NULL, "", rows);
 }
 
-DOMT_TEST(hosts_are_refused)
+DOMT_TEST(wrong_hosts_are_refused)
 {
     static const row rows[] = {
         ROW(GET END, 400),
@@ -164,14 +167,15 @@ DOMT_TEST(hosts_are_refused)
     HOLD(NULL, "", rows);
 }
 
-DOMT_TEST(fields_are_refused)
+DOMT_TEST(wrong_fields_are_refused)
 {
     static const row rows[] = {
+        /* a line that continues the field before it (obs-fold) */
         ROW(GET HOST "a\r\n" END, 400),
         ROW(GET HOST ": a\r\n" END, 400),
         ROW(GET HOST "a : b\r\n" END, 400),
         ROW(GET HOST "a\t: b\r\n" END, 400),
-        ROW(GET HOST " a: b\r\n" END, 400), /* a line that continues the one before (obs-fold) */
+        ROW(GET HOST " a: b\r\n" END, 400),
         ROW(GET HOST "a: b\r\n c\r\n" END, 400),
         ROW(GET HOST "a: b\r\n\tc\r\n" END, 400),
         ROW(GET HOST "a: b\r\n \r\n" END, 400),
@@ -203,7 +207,7 @@ DOMT_TEST(fields_are_refused)
     HOLD(NULL, "", rows);
 }
 
-DOMT_TEST(lengths_are_refused)
+DOMT_TEST(wrong_lengths_are_refused)
 {
     static const row rows[] = {
         ROW(POST "Content-Length: +5\r\n" END "hello", 400),
@@ -221,7 +225,7 @@ DOMT_TEST(lengths_are_refused)
         ROW(POST "Content-Length: \"5\"\r\n" END "hello", 400),
         ROW(POST "Content-Length: 5\t\r\n" END "hello", 400),
         ROW(POST "Content-Length: five\r\n" END "hello", 400),
-        ROW(POST "Content-Length: \xd9\xa5\r\n" END "hello", 400), /* a digit that is not ASCII */
+        ROW(POST "Content-Length: \xd9\xa5\r\n" END "hello", 400), /* an Arabic digit, in UTF-8 */
         ROW(POST "Content-Length : 5\r\n" END "hello", 400),
         ROW(POST "Content-Length: 5\r\nContent-Length: 5\r\n" END "hello", 400),
         ROW(POST "Content-Length: 5\r\nContent-Length: 6\r\n" END "hello", 400),
@@ -239,7 +243,7 @@ DOMT_TEST(lengths_are_refused)
     HOLD(NULL, "", rows);
 }
 
-DOMT_TEST(codings_are_refused)
+DOMT_TEST(wrong_transfer_codings_are_refused)
 {
     static const row rows[] = {
         ROW(POST "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n" END "0\r\n\r\n", 400),
@@ -270,7 +274,7 @@ DOMT_TEST(codings_are_refused)
     HOLD(NULL, "", rows);
 }
 
-DOMT_TEST(chunks_are_refused)
+DOMT_TEST(wrong_chunks_are_refused)
 {
     static const row rows[] = {
         ROW(CHUNKS "\r\n", 400),
@@ -312,7 +316,7 @@ DOMT_TEST(chunks_are_refused)
     char expected[128];
 
     HOLD(NULL, "", rows);
-    /* the rows are refused also if bodies come in pieces */
+    /* the rows are refused also by a stage that gives bodies in pieces */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *text = domt_http_trace(&streams, "", rows[i].bytes, rows[i].size, 0, 0);
         const char *error = strrchr(text, '[');
@@ -323,7 +327,7 @@ DOMT_TEST(chunks_are_refused)
     }
 }
 
-DOMT_TEST(limits_hold_at_their_size)
+DOMT_TEST(limits_of_heads_and_bodies_hold_at_their_size)
 {
     static const row rows[] = {
         LONG("GET /0123456789abcdef HTTP/1.1\r\n" HOST END, 414),
@@ -368,7 +372,7 @@ DOMT_TEST(limits_hold_at_their_size)
                                right[i].expected);
 }
 
-/* A head of exactly 64 bytes, which is the limit. */
+/* A head of exactly 64 bytes, the limit of this stage. */
 #define HEAD_OF_64 "GET / HTTP/1.1\r\nHost: a\r\nX: 01234567890123456789012345678901\r\n\r\n"
 
 DOMT_TEST(empty_lines_count_into_the_head)
@@ -386,7 +390,7 @@ DOMT_TEST(empty_lines_count_into_the_head)
                            "GET / 1.1 (Host: a)\nEMSGSIZE 431");
 }
 
-DOMT_TEST(responses_are_refused)
+DOMT_TEST(wrong_responses_are_refused)
 {
     static const row rows[] = {
 #define WRONG(bytes) {bytes, sizeof(bytes) - 1, "EPROTO"}
@@ -441,8 +445,9 @@ DOMT_TEST(responses_are_refused)
 
     HOLD(&client, "G", rows);
     HOLD(&small_client, "G", long_ones);
+    /* the second response has no request to which it belongs */
     domt_http_expect_trace(&client, "G", "HTTP/1.1 204 a\r\n\r\nHTTP/1.1 200 b\r\n\r\n", 36,
-                           "204 1.1 ()\nEPROTO"); /* no request belongs to the second response */
+                           "204 1.1 ()\nEPROTO");
 }
 
 DOMT_TEST(interim_responses_have_an_end)

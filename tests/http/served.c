@@ -1,4 +1,4 @@
-/* The service of served.h, with a handler for each path. */
+/* The service of tests/http/served.h, with a handler for each path. */
 #include "tests/http/served.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -19,7 +19,7 @@ static int reply_text(domus_stack *stack, const char *text)
     return domus_reply(stack, &domus_http_text_type, &(domus_http_text){200, "text/plain", text});
 }
 
-static int reply_made(domus_stack *stack, const char *text)
+static int reply_with_response(domus_stack *stack, const char *text)
 {
     domus_http_response response = {.status = 200, .media = "text/plain"};
     int error = domus_slice_copy(text, strlen(text), &response.body);
@@ -27,8 +27,8 @@ static int reply_made(domus_stack *stack, const char *text)
     return error != 0 ? error : domus_reply(stack, &domus_http_response_type, &response);
 }
 
-/* Returns the number behind the last '/' of a path. */
-static uint64_t read_number_of_path(const domus_http_request *request)
+/* Returns the number behind the last '/' of a request's path. */
+static uint64_t number_in_path(const domus_http_request *request)
 {
     char text[64];
     domus_slice path = domus_http_path(request);
@@ -50,7 +50,7 @@ typedef struct served_frame {
 DOMUS_SEQUENCE(sleep_first, served_frame)
 {
     DOMUS_BEGIN;
-    frame->number = read_number_of_path(message);
+    frame->number = number_in_path(message);
     DOMUS_SLEEP(frame->number * DOMT_SERVED_MS);
     return answer->error != 0 ? answer->error : reply_text(stack, "slept\n");
     DOMUS_END;
@@ -59,7 +59,7 @@ DOMUS_SEQUENCE(sleep_first, served_frame)
 DOMUS_SEQUENCE(halt, served_frame)
 {
     DOMUS_BEGIN;
-    frame->number = read_number_of_path(message);
+    frame->number = number_in_path(message);
     DOMUS_SLEEP(100 * DOMT_SERVED_MS);
     ck_assert_int_eq(domus_channel_pause(stack, domus_channel_running(stack)), 0);
     DOMUS_SLEEP(frame->number * DOMT_SERVED_MS);
@@ -76,12 +76,12 @@ DOMUS_SEQUENCE(hang, served_frame)
     DOMUS_END;
 }
 
-static bool is_path(const domus_http_request *request, const char *path)
+static bool is_path_of_request(const domus_http_request *request, const char *path)
 {
     return domus_slice_equals(domus_http_path(request), path, strlen(path));
 }
 
-static void read_piece(served_frame *frame, const domus_answer *answer)
+static void record_piece_of_body(served_frame *frame, const domus_answer *answer)
 {
     const domus_piece *piece = answer->payload;
 
@@ -97,19 +97,19 @@ DOMUS_SEQUENCE(count, served_frame)
     DOMUS_BEGIN;
     frame->body = ((const domus_http_request *)message)->stream;
     frame->bytes = ((const domus_http_request *)message)->body.size;
-    frame->tells = is_path(message, "/read");
-    frame->one = is_path(message, "/piece");
+    frame->tells = is_path_of_request(message, "/read");
+    frame->one = is_path_of_request(message, "/piece");
     while (frame->body.number != 0 && !frame->ended) {
         DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
         if (answer->error != 0) {
             domt_served_now.read_error = answer->error;
             snprintf(text, sizeof text, "read %s\n", strerrorname_np(-answer->error));
-            return frame->tells ? reply_made(stack, text) : answer->error;
+            return frame->tells ? reply_with_response(stack, text) : answer->error;
         }
-        read_piece(frame, answer);
+        record_piece_of_body(frame, answer);
     }
     snprintf(text, sizeof text, "%llu\n", (unsigned long long)frame->bytes);
-    return frame->one ? reply_text(stack, "piece\n") : reply_made(stack, text);
+    return frame->one ? reply_text(stack, "piece\n") : reply_with_response(stack, text);
     DOMUS_END;
 }
 
@@ -119,7 +119,7 @@ DOMUS_SEQUENCE(give, served_frame)
     static const char zeros[1000];
 
     DOMUS_BEGIN;
-    frame->number = read_number_of_path(message);
+    frame->number = number_in_path(message);
     DOMUS_AWAIT(domus_reply_begin(stack, &domus_http_response_type, &head, then));
     while (answer->error == 0 && frame->bytes < frame->number) {
         if (domus_slice_copy(zeros, sizeof zeros, &frame->piece) != 0)
@@ -145,7 +145,7 @@ static int echo_line(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &packet);
 }
 
-static int upgrade(domus_stack *stack)
+static int reply_101_and_read_lines(domus_stack *stack)
 {
     domus_appender fields = {0};
     domus_http_response response = {.status = 101};
@@ -162,14 +162,14 @@ DOMUS_SEQUENCE(upgrade_later, served_frame)
 {
     DOMUS_BEGIN;
     DOMUS_SLEEP(20 * DOMT_SERVED_MS);
-    return answer->error != 0 ? answer->error : upgrade(stack);
+    return answer->error != 0 ? answer->error : reply_101_and_read_lines(stack);
     DOMUS_END;
 }
 
 /* --- the service ------------------------------------------------------------------------------ */
 
 /* Answer with a head so large that it is queued in several pieces. */
-static int reply_fields(domus_stack *stack)
+static int reply_with_large_head(domus_stack *stack)
 {
     domus_http_response response = {.status = 200};
     domus_appender fields = {0};
@@ -184,7 +184,7 @@ static int reply_fields(domus_stack *stack)
     return domus_reply(stack, &domus_http_response_type, &response);
 }
 
-static int reply_trailed(domus_stack *stack)
+static int reply_with_trailers(domus_stack *stack)
 {
     domus_http_response response = {.status = 200};
 
@@ -193,7 +193,7 @@ static int reply_trailed(domus_stack *stack)
     return domus_reply(stack, &domus_http_response_type, &response);
 }
 
-static int serve_request(domus_stack *stack, void *self, const void *payload)
+static int serve_request_by_path(domus_stack *stack, void *self, const void *payload)
 {
     static const struct {
         const char *begin;
@@ -206,15 +206,15 @@ static int serve_request(domus_stack *stack, void *self, const void *payload)
     domus_slice path = domus_http_path(request);
 
     domt_served_now.begun++;
-    if (is_path(request, "/now"))
+    if (is_path_of_request(request, "/now"))
         return reply_text(stack, "now\n");
-    if (is_path(request, "/fields"))
-        return reply_fields(stack);
-    if (is_path(request, "/trailed"))
-        return reply_trailed(stack);
-    if (is_path(request, "/up"))
-        return upgrade(stack);
-    if (is_path(request, "/late"))
+    if (is_path_of_request(request, "/fields"))
+        return reply_with_large_head(stack);
+    if (is_path_of_request(request, "/trailed"))
+        return reply_with_trailers(stack);
+    if (is_path_of_request(request, "/up"))
+        return reply_101_and_read_lines(stack);
+    if (is_path_of_request(request, "/late"))
         return -ETIMEDOUT;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strncmp(domus_slice_data(path), rows[i].begin, strlen(rows[i].begin)) == 0)
@@ -239,7 +239,7 @@ static const domus_pipeline streams = {
         (const domus_pipeline_stage[]){{&domus_http_stage, &domt_served_streams}, {NULL, NULL}}};
 const domus_on_peer domt_served_rows[] = {
     {.type = &domus_http_request_type,
-     .handle = serve_request,
+     .handle = serve_request_by_path,
      .peer_frame_size = sizeof(struct domi_count_frame)},
     {.type = &domus_packet_type, .handle = echo_line},
     {.type = NULL},

@@ -26,41 +26,43 @@
 
 /* Counts and errors of the service since the last domt_served_start(). */
 typedef struct domt_served {
-    uint32_t begun;  /* requests that have begun */
-    uint32_t closed; /* channels that have closed */
-    int close_error; /* the error of the last channel that closed */
-    int read_error;  /* the error of the last read of a body that failed */
+    uint32_t begun;  /* number of requests that have begun */
+    uint32_t closed; /* number of channels that have closed */
+    int close_error; /* error of the last channel that closed */
+    int read_error;  /* error of the last read of a request's body that failed */
 } domt_served;
 
 extern domt_served domt_served_now;
 
-/* Options and behaviours without a Date field; bodies come whole (`whole`), or in pieces
- * (`streams`). */
+/* Options and behaviours without a Date field in answers; bodies of requests come whole (`whole`),
+ * or in pieces (`streams`). */
 extern const domus_http_options domt_served_whole, domt_served_streams;
 extern const domus_behaviour domt_served_by_whole, domt_served_by_streams;
 
-/* Rows and on_close handler of the two behaviours, for behaviours with other pipelines. */
+/* The rows and the on_close handler of the two behaviours, for behaviours with other pipelines. */
 extern const domus_on_peer domt_served_rows[];
 int domt_served_on_close(domus_stack *stack, void *self, const void *payload);
 
-/* Write the configuration of these kits: three threads, and the time-outs of domus/config.h. */
+/* Write the configuration of these kits: three threads, and the default time-outs of
+ * domus/config.h. */
 void domt_served_configure(domus_config *ret_config);
 
-/* Make a kit that serves at DOMT_SERVED_AT; `config` NULL means domt_served_configure(). */
+/* Make a kit whose service listens at DOMT_SERVED_AT; `config` NULL means
+ * domt_served_configure(). */
 domus_testkit *domt_served_start(const domus_config *config, const domus_behaviour *behaviour,
                                  uint64_t seed);
 
-/* Stop the system, check that everything was freed, and free the kit. */
+/* Stop the kit's system, check that everything was freed, and free the kit. */
 void domt_served_end(domus_testkit *kit);
 
-/* Connect a peer; let it send text; check that this text, and nothing before it, comes within 60 s;
- * let time pass, and check that nothing comes. */
+/* Connect a peer; let it send text; check that this text, and nothing before it, comes to the peer
+ * within 60 s; let time pass, and check that nothing comes. */
 domus_peer *domt_served_peer(domus_testkit *kit);
 void domt_served_send(domus_peer *peer, const char *text);
 void domt_served_expect(domus_testkit *kit, domus_peer *peer, const char *text);
 void domt_served_advance_silently(domus_testkit *kit, uint64_t ns);
 
-/* An answer with this body, without and with "Connection: close". */
+/* The text of an answer with this body, without and with "Connection: close". */
 #define DOMT_SERVED_OK(size, text)                                                                 \
     "HTTP/1.1 200 OK\r\nContent-Length: " size "\r\nContent-Type: text/plain\r\n\r\n" text
 #define DOMT_SERVED_LAST(size, text)                                                               \

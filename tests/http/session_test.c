@@ -17,8 +17,8 @@
 #define SIGNED_AT 1000
 #define EXPECTED  "VQJi.2000.aGVsbG8.u3pgJ2hM_Z5P-4CHWmn7zo8usFnW6mTPIUFWZLBPHp8"
 
-/* Make a ring whose keys consist of these letters. */
-static domus_http_keys make_ring(const char *letters)
+/* Make a ring of keys, one for each letter; a key's bytes are all that letter. */
+static domus_http_keys make_ring_of_keys(const char *letters)
 {
     domus_http_keys ring = {.count = 0};
     char bytes[DOMUS_HTTP_KEY_LEAST];
@@ -48,10 +48,10 @@ static int64_t verify_value(const domus_http_keys *ring, const char *purpose, in
                              DOMUS_HTTP_SIGNED_MAX);
 }
 
-/* Python has computed HMAC-SHA256 of this text. */
-DOMT_TEST(a_signed_value_is_this_text)
+/* The signature is the HMAC-SHA256 that Python has computed of this text. */
+DOMT_TEST(a_signed_value_has_its_expected_text)
 {
-    domus_http_keys ring = make_ring("k");
+    domus_http_keys ring = make_ring_of_keys("k");
     domus_slice made = sign_value(&ring, "p", 2000, "hello", 5);
 
     ck_assert_msg(domus_slice_equals(made, EXPECTED, sizeof EXPECTED - 1), "%.*s", (int)made.size,
@@ -59,9 +59,9 @@ DOMT_TEST(a_signed_value_is_this_text)
     domus_slice_free(made);
 }
 
-DOMT_TEST(values_of_every_size_come_back)
+DOMT_TEST(signed_values_of_every_size_are_verified)
 {
-    domus_http_keys ring = make_ring("ab");
+    domus_http_keys ring = make_ring_of_keys("ab");
     static char value[DOMUS_HTTP_SIGNED_MAX + 1], to[DOMUS_HTTP_SIGNED_MAX];
 
     for (size_t i = 0; i < sizeof value; i++)
@@ -79,9 +79,9 @@ DOMT_TEST(values_of_every_size_come_back)
     }
 }
 
-DOMT_TEST(each_changed_byte_is_seen)
+DOMT_TEST(each_changed_byte_of_a_signed_value_is_refused)
 {
-    domus_http_keys ring = make_ring("a");
+    domus_http_keys ring = make_ring_of_keys("a");
     domus_slice made = sign_value(&ring, "p", 2000, "value", 5);
     char text[128], to[DOMUS_HTTP_SIGNED_MAX];
     size_t size = made.size;
@@ -106,9 +106,9 @@ DOMT_TEST(each_changed_byte_is_seen)
     domus_slice_free(made);
 }
 
-DOMT_TEST(purposes_and_times_hold)
+DOMT_TEST(signed_value_holds_for_its_purpose_and_time)
 {
-    domus_http_keys ring = make_ring("a");
+    domus_http_keys ring = make_ring_of_keys("a");
     domus_slice made = sign_value(&ring, "p", 2000, "v", 1);
     char to[DOMUS_HTTP_SIGNED_MAX];
 
@@ -120,9 +120,10 @@ DOMT_TEST(purposes_and_times_hold)
     domus_slice_free(made);
 }
 
-DOMT_TEST(keys_rotate)
+DOMT_TEST(signed_values_are_verified_while_keys_rotate)
 {
-    domus_http_keys first = make_ring("a"), both = make_ring("ba"), second = make_ring("b");
+    domus_http_keys first = make_ring_of_keys("a"), both = make_ring_of_keys("ba"),
+                    second = make_ring_of_keys("b");
     domus_http_keys none = {.count = 0};
     domus_slice old = sign_value(&first, "p", 2000, "v", 1);
     domus_slice new = sign_value(&both, "p", 2000, "v", 1);
@@ -140,9 +141,9 @@ DOMT_TEST(keys_rotate)
     ck_assert_mem_eq(&both, &none, sizeof none);
 }
 
-DOMT_TEST(what_cannot_be_signed_is_refused)
+DOMT_TEST(values_that_cannot_be_signed_are_refused)
 {
-    domus_http_keys ring = make_ring("a"), none = {.count = 0};
+    domus_http_keys ring = make_ring_of_keys("a"), none = {.count = 0};
     static char value[DOMUS_HTTP_SIGNED_MAX + 1];
     char purpose[DOMUS_HTTP_PURPOSE_MAX + 2] = {0};
     domus_appender to = {0};
@@ -166,7 +167,7 @@ DOMT_TEST(what_cannot_be_signed_is_refused)
 #define B64_32 "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 #define OTHER  "hex:ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
 
-DOMT_TEST(texts_of_keys_are_read_strictly)
+DOMT_TEST(texts_of_signing_keys_are_read_strictly)
 {
     static const struct {
         const char *text;
@@ -203,21 +204,21 @@ DOMT_TEST(texts_of_keys_are_read_strictly)
         ck_assert_msg(error == rows[i].error, "%s: %d", rows[i].text, error);
         ck_assert_uint_eq(ring.count, error == 0 ? rows[i].count : 7);
         ck_assert((error == 0) == (words[0] == '\0'));
-        if (error == 0) /* all rows have the same first key */
+        if (error == 0) /* the first key is the same in all rows */
             ck_assert_int_eq(ring.keys[0].bytes[31], 31);
     }
 }
 
 DOMT_TEST(rings_and_texts_have_bounds)
 {
-    domus_http_keys ring = make_ring("abcdefgh");
+    domus_http_keys ring = make_ring_of_keys("abcdefgh");
     char bytes[DOMUS_HTTP_KEY_MOST + 1] = {0};
     static char text[DOMUS_HTTP_KEYS_TEXT_MAX + 1];
     const char *key = "hex:" HEX_32;
 
     ck_assert_uint_eq(ring.count, DOMUS_HTTP_KEYS_MAX);
     ck_assert_int_eq(domus_http_keys_add(&ring, bytes, 32), -ENOBUFS);
-    ring = make_ring("a");
+    ring = make_ring_of_keys("a");
     ck_assert_int_eq(domus_http_keys_add(&ring, bytes, DOMUS_HTTP_KEY_LEAST - 1), -EINVAL);
     ck_assert_int_eq(domus_http_keys_add(&ring, bytes, DOMUS_HTTP_KEY_MOST + 1), -EINVAL);
     ck_assert_int_eq(domus_http_keys_add(&ring, bytes, DOMUS_HTTP_KEY_LEAST), 0);
@@ -231,8 +232,8 @@ DOMT_TEST(rings_and_texts_have_bounds)
     ck_assert_uint_eq(ring.count, 1);
 }
 
-/* Read keys from a file with these permissions. */
-static int read_file(const char *path, mode_t mode, domus_http_keys *ring)
+/* Read keys from a file with these permissions. Returns the result. */
+static int read_keys_of_file(const char *path, mode_t mode, domus_http_keys *ring)
 {
     char words[DOMUS_HTTP_KEYS_WORDS] = "";
 
@@ -251,15 +252,15 @@ DOMT_TEST(files_of_keys_are_the_users_alone)
 
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, OTHER "\n", sizeof OTHER), sizeof OTHER);
-    ck_assert_int_eq(read_file(path, 0600, &ring), 0);
+    ck_assert_int_eq(read_keys_of_file(path, 0600, &ring), 0);
     ck_assert_uint_eq(ring.count, 1);
-    ck_assert_int_eq(read_file(path, 0400, &ring), 0);
-    ck_assert_int_eq(read_file(path, 0640, &ring), -EPERM);
-    ck_assert_int_eq(read_file(path, 0604, &ring), -EPERM);
-    ck_assert_int_eq(read_file(path, 0601, &ring), -EPERM);
+    ck_assert_int_eq(read_keys_of_file(path, 0400, &ring), 0);
+    ck_assert_int_eq(read_keys_of_file(path, 0640, &ring), -EPERM);
+    ck_assert_int_eq(read_keys_of_file(path, 0604, &ring), -EPERM);
+    ck_assert_int_eq(read_keys_of_file(path, 0601, &ring), -EPERM);
     memset(filler, '\n', sizeof filler);
     ck_assert_int_eq(write(fd, filler, sizeof filler), sizeof filler);
-    ck_assert_int_eq(read_file(path, 0600, &ring), -EMSGSIZE);
+    ck_assert_int_eq(read_keys_of_file(path, 0600, &ring), -EMSGSIZE);
     close(fd);
     unlink(path);
     ck_assert_int_eq(domus_http_keys_read(path, &ring, NULL, 0), -ENOENT);
@@ -269,8 +270,8 @@ DOMT_TEST(files_of_keys_are_the_users_alone)
 
 #define NOW 1000000
 
-/* Returns the fields of a request that sends back the cookie set by an answer. */
-static domus_slice send_back(domus_appender *fields)
+/* Returns the fields of a request that sends back the cookie which an answer has set. */
+static domus_slice fields_that_send_cookie_back(domus_appender *fields)
 {
     static char text[8192];
     domus_slice set;
@@ -283,13 +284,14 @@ static domus_slice send_back(domus_appender *fields)
     return domt_http_slice(text);
 }
 
-static domus_slice seal_value(const domus_http_session_cookie *cookie, const domus_http_keys *keys,
-                              const void *value, size_t size)
+static domus_slice fields_with_sealed_value(const domus_http_session_cookie *cookie,
+                                            const domus_http_keys *keys, const void *value,
+                                            size_t size)
 {
     domus_appender fields = {0};
 
     ck_assert_int_eq(domus_http_session_seal(&fields, cookie, keys, NOW, value, size), 0);
-    return send_back(&fields);
+    return fields_that_send_cookie_back(&fields);
 }
 
 DOMT_TEST(cookies_have_their_attributes)
@@ -347,7 +349,7 @@ DOMT_TEST(wrong_cookies_are_refused)
     const domus_http_session_cookie longest = {
         .name = "a234567890123456789012345678901234567890123456789012345678901234",
         .lifetime_s = 400 * 86400};
-    domus_http_keys keys = make_ring("a"), none = {.count = 0};
+    domus_http_keys keys = make_ring_of_keys("a"), none = {.count = 0};
     const domus_http_session_id id = {{0}};
     static char value[DOMUS_HTTP_SESSION_VALUE_MAX + 1];
     char to[DOMUS_HTTP_SESSION_VALUE_MAX];
@@ -367,18 +369,19 @@ DOMT_TEST(wrong_cookies_are_refused)
     ck_assert_uint_eq(fields.size, 0);
     ck_assert_int_eq(
         domus_http_session_seal(&fields, &longest, &keys, NOW, value, sizeof value - 1), 0);
-    domus_slice back = send_back(&fields);
+    domus_slice back = fields_that_send_cookie_back(&fields);
     ck_assert_int_eq(domus_http_session_unseal(back, &longest, &keys, NOW, to, sizeof to),
                      sizeof to);
     ck_assert_uint_le(back.size, strlen("Cookie: other=1; \r\n") + 4096);
     domus_slice_free(back);
 }
 
-DOMT_TEST(sealed_values_come_back)
+DOMT_TEST(sealed_values_are_opened_again)
 {
-    domus_http_keys keys = make_ring("a"), rotated = make_ring("ba"), other = make_ring("b");
+    domus_http_keys keys = make_ring_of_keys("a"), rotated = make_ring_of_keys("ba"),
+                    other = make_ring_of_keys("b");
     const domus_http_session_cookie named = {.name = "b"};
-    domus_slice back = seal_value(NULL, &keys, "user=7", 6);
+    domus_slice back = fields_with_sealed_value(NULL, &keys, "user=7", 6);
     char to[16];
 
     ck_assert_int_eq(domus_http_session_unseal(back, NULL, &keys, NOW + 43199, to, 16), 6);
@@ -389,7 +392,7 @@ DOMT_TEST(sealed_values_come_back)
     ck_assert_int_eq(domus_http_session_unseal(back, NULL, &other, NOW, to, 16), -EBADMSG);
     ck_assert_int_eq(domus_http_session_unseal(back, NULL, &keys, NOW, to, 5), -EMSGSIZE);
     ck_assert_int_eq(domus_http_session_unseal(back, &named, &keys, NOW, to, 16), -ENOENT);
-    /* the sealed value is refused under the name of another cookie */
+    /* the sealed value is refused when it comes under the name of another cookie */
     char text[512];
     const char *name = memchr(domus_slice_data(back), '_', back.size);
     const char *value = name + strlen("__Host-session");
@@ -401,7 +404,7 @@ DOMT_TEST(sealed_values_come_back)
     domus_slice_free(back);
 }
 
-DOMT_TEST(ids_come_back)
+DOMT_TEST(session_ids_are_read_back_from_cookies)
 {
     static const char *const wrong[] = {"", "AAECAwQFBgcICQoLDA0OD", "AAECAwQFBgcICQoLDA0ODwA",
                                         "AAECAwQFBgcICQoLDA0OD+", "AAECAwQFBgcICQoLDA0ODx"};
@@ -413,7 +416,7 @@ DOMT_TEST(ids_come_back)
     ck_assert_int_eq(domus_http_session_make_id(&two), 0);
     ck_assert_mem_ne(&one, &two, sizeof one);
     ck_assert_int_eq(domus_http_session_set_id(&fields, NULL, &one), 0);
-    domus_slice back = send_back(&fields);
+    domus_slice back = fields_that_send_cookie_back(&fields);
     ck_assert_int_eq(domus_http_session_get_id(back, NULL, &got), 0);
     ck_assert_mem_eq(&one, &got, sizeof one);
     domus_slice_free(back);
@@ -427,9 +430,10 @@ DOMT_TEST(ids_come_back)
     ck_assert_int_eq(domus_http_session_get_id((domus_slice){NULL, 0, 0}, NULL, &got), -ENOENT);
 }
 
-DOMT_TEST(tokens_are_those_of_their_session)
+DOMT_TEST(csrf_tokens_belong_to_their_session)
 {
-    domus_http_keys keys = make_ring("a"), rotated = make_ring("ba"), other = make_ring("b");
+    domus_http_keys keys = make_ring_of_keys("a"), rotated = make_ring_of_keys("ba"),
+                    other = make_ring_of_keys("b");
     domus_http_keys none = {.count = 0};
     char one[DOMUS_HTTP_CSRF_SIZE + 1], two[DOMUS_HTTP_CSRF_SIZE + 1];
     static char session[DOMUS_HTTP_CSRF_SESSION_MAX + 1];

@@ -1,5 +1,5 @@
 /* The table of sessions keeps its times and bounds, removes the sessions that were not used for
- * longest, and the old id of a renewed session is unknown; the table is tested alone, and in an
+ * longest, and does not know the old id of a renewed session; the table is tested alone, and in an
  * actor in a test kit. */
 #include "tests/http/trace.h"
 #include "tests/support/kits.h"
@@ -16,7 +16,7 @@
 
 static domus_http_sessions *sessions;
 
-static void open_with(domus_http_sessions_options options)
+static void open_table_with(domus_http_sessions_options options)
 {
     ck_assert_int_eq(domus_http_sessions_open(&options, &sessions), 0);
 }
@@ -34,8 +34,9 @@ static domus_http_session_id begin_session(uint64_t now_ns, const char *value)
     return id;
 }
 
-/* Returns whether a session exists, and checks that its value is this one. */
-static bool has_session(uint64_t now_ns, domus_http_session_id id, const char *value)
+/* Returns whether the table has this session at this time, and checks that its value is this
+ * one. */
+static bool has_table_session(uint64_t now_ns, domus_http_session_id id, const char *value)
 {
     domus_slice found;
     int error = domus_http_sessions_find(sessions, now_ns, &id, &found);
@@ -48,20 +49,20 @@ static bool has_session(uint64_t now_ns, domus_http_session_id id, const char *v
 
 DOMT_TEST(sessions_are_found_changed_and_ended)
 {
-    open_with((domus_http_sessions_options){.count_max = 0});
+    open_table_with((domus_http_sessions_options){.count_max = 0});
     domus_http_session_id one = begin_session(0, "one"), two = begin_session(0, "two"),
                           none = {{0}};
 
     ck_assert_mem_ne(&one, &two, sizeof one);
-    ck_assert(has_session(0, one, "one") && has_session(0, two, "two") &&
-              !has_session(0, none, ""));
+    ck_assert(has_table_session(0, one, "one") && has_table_session(0, two, "two") &&
+              !has_table_session(0, none, ""));
     ck_assert_int_eq(domus_http_sessions_put(sessions, 0, &one, domt_http_slice("other")), 0);
-    ck_assert(has_session(0, one, "other") && has_session(0, two, "two"));
+    ck_assert(has_table_session(0, one, "other") && has_table_session(0, two, "two"));
     ck_assert_uint_eq(domus_http_sessions_bytes(sessions), 5 + 3 + 2 * COST);
     ck_assert_int_eq(domus_http_sessions_end(sessions, 0, &one), 0);
     ck_assert_int_eq(domus_http_sessions_end(sessions, 0, &one), -ENOENT);
     ck_assert_int_eq(domus_http_sessions_put(sessions, 0, &one, (domus_slice){0}), -ENOENT);
-    ck_assert(!has_session(0, one, "") && has_session(0, two, "two"));
+    ck_assert(!has_table_session(0, one, "") && has_table_session(0, two, "two"));
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 1);
     ck_assert_uint_eq(domus_http_sessions_bytes(sessions), 3 + COST);
     close_table();
@@ -70,42 +71,44 @@ DOMT_TEST(sessions_are_found_changed_and_ended)
 
 DOMT_TEST(a_renewed_session_has_another_id)
 {
-    open_with((domus_http_sessions_options){.lifetime_ns = 100, .idle_ns = 1000});
+    open_table_with((domus_http_sessions_options){.lifetime_ns = 100, .idle_ns = 1000});
     domus_http_session_id one = begin_session(0, "one"), two;
 
     ck_assert_int_eq(domus_http_sessions_renew(sessions, 50, &one, &two), 0);
     ck_assert_mem_ne(&one, &two, sizeof one);
-    ck_assert(!has_session(50, one, "") && has_session(50, two, "one"));
+    ck_assert(!has_table_session(50, one, "") && has_table_session(50, two, "one"));
     ck_assert_int_eq(domus_http_sessions_renew(sessions, 50, &one, &one), -ENOENT);
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 1);
-    ck_assert(has_session(99, two, "one")); /* renewing the id does not renew the age */
-    ck_assert(!has_session(100, two, "one"));
+    /* the session's age goes on when its id is renewed */
+    ck_assert(has_table_session(99, two, "one"));
+    ck_assert(!has_table_session(100, two, "one"));
     close_table();
-    open_with((domus_http_sessions_options){.count_max = 3}); /* this table has few buckets */
+    /* this table has few buckets, so ids meet in them */
+    open_table_with((domus_http_sessions_options){.count_max = 3});
     domus_http_session_id ids[3] = {begin_session(0, "0"), begin_session(0, "1"),
                                     begin_session(0, "2")};
     for (unsigned i = 0; i < 60; i++) {
         ck_assert_int_eq(domus_http_sessions_renew(sessions, 0, &ids[i % 3], &ids[i % 3]), 0);
-        ck_assert(has_session(0, ids[0], "0") && has_session(0, ids[1], "1") &&
-                  has_session(0, ids[2], "2"));
+        ck_assert(has_table_session(0, ids[0], "0") && has_table_session(0, ids[1], "1") &&
+                  has_table_session(0, ids[2], "2"));
     }
     close_table();
 }
 
-DOMT_TEST(sessions_end_by_time)
+DOMT_TEST(sessions_end_after_their_time)
 {
-    open_with((domus_http_sessions_options){.idle_ns = 10, .lifetime_ns = 25});
+    open_table_with((domus_http_sessions_options){.idle_ns = 10, .lifetime_ns = 25});
     domus_http_session_id one = begin_session(0, "1"), two = begin_session(1, "2"),
                           three = begin_session(2, "3");
 
-    ck_assert(has_session(9, two, "2"));
+    ck_assert(has_table_session(9, two, "2"));
     ck_assert_uint_eq(domus_http_sessions_sweep(sessions, 9, 10), 10);
-    ck_assert(!has_session(10, one, "1"));
+    ck_assert(!has_table_session(10, one, "1"));
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 2);
     ck_assert_uint_eq(domus_http_sessions_sweep(sessions, 12, 10), 19);
-    ck_assert(!has_session(12, three, "3"));
-    ck_assert(has_session(18, two, "2") && has_session(25, two, "2"));
-    ck_assert(!has_session(26, two, "2")); /* the age of 25 ns is reached */
+    ck_assert(!has_table_session(12, three, "3"));
+    ck_assert(has_table_session(18, two, "2") && has_table_session(25, two, "2"));
+    ck_assert(!has_table_session(26, two, "2")); /* the session's largest age of 25 ns is over */
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 0);
     ck_assert_uint_eq(domus_http_sessions_bytes(sessions), 0);
     ck_assert_uint_eq(domus_http_sessions_sweep(sessions, 99, 10), UINT64_MAX);
@@ -113,42 +116,44 @@ DOMT_TEST(sessions_end_by_time)
         (void)begin_session(100, "");
     ck_assert_uint_eq(domus_http_sessions_sweep(sessions, 200, 3), 110);
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 17);
-    (void)begin_session(200, ""); /* the table is full and removes some sessions */
+    /* the table was full, so the begin of this session has removed some others */
+    (void)begin_session(200, "");
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 17 - 4 + 1);
     close_table();
 }
 
-DOMT_TEST(the_least_used_go_at_a_bound)
+DOMT_TEST(least_recently_used_sessions_are_ended_at_a_bound)
 {
-    open_with((domus_http_sessions_options){
+    open_table_with((domus_http_sessions_options){
         .count_max = 3, .value_max = 400, .bytes_max = 3 * COST + 100});
     domus_http_session_id one = begin_session(0, "1"), two = begin_session(1, "2"),
                           three = begin_session(2, "3"), four;
     static char text[402];
 
-    ck_assert(has_session(3, one, "1"));
+    ck_assert(has_table_session(3, one, "1"));
     four = begin_session(4, "4");
-    ck_assert(!has_session(4, two, "2"));
-    ck_assert(has_session(4, one, "1") && has_session(4, three, "3") && has_session(4, four, "4"));
-    /* 98 bytes and two values of one byte reach the limit exactly; with one byte more the least
-     * used session is removed */
+    ck_assert(!has_table_session(4, two, "2"));
+    ck_assert(has_table_session(4, one, "1") && has_table_session(4, three, "3") &&
+              has_table_session(4, four, "4"));
+    /* 98 bytes and two values of one byte reach the limit of bytes exactly; with one byte more the
+     * least used session is removed */
     memset(text, 'x', 98);
     ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &four, domt_http_slice(text)), 0);
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 3);
     ck_assert_uint_eq(domus_http_sessions_bytes(sessions), 3 * COST + 100);
     text[98] = 'x';
     ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &four, domt_http_slice(text)), 0);
-    ck_assert(!has_session(5, one, "1") && has_session(5, three, "3") &&
-              has_session(5, four, text));
-    memset(text, 'x', COST + 1); /* the space of the removed session is used up, except one byte */
+    ck_assert(!has_table_session(5, one, "1") && has_table_session(5, three, "3") &&
+              has_table_session(5, four, text));
+    memset(text, 'x', COST + 1); /* the space of the removed session is used up, but for one byte */
     ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &three, domt_http_slice(text)), 0);
     text[99] = '\0';
-    ck_assert(has_session(5, four, text));
+    ck_assert(has_table_session(5, four, text));
     text[99] = 'x';
-    ck_assert(has_session(5, three, text));
+    ck_assert(has_table_session(5, three, text));
     text[COST + 1] = 'x';
     ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &three, domt_http_slice(text)), 0);
-    ck_assert(!has_session(5, four, "") && has_session(5, three, text));
+    ck_assert(!has_table_session(5, four, "") && has_table_session(5, three, text));
     memset(text, 'x', 401);
     domus_slice large = domt_http_slice(text);
     ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &three, large), -EMSGSIZE);
@@ -158,9 +163,9 @@ DOMT_TEST(the_least_used_go_at_a_bound)
     close_table();
 }
 
-DOMT_TEST(new_ones_may_be_refused_instead)
+DOMT_TEST(new_sessions_may_be_refused_at_a_bound)
 {
-    open_with((domus_http_sessions_options){
+    open_table_with((domus_http_sessions_options){
         .count_max = 2, .value_max = 100, .bytes_max = 2 * COST + 100, .refuses = true});
     domus_http_session_id one = begin_session(0, "1"), two = begin_session(0, "2"), three;
     static char text[100];
@@ -171,15 +176,15 @@ DOMT_TEST(new_ones_may_be_refused_instead)
     domus_slice more = domt_http_slice("xx");
     ck_assert_int_eq(domus_http_sessions_put(sessions, 0, &two, more), -ENOBUFS);
     domus_slice_free(more);
-    ck_assert(has_session(0, one, text) && has_session(0, two, "2"));
+    ck_assert(has_table_session(0, one, text) && has_table_session(0, two, "2"));
     ck_assert_int_eq(domus_http_sessions_begin(sessions, 3600 * SECOND, (domus_slice){0}, &three),
-                     0); /* other sessions were idle for too long and make room */
+                     0); /* the other sessions were idle for too long and are removed */
     close_table();
 }
 
 static int drawn;
 
-static int draw_id(void *to, size_t size)
+static int draw_id_of_test(void *to, size_t size)
 {
     if (drawn < 0)
         return drawn;
@@ -188,7 +193,7 @@ static int draw_id(void *to, size_t size)
     return 0;
 }
 
-DOMT_TEST(options_and_chance_may_be_wrong)
+DOMT_TEST(wrong_options_and_failing_random_are_errors)
 {
     static const domus_http_sessions_options wrong[] = {
         {.count_max = 1000001},
@@ -200,26 +205,26 @@ DOMT_TEST(options_and_chance_may_be_wrong)
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(domus_http_sessions_open(&wrong[i], &sessions), -EINVAL);
-    open_with((domus_http_sessions_options){.draw = draw_id, .count_max = 1000000});
-    one = begin_session(0, "1"); /* the test's random numbers are the same twice */
+    open_table_with((domus_http_sessions_options){.draw = draw_id_of_test, .count_max = 1000000});
+    one = begin_session(0, "1"); /* the test's random numbers make the same id twice */
     ck_assert_int_eq(domus_http_sessions_begin(sessions, 0, (domus_slice){0}, &two), -EEXIST);
     drawn = 1;
     ck_assert_int_eq(domus_http_sessions_renew(sessions, 0, &one, &two), -EEXIST);
     drawn = -ENOSYS;
     ck_assert_int_eq(domus_http_sessions_begin(sessions, 0, (domus_slice){0}, &two), -ENOSYS);
     ck_assert_int_eq(domus_http_sessions_renew(sessions, 0, &one, &two), -ENOSYS);
-    ck_assert(has_session(0, one, "1"));
+    ck_assert(has_table_session(0, one, "1"));
     close_table();
 }
 
-/* A table of many sessions agrees with a model of its content. */
+/* A table of many sessions agrees with a model, an array of what the table should have. */
 DOMT_TEST(many_sessions_are_kept_apart)
 {
     enum { MANY = 3000 };
     static domus_http_session_id ids[MANY];
     char text[16];
 
-    open_with((domus_http_sessions_options){.count_max = MANY / 2});
+    open_table_with((domus_http_sessions_options){.count_max = MANY / 2});
     for (uint32_t i = 0; i < MANY; i++) {
         snprintf(text, sizeof text, "%u", i);
         ids[i] = begin_session(i, text);
@@ -227,15 +232,16 @@ DOMT_TEST(many_sessions_are_kept_apart)
     ck_assert_uint_eq(domus_http_sessions_count(sessions), MANY / 2);
     for (uint32_t i = 0; i < MANY; i++) {
         snprintf(text, sizeof text, "%u", i);
-        ck_assert_int_eq(has_session(MANY, ids[i], text), i >= MANY / 2);
+        ck_assert_int_eq(has_table_session(MANY, ids[i], text), i >= MANY / 2);
     }
     close_table();
 }
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-static domus_http_session ask_actor(domus_probe *probe, domus_address store, const domus_type *type,
-                                    domus_http_session_id id, const char *value)
+static domus_http_session session_answered_by_actor(domus_probe *probe, domus_address store,
+                                                    const domus_type *type,
+                                                    domus_http_session_id id, const char *value)
 {
     domus_http_session asked = {.id = id, .value = domt_http_slice(value)};
     domus_http_session got;
@@ -245,8 +251,8 @@ static domus_http_session ask_actor(domus_probe *probe, domus_address store, con
     return got;
 }
 
-static void ask_for_error(domus_probe *probe, domus_address store, const domus_type *type,
-                          domus_http_session_id id, const char *value, int error)
+static void expect_error_of_actor(domus_probe *probe, domus_address store, const domus_type *type,
+                                  domus_http_session_id id, const char *value, int error)
 {
     domus_http_session asked = {.id = id, .value = domt_http_slice(value)};
 
@@ -254,7 +260,7 @@ static void ask_for_error(domus_probe *probe, domus_address store, const domus_t
     ck_assert_int_eq(domus_probe_expect_error(probe, error, SECOND), 0);
 }
 
-DOMT_TEST(the_actor_answers_as_the_table)
+DOMT_TEST(the_sessions_actor_answers_as_the_table)
 {
     static const domus_http_sessions_options options = {.value_max = 10, .idle_ns = 5 * SECOND};
     static const domus_http_sessions_options wrong = {.bytes_max = 1};
@@ -267,33 +273,38 @@ DOMT_TEST(the_actor_answers_as_the_table)
     ck_assert_int_eq(domus_outside_http_sessions_spawn(system, &wrong, &store), -EINVAL);
     ck_assert_int_eq(domus_outside_http_sessions_spawn(system, &options, &store), 0);
     ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
-    domus_http_session one = ask_actor(probe, store, &domus_http_session_begin_type, none, "one");
+    domus_http_session one =
+        session_answered_by_actor(probe, store, &domus_http_session_begin_type, none, "one");
     ck_assert_uint_eq(one.value.size, 0);
-    domus_http_session got = ask_actor(probe, store, &domus_http_session_find_type, one.id, "");
+    domus_http_session got =
+        session_answered_by_actor(probe, store, &domus_http_session_find_type, one.id, "");
     ck_assert(domus_slice_equals(got.value, "one", 3));
     domus_slice_free(got.value);
-    got = ask_actor(probe, store, &domus_http_session_put_type, one.id, "other");
+    got = session_answered_by_actor(probe, store, &domus_http_session_put_type, one.id, "other");
     ck_assert_mem_eq(&got.id, &one.id, sizeof one.id);
-    domus_http_session two = ask_actor(probe, store, &domus_http_session_renew_type, one.id, "");
+    domus_http_session two =
+        session_answered_by_actor(probe, store, &domus_http_session_renew_type, one.id, "");
     ck_assert(domus_slice_equals(two.value, "other", 5));
     domus_slice_free(two.value);
-    ask_for_error(probe, store, &domus_http_session_find_type, one.id, "", -ENOENT);
-    ask_for_error(probe, store, &domus_http_session_renew_type, one.id, "", -ENOENT);
-    ask_for_error(probe, store, &domus_http_session_put_type, one.id, "v", -ENOENT);
-    ask_for_error(probe, store, &domus_http_session_put_type, two.id, "12345678901", -EMSGSIZE);
-    ask_for_error(probe, store, &domus_http_session_begin_type, none, "12345678901", -EMSGSIZE);
-    got = ask_actor(probe, store, &domus_http_session_end_type, two.id, "");
-    ask_for_error(probe, store, &domus_http_session_end_type, two.id, "", -ENOENT);
-    one = ask_actor(probe, store, &domus_http_session_begin_type, none, "one");
+    expect_error_of_actor(probe, store, &domus_http_session_find_type, one.id, "", -ENOENT);
+    expect_error_of_actor(probe, store, &domus_http_session_renew_type, one.id, "", -ENOENT);
+    expect_error_of_actor(probe, store, &domus_http_session_put_type, one.id, "v", -ENOENT);
+    expect_error_of_actor(probe, store, &domus_http_session_put_type, two.id, "12345678901",
+                          -EMSGSIZE);
+    expect_error_of_actor(probe, store, &domus_http_session_begin_type, none, "12345678901",
+                          -EMSGSIZE);
+    got = session_answered_by_actor(probe, store, &domus_http_session_end_type, two.id, "");
+    expect_error_of_actor(probe, store, &domus_http_session_end_type, two.id, "", -ENOENT);
+    one = session_answered_by_actor(probe, store, &domus_http_session_begin_type, none, "one");
     ck_assert_int_eq(domus_testkit_advance(kit, 4 * SECOND), 0);
-    got = ask_actor(probe, store, &domus_http_session_find_type, one.id, "");
+    got = session_answered_by_actor(probe, store, &domus_http_session_find_type, one.id, "");
     domus_slice_free(got.value);
     ck_assert_uint_ne(domus_testkit_due_ns(kit), UINT64_MAX);
     ck_assert_int_eq(domus_testkit_advance(kit, 30 * SECOND), 0);
-    /* the actor has no timer without sessions */
+    /* without sessions the actor has no timer */
     ck_assert_uint_eq(domus_testkit_due_ns(kit), UINT64_MAX);
-    ask_for_error(probe, store, &domus_http_session_find_type, one.id, "", -ENOENT);
-    (void)ask_actor(probe, store, &domus_http_session_begin_type, none, "left");
+    expect_error_of_actor(probe, store, &domus_http_session_find_type, one.id, "", -ENOENT);
+    (void)session_answered_by_actor(probe, store, &domus_http_session_begin_type, none, "left");
     domus_testkit_free(kit);
 }
 

@@ -1,4 +1,4 @@
-/* The talk of talk.h. */
+/* The conversation with wslay that tests/http/talk.h describes. */
 #include "tests/http/talk.h"
 #include "tests/support/suite.h"
 
@@ -27,7 +27,7 @@ static void append_to_way(domt_way *to, const void *bytes, size_t size)
     to->size += size;
 }
 
-/* Take up to `size` bytes that arrive. They are valid until more bytes are added. */
+/* Take up to `size` bytes that arrive at a side. They are valid until more bytes are added. */
 static const uint8_t *take_from_way(domt_way *from, size_t *size)
 {
     const uint8_t *bytes = from->bytes + from->at;
@@ -40,7 +40,7 @@ static const uint8_t *take_from_way(domt_way *from, size_t *size)
     return bytes;
 }
 
-/* Check that this message is the next one of the row. */
+/* Check that this received message is the next one of the row of sent messages. */
 static void check_next_message(domt_row *from, char kind, const void *bytes, size_t size)
 {
     ck_assert_msg(from->heard < from->count, "seed %u: a message too many",
@@ -52,7 +52,7 @@ static void check_next_message(domt_row *from, char kind, const void *bytes, siz
                   next->kind, next->size, kind, size);
 }
 
-static void record_close(domt_goodbye *at, unsigned code, const void *reason, size_t size)
+static void record_received_close(domt_goodbye *at, unsigned code, const void *reason, size_t size)
 {
     ck_assert(!at->heard && size <= DOMT_TALK_CONTROL_MAX);
     *at = (domt_goodbye){.heard = true, .code = code};
@@ -62,8 +62,8 @@ static void record_close(domt_goodbye *at, unsigned code, const void *reason, si
 
 /* --- wslay ------------------------------------------------------------------------------------ */
 
-static ssize_t receive_part(wslay_event_context_ptr context, uint8_t *to, size_t size, int flags,
-                            void *user)
+static ssize_t give_bytes_to_wslay(wslay_event_context_ptr context, uint8_t *to, size_t size,
+                                   int flags, void *user)
 {
     size_t part = size < domt_talk_now.quota ? size : domt_talk_now.quota;
     const uint8_t *bytes = take_from_way(&domt_talk_now.to_them, &part);
@@ -77,8 +77,8 @@ static ssize_t receive_part(wslay_event_context_ptr context, uint8_t *to, size_t
     return (ssize_t)part;
 }
 
-static ssize_t send_part(wslay_event_context_ptr context, const uint8_t *bytes, size_t size,
-                         int flags, void *user)
+static ssize_t take_bytes_of_wslay(wslay_event_context_ptr context, const uint8_t *bytes,
+                                   size_t size, int flags, void *user)
 {
     size_t part = size < domt_talk_now.quota ? size : domt_talk_now.quota;
 
@@ -91,7 +91,8 @@ static ssize_t send_part(wslay_event_context_ptr context, const uint8_t *bytes, 
     return (ssize_t)part;
 }
 
-static int make_mask(wslay_event_context_ptr context, uint8_t *to, size_t size, void *user)
+static int make_mask_for_wslay(wslay_event_context_ptr context, uint8_t *to, size_t size,
+                               void *user)
 {
     for (size_t i = 0; i < size; i++)
         to[i] = (uint8_t)domt_talk_draw_below(256);
@@ -107,13 +108,13 @@ static void check_message_from_us(wslay_event_context_ptr context,
     else if (arg->opcode == WSLAY_PONG)
         check_next_message(&domt_talk_now.pings_of_them, 'p', arg->msg, arg->msg_length);
     else if (arg->opcode == WSLAY_CONNECTION_CLOSE && arg->msg_length < 2)
-        record_close(&domt_talk_now.at_them, DOMUS_WEBSOCKET_NO_CODE, NULL, 0);
+        record_received_close(&domt_talk_now.at_them, DOMUS_WEBSOCKET_NO_CODE, NULL, 0);
     else if (arg->opcode == WSLAY_CONNECTION_CLOSE)
-        record_close(&domt_talk_now.at_them, arg->status_code, arg->msg + 2, arg->msg_length - 2);
+        record_received_close(&domt_talk_now.at_them, arg->status_code, arg->msg + 2,
+                              arg->msg_length - 2);
 }
 
-/* Give wslay the next fragment of a message. wslay sends fragmented messages one after the
- * other. */
+/* Give wslay the next fragment of a message; it asks for one after the other. */
 static ssize_t write_next_fragment(wslay_event_context_ptr context, uint8_t *to, size_t size,
                                    const union wslay_event_msg_source *source, int *eof, void *user)
 {
@@ -158,7 +159,7 @@ static void move_output_to_way(void)
     domus_stage_kit_clear(domt_talk_now.ours.kit);
 }
 
-static void encode_by_us(const domus_type *type, const void *payload)
+static void encode_by_stage(const domus_type *type, const void *payload)
 {
     ck_assert_int_eq(domus_stage_kit_encode(domt_talk_now.ours.kit, DOMUS_NO_ID, type, payload), 0);
     move_output_to_way();
@@ -170,15 +171,15 @@ void domt_talk_send_by_us(const domt_said *sent)
 
     ck_assert_int_eq(domus_slice_copy(sent->bytes, sent->size, &made.bytes), 0);
     if (sent->kind == 'p')
-        encode_by_us(&domus_websocket_ping_type, &made.bytes);
+        encode_by_stage(&domus_websocket_ping_type, &made.bytes);
     else
-        encode_by_us(&domus_websocket_message_type, &made);
+        encode_by_stage(&domus_websocket_message_type, &made);
     domus_slice_free(made.bytes);
 }
 
 void domt_talk_close_by_us(const domus_websocket_close *close)
 {
-    encode_by_us(&domus_websocket_close_type, close);
+    encode_by_stage(&domus_websocket_close_type, close);
 }
 
 static void check_message_from_them(const domus_stage_message *heard)
@@ -192,8 +193,8 @@ static void check_message_from_them(const domus_stage_message *heard)
         check_next_message(&domt_talk_now.pings_of_us, 'p', domus_slice_data(*pong), pong->size);
     } else if (heard->type == &domus_websocket_close_type) {
         const domus_websocket_close *close = heard->payload;
-        record_close(&domt_talk_now.at_us, close->code, domus_slice_data(close->reason),
-                     close->reason.size);
+        record_received_close(&domt_talk_now.at_us, close->code, domus_slice_data(close->reason),
+                              close->reason.size);
         ck_assert(domus_stage_kit_is_last(domt_talk_now.ours.kit));
     }
 }
@@ -207,7 +208,7 @@ int domt_talk_decode(const void *bytes, size_t size)
     while (!domt_talk_now.at_us.heard &&
            (result = domus_stage_kit_next(domt_talk_now.ours.kit, &heard)) == 1)
         check_message_from_them(&heard);
-    if (result == 1) /* a close was read, which is the last message */
+    if (result == 1) /* the stage has read a close, behind which no message comes */
         result = 0;
     if (result < 0)
         ck_assert_int_eq(domus_stage_kit_fail(domt_talk_now.ours.kit, DOMUS_NO_ID, NULL, result),
@@ -220,9 +221,9 @@ int domt_talk_decode(const void *bytes, size_t size)
 
 void domt_talk_begin(uint64_t seed, const domus_websocket_options *options, bool wslay_serves)
 {
-    static const struct wslay_event_callbacks calls = {.recv_callback = receive_part,
-                                                       .send_callback = send_part,
-                                                       .genmask_callback = make_mask,
+    static const struct wslay_event_callbacks calls = {.recv_callback = give_bytes_to_wslay,
+                                                       .send_callback = take_bytes_of_wslay,
+                                                       .genmask_callback = make_mask_for_wslay,
                                                        .on_msg_recv_callback =
                                                            check_message_from_us};
 
@@ -235,7 +236,7 @@ void domt_talk_begin(uint64_t seed, const domus_websocket_options *options, bool
                      0);
 }
 
-static void free_row(domt_row *of)
+static void free_messages_of_row(domt_row *of)
 {
     for (unsigned i = 0; i < of->count; i++)
         free(of->sent[i].bytes);
@@ -245,10 +246,10 @@ void domt_talk_end(void)
 {
     wslay_event_context_free(domt_talk_now.theirs);
     domt_codec_stop(&domt_talk_now.ours);
-    free_row(&domt_talk_now.from_us);
-    free_row(&domt_talk_now.from_them);
-    free_row(&domt_talk_now.pings_of_us);
-    free_row(&domt_talk_now.pings_of_them);
+    free_messages_of_row(&domt_talk_now.from_us);
+    free_messages_of_row(&domt_talk_now.from_them);
+    free_messages_of_row(&domt_talk_now.pings_of_us);
+    free_messages_of_row(&domt_talk_now.pings_of_them);
     free(domt_talk_now.to_us.bytes);
     free(domt_talk_now.to_them.bytes);
 }
@@ -276,8 +277,8 @@ int domt_talk_carry_some(void)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* Write some bytes, up to `room` of them. Returns how many. */
-static size_t write_bytes(uint8_t *to, size_t room)
+/* Write some random bytes, up to `room` of them. Returns how many. */
+static size_t write_random_bytes(uint8_t *to, size_t room)
 {
     uint64_t bytes = domi_random_next(&domt_talk_now.chance);
     size_t size = room < sizeof bytes ? room : sizeof bytes;
@@ -286,8 +287,8 @@ static size_t write_bytes(uint8_t *to, size_t room)
     return size;
 }
 
-/* Write a character of 1 to 4 bytes that fits into `room`. Returns its size. */
-static size_t write_character(uint8_t *to, size_t room)
+/* Write a random character of 1 to 4 bytes that fits into `room`. Returns its size. */
+static size_t write_random_character(uint8_t *to, size_t room)
 {
     static const uint32_t first[] = {0, 0x80, 0x800, 0x10000},
                           behind[] = {0x80, 0x800, 0xd800, 0x110000};
@@ -309,8 +310,8 @@ domt_said *domt_talk_add_message(domt_row *to, char kind, size_t size)
 
     ck_assert_ptr_nonnull(made->bytes);
     for (size_t at = 0; at < size;)
-        at += kind == 't' ? write_character(made->bytes + at, size - at)
-                          : write_bytes(made->bytes + at, size - at);
+        at += kind == 't' ? write_random_character(made->bytes + at, size - at)
+                          : write_random_bytes(made->bytes + at, size - at);
     return made;
 }
 

@@ -1,4 +1,4 @@
-/* Runs the stage in a kit, and prints what it makes. */
+/* Runs the stage of HTTP in a kit, and prints what it makes of the bytes (tests/http/trace.h). */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -44,7 +44,7 @@ void domt_http_encode_requests(domt_codec *http, const char *asks)
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-static void add_fields(domt_text *at, domus_slice fields)
+static void print_fields(domt_text *at, domus_slice fields)
 {
     domus_http_line line;
     uint32_t in = 0;
@@ -61,7 +61,7 @@ static void add_fields(domt_text *at, domus_slice fields)
     domt_text_add(at, "%s", in != 0 ? ")" : " ()");
 }
 
-static void add_body(domt_text *at, domus_body stream, uint64_t length, domus_slice body)
+static void print_body(domt_text *at, domus_body stream, uint64_t length, domus_slice body)
 {
     if (stream.number != 0) {
         domt_text_add(at, " %llu in pieces: [", (unsigned long long)length);
@@ -75,30 +75,31 @@ static void add_body(domt_text *at, domus_body stream, uint64_t length, domus_sl
     domt_text_add(at, "\n");
 }
 
-static void add_request(domt_text *at, const domus_http_request *request)
+static void print_request(domt_text *at, const domus_http_request *request)
 {
     domt_text_add(at, "%s ", domus_http_method_name(request->method));
     domt_text_add_slice(at, request->target);
     domt_text_add(at, " 1.%u%s%s", request->minor, request->close ? " close" : "",
                   request->upgrade ? " upgrade" : "");
-    add_fields(at, request->fields);
-    add_body(at, request->stream, request->length, request->body);
+    print_fields(at, request->fields);
+    print_body(at, request->stream, request->length, request->body);
 }
 
-static void add_response(domt_text *at, const domus_http_response *response)
+static void print_response(domt_text *at, const domus_http_response *response)
 {
     domt_text_add(at, "%u 1.%u%s", response->status, response->minor,
                   response->close ? " close" : "");
-    add_fields(at, response->fields);
-    add_body(at, response->stream, response->length, response->body);
+    print_fields(at, response->fields);
+    print_body(at, response->stream, response->length, response->body);
 }
 
-/* Bytes of pieces are printed behind each other, because their number depends on the cuts. */
-static void add_piece(domt_text *at, const domus_stage_message *message)
+/* Print a piece of a body directly behind the one before, because the number of pieces depends on
+ * the cuts. */
+static void print_piece(domt_text *at, const domus_stage_message *message)
 {
     if (message->type == &domus_http_trailers_type) {
         domt_text_add(at, "]");
-        add_fields(at, ((const domus_http_trailers *)message->payload)->fields);
+        print_fields(at, ((const domus_http_trailers *)message->payload)->fields);
         domt_text_add(at, "\n");
         return;
     }
@@ -110,18 +111,18 @@ static void add_piece(domt_text *at, const domus_stage_message *message)
         domt_text_add(at, "]\n");
 }
 
-static void print(domt_text *at, const domus_stage_message *message)
+static void print_message(domt_text *at, const domus_stage_message *message)
 {
     if (message->kind == DOMUS_STAGE_PIECE)
-        add_piece(at, message);
+        print_piece(at, message);
     else if (message->kind == DOMUS_STAGE_REQUEST)
-        add_request(at, message->payload);
+        print_request(at, message->payload);
     else
-        add_response(at, message->payload);
+        print_response(at, message->payload);
 }
 
-/* Only the status of what the peer got is printed. */
-static void print_sent(domt_text *at, const char *sent)
+/* Of the answer that the peer got, only the status is printed. */
+static void print_status_of_sent(domt_text *at, const char *sent)
 {
     if (sent == NULL)
         return;
@@ -132,25 +133,25 @@ static void print_sent(domt_text *at, const char *sent)
 
 /* --- traces ----------------------------------------------------------------------------------- */
 
-static void ask(domt_codec *http, const void *asks)
+static void encode_asks_of_trace(domt_codec *http, const void *asks)
 {
     domt_http_encode_requests(http, asks);
 }
 
-static domt_codec_trace trace_of(const domus_http_options *options, const char *asks)
+static domt_codec_trace make_trace_of_stage(const domus_http_options *options, const char *asks)
 {
     return (domt_codec_trace){.stage = &domus_http_stage,
                               .options = options,
-                              .begin = ask,
+                              .begin = encode_asks_of_trace,
                               .context = asks,
-                              .print = print,
-                              .print_sent = print_sent};
+                              .print = print_message,
+                              .print_sent = print_status_of_sent};
 }
 
 const char *domt_http_trace(const domus_http_options *options, const char *asks, const char *bytes,
                             size_t size, size_t cut, size_t step)
 {
-    domt_codec_trace trace = trace_of(options, asks);
+    domt_codec_trace trace = make_trace_of_stage(options, asks);
 
     return domt_codec_run(&trace, bytes, size, cut, step);
 }
@@ -158,7 +159,7 @@ const char *domt_http_trace(const domus_http_options *options, const char *asks,
 void domt_http_expect_trace(const domus_http_options *options, const char *asks, const char *bytes,
                             size_t size, const char *expected)
 {
-    domt_codec_trace trace = trace_of(options, asks);
+    domt_codec_trace trace = make_trace_of_stage(options, asks);
 
     domt_codec_holds(&trace, bytes, size, expected);
 }

@@ -7,14 +7,15 @@
 
 #include <domus/http.h>
 
-/* Begin with the stage of HTTP in a kit. */
+/* Begin with the stage of HTTP in a kit, with these options. */
 void domt_http_start(domt_codec *http, const domus_http_options *options);
 
-/* Let a peer send a request or a part of its body, and return the id of the decoded message. */
+/* Let a peer send a request or a part of its body, and return the id of the message that the stage
+ * has decoded. */
 uint64_t domt_http_feed(domt_codec *http, const char *bytes);
 
-/* Encode requests of a client, one for each letter: G is a GET, H a HEAD, U a GET that requests an
- * upgrade. */
+/* Encode requests of a client, one for each letter of a text: G is a GET, H a HEAD, U a GET that
+ * requests an upgrade. */
 void domt_http_encode_requests(domt_codec *http, const char *asks);
 
 /* Returns a slice with a text, which the test frees. */
@@ -32,7 +33,7 @@ domus_slice domt_http_slice(const char *text);
 const char *domt_http_trace(const domus_http_options *options, const char *asks, const char *bytes,
                             size_t size, size_t cut, size_t step);
 
-/* Check that the trace is `expected` for the bytes in one piece, cut in two at each byte, and byte
+/* Check that the trace of the bytes is `expected`: in one piece, cut in two at each byte, and byte
  * by byte. */
 void domt_http_expect_trace(const domus_http_options *options, const char *asks, const char *bytes,
                             size_t size, const char *expected);

@@ -1,5 +1,6 @@
-/* A client decompresses bodies while they come. The result is the same wherever the bytes are cut;
- * bodies may have several parts; their size has a bound; and an incomplete body is an error. */
+/* A client decompresses bodies of answers while they come. The result is the same wherever the
+ * bytes are cut; bodies may have several parts; their size has a bound; and an incomplete body is
+ * an error. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -15,12 +16,12 @@
 static const domus_http_options options = {
     .role = DOMUS_ROLE_CLIENT, .host = "a", .unzip = true, .body_max = 2000};
 
-static char packed[1u << 20]; /* a compressed body */
+static char packed[1u << 20]; /* a compressed body, of one or more parts of gzip */
 static size_t packed_size;
 static char answer[1u << 20];
 static size_t answer_size;
 
-/* Append a part of gzip. */
+/* Append a part of gzip to the compressed body. */
 static void append_gzip(const char *bytes, size_t size)
 {
     z_stream zlib = {.next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)size};
@@ -39,8 +40,8 @@ static void compress_text(const char *text)
     append_gzip(text, strlen(text));
 }
 
-/* Make an answer with the compressed body, with a length or in chunks. */
-static void make_answer(const char *head, bool in_chunks)
+/* Make an answer whose body is the compressed one, with a length or in chunks. */
+static void make_answer_of_packed_body(const char *head, bool in_chunks)
 {
     int size =
         in_chunks
@@ -56,7 +57,7 @@ static void make_answer(const char *head, bool in_chunks)
     }
 }
 
-static void check_decoded(const char *expected)
+static void check_trace_of_answer(const char *expected)
 {
     domt_http_expect_trace(&options, "G", answer, answer_size, expected);
 }
@@ -64,27 +65,29 @@ static void check_decoded(const char *expected)
 DOMT_TEST(body_is_decompressed_while_it_comes)
 {
     compress_text("hello");
-    make_answer(GZIP, true);
-    check_decoded("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked) [hello]\n");
-    make_answer(HEAD "Content-Encoding: X-GZIP\r\n", true);
-    check_decoded("200 1.1 (Content-Encoding: X-GZIP|Transfer-Encoding: chunked) [hello]\n");
+    make_answer_of_packed_body(GZIP, true);
+    check_trace_of_answer("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked) [hello]\n");
+    make_answer_of_packed_body(HEAD "Content-Encoding: X-GZIP\r\n", true);
+    check_trace_of_answer(
+        "200 1.1 (Content-Encoding: X-GZIP|Transfer-Encoding: chunked) [hello]\n");
     append_gzip(" ", 1);
     append_gzip("", 0);
     append_gzip("world", 5);
-    make_answer(GZIP, true);
-    check_decoded("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked) [hello world]\n");
+    make_answer_of_packed_body(GZIP, true);
+    check_trace_of_answer(
+        "200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked) [hello world]\n");
     packed_size = 0;
-    make_answer(GZIP "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false);
+    make_answer_of_packed_body(GZIP "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false);
     answer_size = strlen(GZIP "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
-    check_decoded("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked)\n");
-    make_answer(GZIP, false);
-    check_decoded("200 1.1 (Content-Encoding: gzip|Content-Length: 0)\n");
+    check_trace_of_answer("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked)\n");
+    make_answer_of_packed_body(GZIP, false);
+    check_trace_of_answer("200 1.1 (Content-Encoding: gzip|Content-Length: 0)\n");
 }
 
-/* Decode the answer. Returns the size of the last response's body; SIZE_MAX if there is no
- * response. */
-static size_t decode_answer(const domus_http_options *with, size_t step, int *ret_error,
-                            bool *ret_unzipped)
+/* Decode the answer as a client. Returns the size of the last response's body; SIZE_MAX if there is
+ * no response. */
+static size_t size_of_decoded_body(const domus_http_options *with, size_t step, int *ret_error,
+                                   bool *ret_unzipped)
 {
     domt_codec http;
     domus_stage_message message;
@@ -106,68 +109,68 @@ static size_t decode_answer(const domus_http_options *with, size_t step, int *re
     return size;
 }
 
-static size_t decode_whole(int *ret_error)
+static size_t size_of_body_decoded_at_once(int *ret_error)
 {
     bool unzipped = false;
-    size_t size = decode_answer(&options, sizeof answer, ret_error, &unzipped);
+    size_t size = size_of_decoded_body(&options, sizeof answer, ret_error, &unzipped);
 
     ck_assert(unzipped || size == SIZE_MAX);
     return size;
 }
 
-static const char *fill_zeros(void)
+static const char *half_a_million_zeros(void)
 {
     static const char bytes[500000];
 
     return bytes;
 }
 
-DOMT_TEST(bound_is_on_the_bytes_that_come_out)
+DOMT_TEST(bound_counts_decompressed_bytes)
 {
     int error;
 
     for (int in_chunks = 0; in_chunks < 2; in_chunks++) {
         packed_size = 0;
-        append_gzip(fill_zeros(), 2000);
-        make_answer(GZIP, in_chunks != 0);
-        ck_assert_uint_eq(decode_whole(&error), 2000);
+        append_gzip(half_a_million_zeros(), 2000);
+        make_answer_of_packed_body(GZIP, in_chunks != 0);
+        ck_assert_uint_eq(size_of_body_decoded_at_once(&error), 2000);
         packed_size = 0;
-        append_gzip(fill_zeros(), 2001);
-        make_answer(GZIP, in_chunks != 0);
-        ck_assert_uint_eq(decode_whole(&error), SIZE_MAX);
+        append_gzip(half_a_million_zeros(), 2001);
+        make_answer_of_packed_body(GZIP, in_chunks != 0);
+        ck_assert_uint_eq(size_of_body_decoded_at_once(&error), SIZE_MAX);
         ck_assert_int_eq(error, -EMSGSIZE);
         packed_size = 0;
-        append_gzip(fill_zeros(), 500000);
-        make_answer(GZIP, in_chunks != 0);
-        ck_assert_uint_eq(decode_whole(&error), SIZE_MAX);
+        append_gzip(half_a_million_zeros(), 500000);
+        make_answer_of_packed_body(GZIP, in_chunks != 0);
+        ck_assert_uint_eq(size_of_body_decoded_at_once(&error), SIZE_MAX);
         ck_assert_int_eq(error, -EMSGSIZE);
     }
 }
 
-/* Decode an answer; the test limits the largest block: the window of 64 KiB, and the body with
- * spare room. */
-static int decode_large(void *unused)
+/* Decode an answer under a limit of the largest block of memory: the window of 64 KiB, and the body
+ * with spare room. */
+static int decode_answer_of_large_body(void *unused)
 {
     static const domus_http_options large = {
         .role = DOMUS_ROLE_CLIENT, .host = "a", .unzip = true, .body_max = 1u << 20};
     bool unzipped;
     int error;
 
-    ck_assert_uint_eq(decode_answer(&large, 1000, &error, &unzipped), 500000);
+    ck_assert_uint_eq(size_of_decoded_body(&large, 1000, &error, &unzipped), 500000);
     return error;
 }
 
 DOMT_TEST(large_body_comes_in_steps)
 {
     packed_size = 0;
-    append_gzip(fill_zeros(), 500000);
-    make_answer(GZIP, true);
-    ck_assert_int_eq(decode_large(NULL), 0);
-    make_answer(GZIP, false);
-    ck_assert_int_eq(decode_large(NULL), 0);
+    append_gzip(half_a_million_zeros(), 500000);
+    make_answer_of_packed_body(GZIP, true);
+    ck_assert_int_eq(decode_answer_of_large_body(NULL), 0);
+    make_answer_of_packed_body(GZIP, false);
+    ck_assert_int_eq(decode_answer_of_large_body(NULL), 0);
 }
 
-DOMT_TEST(body_that_is_cut_off_or_wrong_fails)
+DOMT_TEST(compressed_body_that_is_cut_or_wrong_fails)
 {
     int error;
 
@@ -175,17 +178,17 @@ DOMT_TEST(body_that_is_cut_off_or_wrong_fails)
     size_t size = packed_size;
     for (size_t cut = 1; cut < size; cut++) {
         packed_size = cut;
-        make_answer(GZIP, true);
-        ck_assert_uint_eq(decode_whole(&error), SIZE_MAX);
+        make_answer_of_packed_body(GZIP, true);
+        ck_assert_uint_eq(size_of_body_decoded_at_once(&error), SIZE_MAX);
         ck_assert_int_eq(error, -EPROTO);
     }
     for (size_t at = 0; at < size; at++) {
         if (at >= 4 && at < 10)
-            continue; /* time, level and system in the header may have any value */
+            continue; /* the bytes of time, level and system in the header may have any value */
         compress_text("hello, hello, hello, hello");
         packed[at] ^= 0x10;
-        make_answer(GZIP, false);
-        ck_assert_uint_eq(decode_whole(&error), SIZE_MAX);
+        make_answer_of_packed_body(GZIP, false);
+        ck_assert_uint_eq(size_of_body_decoded_at_once(&error), SIZE_MAX);
         ck_assert_int_eq(error, -EPROTO);
     }
     static const char *const tails[] = {"a", "abc", "hello, hello, hello", "\x1f"};
@@ -193,8 +196,8 @@ DOMT_TEST(body_that_is_cut_off_or_wrong_fails)
         compress_text("hello");
         memcpy(packed + packed_size, tails[i], strlen(tails[i]));
         packed_size += strlen(tails[i]);
-        make_answer(GZIP, true);
-        ck_assert_uint_eq(decode_whole(&error), SIZE_MAX);
+        make_answer_of_packed_body(GZIP, true);
+        ck_assert_uint_eq(size_of_body_decoded_at_once(&error), SIZE_MAX);
         ck_assert_int_eq(error, -EPROTO);
     }
 }
@@ -206,35 +209,35 @@ DOMT_TEST(trailers_come_behind_a_body_of_any_size)
 
     memset(trailers, 'a', sizeof trailers);
     packed_size = 0;
-    append_gzip(fill_zeros(), 1500);
-    make_answer(GZIP, true);
+    append_gzip(half_a_million_zeros(), 1500);
+    make_answer_of_packed_body(GZIP, true);
     answer_size -= 2;
     answer_size += (size_t)snprintf(answer + answer_size, 6000, "A: %.*s\r\n\r\n", 4000, trailers);
-    ck_assert_uint_eq(decode_whole(&error), 1500);
+    ck_assert_uint_eq(size_of_body_decoded_at_once(&error), 1500);
     ck_assert_int_eq(error, 0);
 }
 
-DOMT_TEST(other_bodies_are_left_as_they_are)
+DOMT_TEST(bodies_that_are_not_gzip_are_left_as_they_are)
 {
     bool unzipped = true;
     int error;
     domus_http_options plain = options;
 
     compress_text("hello");
-    make_answer(HEAD "Content-Encoding: br\r\n", true);
-    ck_assert_uint_eq(decode_answer(&options, 1000, &error, &unzipped), packed_size);
+    make_answer_of_packed_body(HEAD "Content-Encoding: br\r\n", true);
+    ck_assert_uint_eq(size_of_decoded_body(&options, 1000, &error, &unzipped), packed_size);
     ck_assert(!unzipped);
-    make_answer(HEAD "Content-Encoding: gzip, br\r\n", true);
-    ck_assert_uint_eq(decode_answer(&options, 1000, &error, &unzipped), packed_size);
-    make_answer(GZIP "Content-Encoding: br\r\n", true);
-    ck_assert_uint_eq(decode_answer(&options, 1000, &error, &unzipped), packed_size);
-    make_answer(GZIP "Content-Encoding: gzip\r\n", true);
-    ck_assert_uint_eq(decode_answer(&options, 1000, &error, &unzipped), packed_size);
-    make_answer(HEAD, true);
-    ck_assert_uint_eq(decode_answer(&options, 1000, &error, &unzipped), packed_size);
+    make_answer_of_packed_body(HEAD "Content-Encoding: gzip, br\r\n", true);
+    ck_assert_uint_eq(size_of_decoded_body(&options, 1000, &error, &unzipped), packed_size);
+    make_answer_of_packed_body(GZIP "Content-Encoding: br\r\n", true);
+    ck_assert_uint_eq(size_of_decoded_body(&options, 1000, &error, &unzipped), packed_size);
+    make_answer_of_packed_body(GZIP "Content-Encoding: gzip\r\n", true);
+    ck_assert_uint_eq(size_of_decoded_body(&options, 1000, &error, &unzipped), packed_size);
+    make_answer_of_packed_body(HEAD, true);
+    ck_assert_uint_eq(size_of_decoded_body(&options, 1000, &error, &unzipped), packed_size);
     plain.unzip = false;
-    make_answer(GZIP, true);
-    ck_assert_uint_eq(decode_answer(&plain, 1000, &error, &unzipped), packed_size);
+    make_answer_of_packed_body(GZIP, true);
+    ck_assert_uint_eq(size_of_decoded_body(&plain, 1000, &error, &unzipped), packed_size);
     ck_assert(!unzipped);
 }
 
@@ -258,7 +261,7 @@ DOMT_TEST(requests_say_that_gzip_is_accepted)
         ck_assert_int_eq(domus_http_stage.check(&wrong[i]), -EINVAL);
 }
 
-static int decode_hello(void *unused)
+static int decode_answer_of_hello(void *unused)
 {
     domt_codec http = {.stages = {{&domus_http_stage, &options}}};
     domus_stage_message message;
@@ -292,14 +295,14 @@ int inflateInit2_(z_streamp zlib, int bits, const char *version, int size)
     return zlib_fails ? Z_MEM_ERROR : init(zlib, bits, version, size);
 }
 
-DOMT_TEST(memory_may_run_out)
+DOMT_TEST(failing_memory_is_an_error_of_decompression)
 {
     packed_size = 0;
-    append_gzip(fill_zeros(), 1500);
-    make_answer(GZIP, true);
-    domt_fail_allocations(decode_hello, NULL);
+    append_gzip(half_a_million_zeros(), 1500);
+    make_answer_of_packed_body(GZIP, true);
+    domt_fail_allocations(decode_answer_of_hello, NULL);
     zlib_fails = true;
-    ck_assert_int_eq(decode_hello(NULL), -ENOMEM);
+    ck_assert_int_eq(decode_answer_of_hello(NULL), -ENOMEM);
 }
 
 DOMT_SUITE(60)

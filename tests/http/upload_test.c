@@ -21,22 +21,22 @@
 static domt_tree tree;
 static domus_budget memory, disk;
 
-/* The bytes that the test's function has received. */
+/* The bytes that the function of this test has taken of a file. */
 static char taken[65536];
 static size_t taken_size;
-static int take_error;  /* result that the function returns */
-static bool take_waits; /* the function makes the client wait for 1 ms */
+static int take_error;  /* result that the taking function returns */
+static bool take_waits; /* true: the taking function lets the upload wait for 1 ms */
 
 /* --- the service ------------------------------------------------------------------------------ */
 
 typedef struct receive_frame {
     domus_http_upload_options options;
     domus_http_upload *upload;
-    uint32_t at; /* index of the part that is named next */
+    uint32_t at; /* index of the received part that gets a name next */
 } receive_frame;
 
-static int take_bytes(domus_stack *stack, void *context, const domus_http_upload_part *part,
-                      domus_slice bytes, bool is_last, domus_resumed *then)
+static int take_bytes_of_file(domus_stack *stack, void *context, const domus_http_upload_part *part,
+                              domus_slice bytes, bool is_last, domus_resumed *then)
 {
     ck_assert_ptr_eq(context, taken);
     ck_assert(is_last == (bytes.size == 0));
@@ -50,12 +50,12 @@ static int take_bytes(domus_stack *stack, void *context, const domus_http_upload
     return take_waits ? domus_sleep(stack, DOMT_SERVED_MS, then) : 0;
 }
 
-static bool is_path(const domus_http_request *request, const char *path)
+static bool is_path_of_request(const domus_http_request *request, const char *path)
 {
     return domus_slice_equals(domus_http_path(request), path, strlen(path));
 }
 
-/* Answer with the received parts, or with the words of the error. */
+/* Answer with a text about the received parts, or with the words of the error. */
 static int answer_upload(domus_stack *stack, const domus_http_upload *upload)
 {
     domus_http_response response = {.status = 200, .media = "text/plain"};
@@ -82,7 +82,7 @@ static int answer_upload(domus_stack *stack, const domus_http_upload *upload)
     return error != 0 ? error : domus_reply(stack, &domus_http_response_type, &response);
 }
 
-static int link_next(domus_stack *stack, receive_frame *frame, domus_resumed *then)
+static int give_next_file_a_name(domus_stack *stack, receive_frame *frame, domus_resumed *then)
 {
     const domus_http_upload_part *part = domus_http_upload_part_at(frame->upload, frame->at);
     char name[32];
@@ -92,8 +92,8 @@ static int link_next(domus_stack *stack, receive_frame *frame, domus_resumed *th
                            then);
 }
 
-/* Returns whether the upload has a file that is to get a name. */
-static bool has_next(receive_frame *frame)
+/* Returns whether the upload has another file that is to get a name. */
+static bool has_next_file_for_name(receive_frame *frame)
 {
     uint32_t count = domus_http_upload_count(frame->upload);
 
@@ -104,15 +104,15 @@ static bool has_next(receive_frame *frame)
     return frame->at < count;
 }
 
-static int begin_upload(receive_frame *frame, const domus_http_request *request)
+static int begin_upload_of_request(receive_frame *frame, const domus_http_request *request)
 {
     frame->options = (domus_http_upload_options){
         .limits = {.whole_max = 20000, .part_max = 10000},
         .files_max = 2,
         .field_max = 100,
         .fields_max = 1000,
-        .directory = is_path(request, "/disk") ? frame->options.directory : NULL,
-        .take = is_path(request, "/take") ? take_bytes : NULL,
+        .directory = is_path_of_request(request, "/disk") ? frame->options.directory : NULL,
+        .take = is_path_of_request(request, "/take") ? take_bytes_of_file : NULL,
         .context = taken,
         .memory = &memory,
         .disk = &disk,
@@ -132,22 +132,22 @@ DOMUS_SEQUENCE(receive, receive_frame)
     int result;
 
     DOMUS_BEGIN;
-    if (is_path(request, "/disk")) {
+    if (is_path_of_request(request, "/disk")) {
         DOMUS_AWAIT(domus_file_open(stack, NULL, tree.root, DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY,
                                     0, then));
         if (answer->error != 0 || domus_take_answer(stack, answer) != 0)
             return -EIO;
         frame->options.directory = *(domus_file *const *)answer->payload;
     }
-    result = begin_upload(frame, request);
+    result = begin_upload_of_request(frame, request);
     if (result != 0) {
         end_upload(frame);
         return result;
     }
     while (domus_http_upload_goes_on(stack, frame->upload, answer, then))
         DOMUS_AWAIT(DOMUS_PARKED);
-    while (has_next(frame))
-        DOMUS_AWAIT(link_next(stack, frame, then));
+    while (has_next_file_for_name(frame))
+        DOMUS_AWAIT(give_next_file_a_name(stack, frame, then));
     result = answer_upload(stack, frame->upload);
     end_upload(frame);
     return result;
@@ -182,7 +182,7 @@ static uint32_t count_entries(const char *path)
 
 static uint32_t fds_before;
 
-static domus_testkit *set_up(const domus_behaviour *service)
+static domus_testkit *start_service_with_directory(const domus_behaviour *service)
 {
     memory = disk = (domus_budget){.bytes_max = 1 << 20};
     taken_size = 0;
@@ -193,8 +193,8 @@ static domus_testkit *set_up(const domus_behaviour *service)
     return domt_served_start(NULL, service, 1);
 }
 
-/* Check that only `files` files with names are left, and nothing else. */
-static void tear_down(domus_testkit *kit, uint32_t files)
+/* Check that only `files` files with names are left in the directory, and nothing else. */
+static void end_service_and_check_files(domus_testkit *kit, uint32_t files)
 {
     domt_served_end(kit);
     ck_assert_uint_eq(memory.used_bytes, 0);
@@ -204,7 +204,7 @@ static void tear_down(domus_testkit *kit, uint32_t files)
     domt_tree_remove(&tree);
 }
 
-static void send_head(domus_peer *peer, const char *path, const char *type, size_t size)
+static void send_head_of_upload(domus_peer *peer, const char *path, const char *type, size_t size)
 {
     char head[256];
 
@@ -214,14 +214,14 @@ static void send_head(domus_peer *peer, const char *path, const char *type, size
     domt_served_send(peer, head);
 }
 
-/* Send a body, and check the answer. */
-static void check_answer(domus_testkit *kit, const char *path, const char *body, size_t size,
-                         const char *expected)
+/* Send a body to the service, and check the answer. */
+static void check_answer_to_upload(domus_testkit *kit, const char *path, const char *body,
+                                   size_t size, const char *expected)
 {
     domus_peer *peer = domt_served_peer(kit);
     char text[1024];
 
-    send_head(peer, path, TYPE, size);
+    send_head_of_upload(peer, path, TYPE, size);
     ck_assert_int_eq(domus_peer_send(peer, body, size), 0);
     snprintf(text, sizeof text,
              "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\nContent-Type: text/plain\r\n\r\n%s",
@@ -230,7 +230,7 @@ static void check_answer(domus_testkit *kit, const char *path, const char *body,
     domus_peer_close(peer);
 }
 
-static void check_file(const char *name, const char *bytes, size_t size)
+static void check_content_of_file(const char *name, const char *bytes, size_t size)
 {
     char path[PATH_MAX];
     static char got[32768];
@@ -254,7 +254,7 @@ static void check_file(const char *name, const char *bytes, size_t size)
 
 /* Write a body with a file of this size, whose bytes are CRs and digits. Returns the size of the
  * body; the file begins at `*ret_at`. */
-static size_t make_body(char *to, size_t size, size_t *ret_at)
+static size_t make_body_with_file(char *to, size_t size, size_t *ret_at)
 {
     static const char before[] = FIELD("a", "1") FILE_HEAD("f", "../x");
     static const char after[] = "\r\n" FIELD("a", "2") END;
@@ -270,112 +270,117 @@ static size_t make_body(char *to, size_t size, size_t *ret_at)
     return *ret_at + size + sizeof after - 1;
 }
 
-DOMT_TEST(files_come_to_the_disk)
+DOMT_TEST(uploaded_files_are_written_to_disk)
 {
     for (uint32_t which = 0; which < 2; which++) {
-        domus_testkit *kit = set_up(&services[which]);
+        domus_testkit *kit = start_service_with_directory(&services[which]);
         static char body[20000];
         size_t at;
-        size_t size = make_body(body, 9000, &at);
-        check_answer(kit, "/disk", body, size, "a=1\nf: ../x a/b 9000 on disk\na=2\n");
-        check_file("kept-1", body + at, 9000);
-        tear_down(kit, 1);
+        size_t size = make_body_with_file(body, 9000, &at);
+        check_answer_to_upload(kit, "/disk", body, size, "a=1\nf: ../x a/b 9000 on disk\na=2\n");
+        check_content_of_file("kept-1", body + at, 9000);
+        end_service_and_check_files(kit, 1);
     }
 }
 
-DOMT_TEST(files_come_to_a_function)
+DOMT_TEST(uploaded_files_are_given_to_a_function)
 {
     for (uint32_t which = 0; which < 4; which++) {
-        domus_testkit *kit = set_up(&services[which % 2]);
+        domus_testkit *kit = start_service_with_directory(&services[which % 2]);
         static char body[20000];
         size_t at;
-        size_t size = make_body(body, 9000, &at);
+        size_t size = make_body_with_file(body, 9000, &at);
         take_waits = which >= 2;
-        check_answer(kit, "/take", body, size, "a=1\nf: ../x a/b 9000\na=2\n");
+        check_answer_to_upload(kit, "/take", body, size, "a=1\nf: ../x a/b 9000\na=2\n");
         ck_assert_uint_eq(taken_size, 9000);
         ck_assert_mem_eq(taken, body + at, 9000);
-        tear_down(kit, 0);
+        end_service_and_check_files(kit, 0);
     }
 }
 
-DOMT_TEST(limits_are_reached_exactly)
+DOMT_TEST(limits_of_uploads_are_exact)
 {
     for (uint32_t which = 0; which < 2; which++) {
         static const char hundred[] =
             "0123456789012345678901234567890123456789012345678901234567890123"
             "456789012345678901234567890123456789";
-        domus_testkit *kit = set_up(&services[which]);
+        domus_testkit *kit = start_service_with_directory(&services[which]);
         static char body[32768];
         size_t at;
         snprintf(body, sizeof body, FIELD("a", "%s") END, hundred);
         snprintf(taken, sizeof taken, "a=%s\n", hundred);
-        check_answer(kit, "/memory", body, strlen(body), taken);
+        check_answer_to_upload(kit, "/memory", body, strlen(body), taken);
         snprintf(body, sizeof body, FIELD("a", "%s1") END, hundred);
-        check_answer(kit, "/memory", body, strlen(body), "EMSGSIZE: a field is too large\n");
+        check_answer_to_upload(kit, "/memory", body, strlen(body),
+                               "EMSGSIZE: a field is too large\n");
         size_t used = 0;
         for (uint32_t i = 0; i < 10; i++)
             used += (size_t)snprintf(body + used, sizeof body - used, FIELD("a", "0123456789"));
         snprintf(body + used, sizeof body - used, END);
-        check_answer(kit, "/memory", body, strlen(body), "EMSGSIZE: the fields are too large\n");
+        check_answer_to_upload(kit, "/memory", body, strlen(body),
+                               "EMSGSIZE: the fields are too large\n");
         static const char two[] = FILE_HEAD("f", "x") "1\r\n" FILE_HEAD("g", "y") "22\r\n";
         snprintf(body, sizeof body, "%s%s", two, FILE_HEAD("none", "") "\r\n" END);
-        check_answer(kit, "/disk", body, strlen(body),
-                     "f: x a/b 1 on disk\ng: y a/b 2 on disk\nnone:  a/b 0\n");
+        check_answer_to_upload(kit, "/disk", body, strlen(body),
+                               "f: x a/b 1 on disk\ng: y a/b 2 on disk\nnone:  a/b 0\n");
         snprintf(body, sizeof body, "%s%s", two, FILE_HEAD("h", "z") "3\r\n" END);
-        check_answer(kit, "/disk", body, strlen(body), "EMSGSIZE: there are too many files\n");
-        check_answer(kit, "/memory", two, sizeof two - 1, "EPROTO: a file is not taken here\n");
-        check_answer(kit, "/disk", body, make_body(body, 10001, &at),
-                     "EMSGSIZE: a part is too large\n");
-        check_answer(kit, "/take", body, make_body(body, 10000, &at),
-                     "a=1\nf: ../x a/b 10000\na=2\n");
-        tear_down(kit, 2);
+        check_answer_to_upload(kit, "/disk", body, strlen(body),
+                               "EMSGSIZE: there are too many files\n");
+        check_answer_to_upload(kit, "/memory", two, sizeof two - 1,
+                               "EPROTO: a file is not taken here\n");
+        check_answer_to_upload(kit, "/disk", body, make_body_with_file(body, 10001, &at),
+                               "EMSGSIZE: a part is too large\n");
+        check_answer_to_upload(kit, "/take", body, make_body_with_file(body, 10000, &at),
+                               "a=1\nf: ../x a/b 10000\na=2\n");
+        end_service_and_check_files(kit, 2);
     }
 }
 
-/* Send a body with a file, and check the status with which it fails. */
-static void check_failure(domus_testkit *kit, const char *path, const char *type, const char *line)
+/* Send a body with a file, and check the status with which the upload fails. */
+static void check_status_of_failed_upload(domus_testkit *kit, const char *path, const char *type,
+                                          const char *line)
 {
     static char body[20000];
     domus_peer *peer = domt_served_peer(kit);
     size_t at;
-    size_t size = make_body(body, 5000, &at);
+    size_t size = make_body_with_file(body, 5000, &at);
 
-    send_head(peer, path, type, size);
+    send_head_of_upload(peer, path, type, size);
     (void)domus_peer_send(peer, body, size);
     domt_served_expect(kit, peer, line);
     domus_peer_close(peer);
 }
 
-DOMT_TEST(failures_leave_nothing)
+DOMT_TEST(failed_uploads_leave_no_file)
 {
     for (uint32_t which = 0; which < 2; which++) {
-        domus_testkit *kit = set_up(&services[which]);
-        check_failure(kit, "/disk", "text/plain", "HTTP/1.1 415 ");
-        check_failure(kit, "/disk", "multipart/form-data", "HTTP/1.1 400 ");
+        domus_testkit *kit = start_service_with_directory(&services[which]);
+        check_status_of_failed_upload(kit, "/disk", "text/plain", "HTTP/1.1 415 ");
+        check_status_of_failed_upload(kit, "/disk", "multipart/form-data", "HTTP/1.1 400 ");
         disk.bytes_max = 4999;
-        check_failure(kit, "/disk", TYPE, "HTTP/1.1 503 ");
+        check_status_of_failed_upload(kit, "/disk", TYPE, "HTTP/1.1 503 ");
         disk.bytes_max = 5000;
         memory.bytes_max = 100;
-        check_failure(kit, "/disk", TYPE, "HTTP/1.1 503 ");
+        check_status_of_failed_upload(kit, "/disk", TYPE, "HTTP/1.1 503 ");
         memory.bytes_max = 1000;
-        check_failure(kit, "/disk", TYPE, "HTTP/1.1 200 ");
+        check_status_of_failed_upload(kit, "/disk", TYPE, "HTTP/1.1 200 ");
         take_error = -EACCES;
-        check_failure(kit, "/take", TYPE, "HTTP/1.1 403 ");
-        tear_down(kit, 1);
+        check_status_of_failed_upload(kit, "/take", TYPE, "HTTP/1.1 403 ");
+        end_service_and_check_files(kit, 1);
     }
 }
 
-/* The client disconnects at several places: before a file, within it, and after it. */
-DOMT_TEST(clients_that_go_leave_nothing)
+/* The client disconnects at several places of an upload: before a file, within it, and after it. */
+DOMT_TEST(clients_that_go_in_an_upload_leave_no_file)
 {
-    domus_testkit *kit = set_up(&services[1]);
+    domus_testkit *kit = start_service_with_directory(&services[1]);
     static char body[20000];
     size_t at;
-    size_t size = make_body(body, 3000, &at);
+    size_t size = make_body_with_file(body, 3000, &at);
 
     for (size_t cut = 1; cut < size; cut += 271) {
         domus_peer *peer = domt_served_peer(kit);
-        send_head(peer, cut % 2 != 0 ? "/disk" : "/take", TYPE, size);
+        send_head_of_upload(peer, cut % 2 != 0 ? "/disk" : "/take", TYPE, size);
         ck_assert_int_eq(domus_peer_send(peer, body, cut), 0);
         domt_served_advance_silently(kit, SECOND);
         if (cut % 3 == 0)
@@ -386,7 +391,7 @@ DOMT_TEST(clients_that_go_leave_nothing)
         ck_assert_uint_eq(memory.used_bytes, 0);
         ck_assert_uint_eq(disk.used_bytes, 0);
     }
-    tear_down(kit, 0);
+    end_service_and_check_files(kit, 0);
 }
 
 DOMT_SUITE(60)

@@ -23,16 +23,16 @@ static const domus_pipeline asking = {
 static const domus_behaviour connection = {
     .name = "connection", .kind = DOMUS_CHANNELS, .pipeline = &asking};
 
-/* An actor that answers every message. */
-static int answer_all(domus_stack *stack, void *self, const void *payload)
+/* An actor that answers every ask. */
+static int reply_with_empty_outcome(domus_stack *stack, void *self, const void *payload)
 {
     static const domt_outcome nothing = {0};
 
     return domus_reply(stack, &domt_outcome_type, &nothing);
 }
 
-static const domus_behaviour answering = {.name = "answering",
-                                          .on = (const domus_on[]){{NULL, answer_all, 0}}};
+static const domus_behaviour answering = {
+    .name = "answering", .on = (const domus_on[]){{NULL, reply_with_empty_outcome, 0}}};
 
 /* --- the kit ---------------------------------------------------------------------------------- */
 
@@ -40,7 +40,7 @@ static domus_testkit *kit;
 static domus_probe *probes[4];
 static domus_address callers[4];
 
-static void set_up(bool pooled)
+static void begin_two_callers(bool pooled)
 {
     const domus_pool_options options = {
         .behaviour = &connection, .connections_max = 2, .connections_min = 1};
@@ -56,7 +56,7 @@ static void set_up(bool pooled)
     }
 }
 
-static domt_outcome expect_outcome(int which)
+static domt_outcome outcome_of_caller(int which)
 {
     return domt_outcome_expect(kit, probes[which]);
 }
@@ -64,17 +64,17 @@ static domt_outcome expect_outcome(int which)
 static domt_outcome upload_and_wait(const domt_call_up *what)
 {
     ck_assert_int_eq(domus_probe_ask(probes[0], callers[0], &domt_up_type, what), 0);
-    return expect_outcome(0);
+    return outcome_of_caller(0);
 }
 
-static void begin_request(int which, const char *path, bool close)
+static void begin_get_of_caller(int which, const char *path, bool close)
 {
     domt_call_up what = {.path = path, .close = close, .method = DOMUS_HTTP_GET};
 
     ck_assert_int_eq(domus_probe_ask(probes[which], callers[which], &domt_whole_type, &what), 0);
 }
 
-static void check_upload(domt_outcome got, const char *body)
+static void check_upload_succeeded(domt_outcome got, const char *body)
 {
     ck_assert_msg(got.error == 0, "%s", strerrorname_np(-got.error));
     ck_assert_uint_eq(got.status, 200);
@@ -86,25 +86,25 @@ static void check_upload(domt_outcome got, const char *body)
 
 /* --- uploads ---------------------------------------------------------------------------------- */
 
-/* Check that a further upload succeeds after the failed ones, and end the kit. */
+/* Check that one more upload succeeds after the failed ones, and end the kit. */
 static void check_further_upload(void)
 {
     domt_served_advance_silently(kit, 10 * SECOND);
-    check_upload(UP(.up = 3000), "3000\n");
+    check_upload_succeeded(UP(.up = 3000), "3000\n");
     domt_served_end(kit);
 }
 
 DOMT_TEST(bodies_leave_by_length_and_in_chunks)
 {
     for (int pooled = 0; pooled < 2; pooled++) {
-        set_up(pooled);
-        check_upload(UP(.length = 5000, .up = 5000), "5000\n");
-        check_upload(UP(.up = 900000), "900000\n");
-        check_upload(UP(.up = 0), "0\n");
-        check_upload(UP(.up = 3000, .trailers = true), "3000\n");
-        check_upload(UP(.length = 2000, .up = 2000, .close = true), "2000\n");
-        if (pooled) /* a pool uses another connection */
-            check_upload(UP(.up = 1000), "1000\n");
+        begin_two_callers(pooled);
+        check_upload_succeeded(UP(.length = 5000, .up = 5000), "5000\n");
+        check_upload_succeeded(UP(.up = 900000), "900000\n");
+        check_upload_succeeded(UP(.up = 0), "0\n");
+        check_upload_succeeded(UP(.up = 3000, .trailers = true), "3000\n");
+        check_upload_succeeded(UP(.length = 2000, .up = 2000, .close = true), "2000\n");
+        if (pooled) /* a pool makes another connection after the closed one */
+            check_upload_succeeded(UP(.up = 1000), "1000\n");
         else
             ck_assert_int_eq(UP(.up = 1000).error, -ESTALE);
         domt_served_end(kit);
@@ -113,7 +113,7 @@ DOMT_TEST(bodies_leave_by_length_and_in_chunks)
 
 DOMT_TEST(a_length_that_is_not_met_fails_and_ends_the_connection)
 {
-    set_up(true);
+    begin_two_callers(true);
     ck_assert_int_eq(UP(.length = 5000, .up = 3000).error, -EINVAL);
     domt_outcome more = UP(.length = 1000, .up = 3000);
     ck_assert_int_eq(more.write_error, -EMSGSIZE);
@@ -125,25 +125,25 @@ DOMT_TEST(a_length_that_is_not_met_fails_and_ends_the_connection)
 
 DOMT_TEST(an_early_answer_is_heard)
 {
-    set_up(true);
+    begin_two_callers(true);
     domt_outcome early = upload_and_wait(
         &(domt_call_up){.path = "/piece", .method = DOMUS_HTTP_PUT, .up = 90000000});
     ck_assert_int_eq(early.write_error, -EALREADY);
-    check_upload(early, "piece\n");
+    check_upload_succeeded(early, "piece\n");
     check_further_upload();
 }
 
-/* The server sends 100 when its handler reads: /sleep never reads, and answers later than the
- * client waits. */
+/* The server sends 100 Continue when its handler reads: /sleep never reads, and answers later than
+ * the client waits. */
 DOMT_TEST(bodies_wait_until_they_are_wanted)
 {
     for (int pooled = 0; pooled < 2; pooled++) {
-        set_up(pooled);
+        begin_two_callers(pooled);
         for (int i = 0; i < 2; i++) {
-            check_upload(UP(.length = 5000, .up = 5000, .expects = true), "5000\n");
-            check_upload(UP(.up = 900000, .expects = true), "900000\n");
-            check_upload(UP(.up = 0, .expects = true), "0\n");
-            check_upload(UP(.up = 1000, .trailers = true, .expects = true), "1000\n");
+            check_upload_succeeded(UP(.length = 5000, .up = 5000, .expects = true), "5000\n");
+            check_upload_succeeded(UP(.up = 900000, .expects = true), "900000\n");
+            check_upload_succeeded(UP(.up = 0, .expects = true), "0\n");
+            check_upload_succeeded(UP(.up = 1000, .trailers = true, .expects = true), "1000\n");
         }
         ck_assert_uint_eq(domt_served_now.closed, 0);
         domt_outcome slept = upload_and_wait(&(domt_call_up){.path = "/sleep/3000",
@@ -151,20 +151,20 @@ DOMT_TEST(bodies_wait_until_they_are_wanted)
                                                              .length = 3000,
                                                              .up = 3000,
                                                              .expects = true});
-        check_upload(slept, "slept\n");
+        check_upload_succeeded(slept, "slept\n");
         ck_assert_int_eq(slept.write_error, 0);
         domt_served_end(kit);
     }
 }
 
-DOMT_TEST(the_writer_of_a_body_that_is_not_wanted_hears_of_it)
+DOMT_TEST(writer_of_an_unwanted_body_is_told)
 {
     for (int pooled = 0; pooled < 2; pooled++) {
-        set_up(pooled);
+        begin_two_callers(pooled);
         domt_outcome early = upload_and_wait(&(domt_call_up){
             .path = "/sleep/100", .method = DOMUS_HTTP_PUT, .up = 90000, .expects = true});
         ck_assert_int_eq(early.write_error, -EALREADY);
-        check_upload(early, "slept\n");
+        check_upload_succeeded(early, "slept\n");
         domt_served_advance_silently(kit, SECOND);
         ck_assert_uint_eq(domt_served_now.closed, 1);
         if (pooled)
@@ -176,17 +176,17 @@ DOMT_TEST(the_writer_of_a_body_that_is_not_wanted_hears_of_it)
 
 /* --- the last request of a connection --------------------------------------------------------- */
 
-DOMT_TEST(nothing_is_asked_behind_the_last_request)
+DOMT_TEST(no_request_is_sent_behind_the_last_one)
 {
-    set_up(false);
-    begin_request(0, "/sleep/20", false);
-    begin_request(1, "/sleep/10", true);
+    begin_two_callers(false);
+    begin_get_of_caller(0, "/sleep/20", false);
+    begin_get_of_caller(1, "/sleep/10", true);
     domt_served_advance_silently(kit, 5 * MS);
-    begin_request(2, "/now", false);
-    ck_assert_int_eq(expect_outcome(2).error, -ENOTCONN);
-    check_upload(expect_outcome(0), "slept\n");
-    domt_outcome last = expect_outcome(1);
-    check_upload(last, "slept\n");
+    begin_get_of_caller(2, "/now", false);
+    ck_assert_int_eq(outcome_of_caller(2).error, -ENOTCONN);
+    check_upload_succeeded(outcome_of_caller(0), "slept\n");
+    domt_outcome last = outcome_of_caller(1);
+    check_upload_succeeded(last, "slept\n");
     ck_assert(last.close);
     domt_served_advance_silently(kit, 10 * MS);
     ck_assert_uint_eq(domt_served_now.closed, 1);
@@ -194,23 +194,23 @@ DOMT_TEST(nothing_is_asked_behind_the_last_request)
     domt_served_end(kit);
 }
 
-DOMT_TEST(a_pool_asks_another_connection_then)
+DOMT_TEST(a_pool_uses_another_connection_after_a_last_request)
 {
-    set_up(true);
-    begin_request(0, "/sleep/30", true);
+    begin_two_callers(true);
+    begin_get_of_caller(0, "/sleep/30", true);
     domt_served_advance_silently(kit, 5 * MS);
-    begin_request(1, "/now", false);
-    begin_request(2, "/now", true);
-    begin_request(3, "/now", false);
+    begin_get_of_caller(1, "/now", false);
+    begin_get_of_caller(2, "/now", true);
+    begin_get_of_caller(3, "/now", false);
     for (int i = 1; i < 4; i++)
-        check_upload(expect_outcome(i), "now\n");
-    check_upload(expect_outcome(0), "slept\n");
+        check_upload_succeeded(outcome_of_caller(i), "now\n");
+    check_upload_succeeded(outcome_of_caller(0), "slept\n");
     domt_served_end(kit);
 }
 
 DOMT_TEST(an_actor_that_answers_everything_is_no_peer)
 {
-    set_up(false);
+    begin_two_callers(false);
     ck_assert_int_eq(
         domus_outside_spawn_on(domus_testkit_system(kit), 0, &answering, NULL, &domt_caller_to), 0);
     ck_assert_int_eq(UP(.up = 1000).error, -EOPNOTSUPP);

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Check that an address has these parts: "https host 443 target". */
-static void check_parts(const char *text, const char *expected)
+/* Check that an address has these parts, as in the text "https host 443 target". */
+static void check_parts_of_url(const char *text, const char *expected)
 {
     domus_http_url url;
     char seen[256];
@@ -25,16 +25,16 @@ static void check_parts(const char *text, const char *expected)
     ck_assert_str_eq(seen, expected);
 }
 
-DOMT_TEST(addresses_are_taken_apart)
+DOMT_TEST(urls_are_split_into_their_parts)
 {
-    check_parts("http://a", "http a 80 ");
-    check_parts("http://a/", "http a 80 /");
-    check_parts("HtTpS://Ab-c_d.e.:444?q#f", "https Ab-c_d.e. 444 ?q");
-    check_parts("http://127.0.0.1:65535/a?b/c?d#e?f/", "http 127.0.0.1 65535 /a?b/c?d");
-    check_parts("https://[::1]/x", "https [::1] 443 /x");
-    check_parts("http://[2001:db8::127.0.0.1]:1", "http [2001:db8::127.0.0.1] 1 ");
-    check_parts("http://1.example:8080/%00@:[]//..", "http 1.example 8080 /%00@:[]//..");
-    check_parts("http://a#/b", "http a 80 ");
+    check_parts_of_url("http://a", "http a 80 ");
+    check_parts_of_url("http://a/", "http a 80 /");
+    check_parts_of_url("HtTpS://Ab-c_d.e.:444?q#f", "https Ab-c_d.e. 444 ?q");
+    check_parts_of_url("http://127.0.0.1:65535/a?b/c?d#e?f/", "http 127.0.0.1 65535 /a?b/c?d");
+    check_parts_of_url("https://[::1]/x", "https [::1] 443 /x");
+    check_parts_of_url("http://[2001:db8::127.0.0.1]:1", "http [2001:db8::127.0.0.1] 1 ");
+    check_parts_of_url("http://1.example:8080/%00@:[]//..", "http 1.example 8080 /%00@:[]//..");
+    check_parts_of_url("http://a#/b", "http a 80 ");
 }
 
 static const char *const no_addresses[] = {
@@ -54,7 +54,7 @@ static const char *const no_addresses[] = {
     "http://a b/",   "http://a\\@b/",   "http://[::1]80/", "http://a/ b",
     "http://a:080/", "http://a:655350/"};
 
-DOMT_TEST(what_is_no_address_is_refused)
+DOMT_TEST(texts_that_are_no_url_are_refused)
 {
     domus_http_url url;
 
@@ -69,7 +69,7 @@ DOMT_TEST(what_is_no_address_is_refused)
     ck_assert_int_eq(domus_http_url_parse("javascript:a", 12, &url), -EPROTONOSUPPORT);
 }
 
-DOMT_TEST(lengths_are_bounded)
+DOMT_TEST(lengths_of_urls_and_hosts_are_bounded)
 {
     static char text[DOMUS_HTTP_URL_MAX + 2] = "http://";
     domus_http_url url;
@@ -83,7 +83,7 @@ DOMT_TEST(lengths_are_bounded)
     ck_assert_int_eq(domus_http_url_parse(text, DOMUS_HTTP_URL_MAX + 1, &url), -EMSGSIZE);
 }
 
-static bool are_same(const char *one, const char *other)
+static bool are_same_urls(const char *one, const char *other)
 {
     domus_http_url urls[2];
 
@@ -94,16 +94,16 @@ static bool are_same(const char *one, const char *other)
 
 DOMT_TEST(origins_are_compared)
 {
-    ck_assert(are_same("http://A/b", "HTTP://a:80?c"));
-    ck_assert(are_same("https://a:443", "https://a"));
-    ck_assert(!are_same("http://a", "https://a"));
-    ck_assert(!are_same("http://a:443", "https://a"));
-    ck_assert(!are_same("http://a", "http://a:81"));
-    ck_assert(!are_same("http://a", "http://b"));
-    ck_assert(!are_same("http://a", "http://ab"));
+    ck_assert(are_same_urls("http://A/b", "HTTP://a:80?c"));
+    ck_assert(are_same_urls("https://a:443", "https://a"));
+    ck_assert(!are_same_urls("http://a", "https://a"));
+    ck_assert(!are_same_urls("http://a:443", "https://a"));
+    ck_assert(!are_same_urls("http://a", "http://a:81"));
+    ck_assert(!are_same_urls("http://a", "http://b"));
+    ck_assert(!are_same_urls("http://a", "http://ab"));
 }
 
-static void resolve_reference(const char *base, const char *reference, const char *expected)
+static void check_resolved_reference(const char *base, const char *reference, const char *expected)
 {
     domus_appender appender = {0};
     domus_slice made;
@@ -119,7 +119,7 @@ static void resolve_reference(const char *base, const char *reference, const cha
 DOMT_TEST(references_are_resolved_as_in_the_rfc)
 {
     static const char *const rows[][2] = {
-        /* RFC 3986, 5.4.1 */
+        /* The normal examples of RFC 3986, section 5.4.1, and further references. */
         {"g:h", "g:h"},
         {"g", "http://a/b/c/g"},
         {"./g", "http://a/b/c/g"},
@@ -143,7 +143,7 @@ DOMT_TEST(references_are_resolved_as_in_the_rfc)
         {"../..", "http://a/"},
         {"../../", "http://a/"},
         {"../../g", "http://a/g"},
-        /* RFC 3986, 5.4.2 */
+        /* The abnormal examples of RFC 3986, section 5.4.2. */
         {"../../../g", "http://a/g"},
         {"../../../../g", "http://a/g"},
         {"/./g", "http://a/g"},
@@ -163,7 +163,7 @@ DOMT_TEST(references_are_resolved_as_in_the_rfc)
         {"g#s/./x", "http://a/b/c/g#s/./x"},
         {"g#s/../x", "http://a/b/c/g#s/../x"},
         {"http:g", "http:g"},
-        /* references that are not in RFC 3986 */
+        /* further references, which are not in RFC 3986 */
         {"?", "http://a/b/c/d;p?"},
         {"//g/../h?#", "http://g/h?#"},
         {"..//g", "http://a/b//g"},
@@ -173,11 +173,11 @@ DOMT_TEST(references_are_resolved_as_in_the_rfc)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        resolve_reference("http://a/b/c/d;p?q", rows[i][0], rows[i][1]);
-    resolve_reference("http://a", "b", "http://a/b");
-    resolve_reference("http://a?b", "c", "http://a/c");
-    resolve_reference("http://a", "", "http://a");
-    resolve_reference("mailto:a/b", "c", "mailto:a/c");
+        check_resolved_reference("http://a/b/c/d;p?q", rows[i][0], rows[i][1]);
+    check_resolved_reference("http://a", "b", "http://a/b");
+    check_resolved_reference("http://a?b", "c", "http://a/c");
+    check_resolved_reference("http://a", "", "http://a");
+    check_resolved_reference("mailto:a/b", "c", "mailto:a/c");
 }
 
 DOMT_TEST(wrong_references_are_refused)
@@ -201,27 +201,27 @@ DOMT_TEST(wrong_references_are_refused)
 
 #define SIZE_MAX_BYTES 40u
 
-static bool is_text(unsigned char byte)
+static bool is_byte_of_text(unsigned char byte)
 {
     return byte >= 32 && byte != 127;
 }
 
-static size_t run_text_slowly(const char *bytes, size_t size)
+static size_t length_of_text_run(const char *bytes, size_t size)
 {
     size_t i = 0;
 
-    while (i < size && is_text((unsigned char)bytes[i]))
+    while (i < size && is_byte_of_text((unsigned char)bytes[i]))
         i++;
     return i;
 }
 
-/* Check all functions with bytes that have `byte` at the place `at`, in a block of exactly their
- * size. */
-static void check_chars(char *bytes, size_t size, size_t at, unsigned byte)
+/* Check all functions of chars.h with bytes that have `byte` at the place `at`, in a block of
+ * exactly their size. */
+static void check_functions_of_chars(char *bytes, size_t size, size_t at, unsigned byte)
 {
     memset(bytes, 'a', size);
     bytes[at] = (char)byte;
-    ck_assert_uint_eq(domi_http_run_text(bytes, size), run_text_slowly(bytes, size));
+    ck_assert_uint_eq(domi_http_run_text(bytes, size), length_of_text_run(bytes, size));
     ck_assert_uint_eq(domi_http_run_target(bytes, size),
                       domi_http_run(bytes, size, DOMI_HTTP_TARGET));
     ck_assert_uint_eq(domi_http_run_token(bytes, size),
@@ -231,12 +231,12 @@ static void check_chars(char *bytes, size_t size, size_t at, unsigned byte)
 DOMT_TEST(many_bytes_are_read_as_each_byte_is)
 {
     for (size_t size = 1; size <= SIZE_MAX_BYTES; size++) {
-        /* exactly this size, so that a sanitizer sees a read beyond it */
+        /* a block of exactly this size, so that a sanitizer sees a read beyond it */
         char *bytes = malloc(size);
         ck_assert_ptr_nonnull(bytes);
         for (size_t at = 0; at < size; at++) {
             for (unsigned byte = 0; byte < 256; byte++)
-                check_chars(bytes, size, at, byte);
+                check_functions_of_chars(bytes, size, at, byte);
         }
         free(bytes);
     }
@@ -244,8 +244,9 @@ DOMT_TEST(many_bytes_are_read_as_each_byte_is)
     ck_assert_uint_eq(domi_http_run_target("", 0), 0);
 }
 
-/* The first of several matching bytes is found, also where blocks of 16 and of 8 bytes overlap. */
-DOMT_TEST(the_first_of_two_is_found)
+/* Of several matching bytes the first one is found, also where blocks of 16 and of 8 bytes
+ * overlap. */
+DOMT_TEST(the_first_of_several_matching_bytes_is_found)
 {
     char bytes[SIZE_MAX_BYTES];
 
@@ -273,8 +274,9 @@ static const domus_http_route routes[] = {
     {0, NULL, 0},
 };
 
-/* Find a route. Returns its number and keys as text, "3 key=a", or the status and Allow. */
-static const char *find_route(domus_http_method method, const char *target)
+/* Find the route of a request. Returns its number and keys as text, "3 key=a", or the status and
+ * Allow. */
+static const char *route_of_request_as_text(domus_http_method method, const char *target)
 {
     static char text[256];
     domus_http_request request = {.method = (uint8_t)method, .target = domt_http_slice(target)};
@@ -306,20 +308,21 @@ static const char *find_route(domus_http_method method, const char *target)
 
 DOMT_TEST(routes_are_found)
 {
-    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/"), "1");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/?a/b"), "1");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "http://a"), "1");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/kv/list"), "2");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/kv/a%2Fb"), "3 key=a%2Fb");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_PUT, "/kv/list"), "3 key=list");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_DELETE, "/kv/a?b"), "4 key=a");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "http://a/kv/a/of/b"), "5 key=a other=b");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/files/a/b/"), "6 path=a/b/");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/files/"), "6");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/folder/"), "10");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_GET, "/"), "1");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_GET, "/?a/b"), "1");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_GET, "http://a"), "1");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_GET, "/kv/list"), "2");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_GET, "/kv/a%2Fb"), "3 key=a%2Fb");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_PUT, "/kv/list"), "3 key=list");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_DELETE, "/kv/a?b"), "4 key=a");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_GET, "http://a/kv/a/of/b"),
+                     "5 key=a other=b");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_GET, "/files/a/b/"), "6 path=a/b/");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_GET, "/files/"), "6");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_GET, "/folder/"), "10");
 }
 
-/* A received path is in its normal form, so a route and a filter of the program see the same
+/* The path of a request is in its normal form, so a route and a filter of the program see the same
  * text. */
 DOMT_TEST(a_received_path_has_one_spelling)
 {
@@ -346,33 +349,34 @@ DOMT_TEST(a_received_path_has_one_spelling)
     }
 }
 
-DOMT_TEST(other_paths_are_404)
+DOMT_TEST(paths_without_a_route_are_404)
 {
     static const char *const targets[] = {"/a",     "//",     "/kv",     "/kv/",      "/kv/a/",
                                           "/KV/a",  "/files", "/folder", "/kv//of/b", "/kv/a/of",
                                           "/post/", "/%2f",   "*"};
 
     for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++)
-        ck_assert_str_eq(find_route(DOMUS_HTTP_GET, targets[i]), "404 ");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_OPTIONS, "/a"), "404 ");
+        ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_GET, targets[i]), "404 ");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_OPTIONS, "/a"), "404 ");
 }
 
-DOMT_TEST(other_methods_are_405_with_those_that_are_allowed)
+DOMT_TEST(methods_without_a_row_are_405_with_the_allowed_ones)
 {
-    ck_assert_str_eq(find_route(DOMUS_HTTP_POST, "/"), "405 GET, HEAD, OPTIONS");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_POST, "/kv/a"), "405 GET, HEAD, PUT, DELETE, OPTIONS");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_GET, "/post"), "405 POST, OPTIONS");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_HEAD, "/post"), "405 POST, OPTIONS");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_POST, "/"), "405 GET, HEAD, OPTIONS");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_POST, "/kv/a"),
+                     "405 GET, HEAD, PUT, DELETE, OPTIONS");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_GET, "/post"), "405 POST, OPTIONS");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_HEAD, "/post"), "405 POST, OPTIONS");
 }
 
 DOMT_TEST(head_and_options_need_no_row)
 {
-    ck_assert_str_eq(find_route(DOMUS_HTTP_HEAD, "/kv/a"), "3 key=a");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_HEAD, "/files/a"), "6 path=a");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_HEAD, "/own"), "8");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_OPTIONS, "/own"), "8");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_OPTIONS, "/"), "204 GET, HEAD, OPTIONS");
-    ck_assert_str_eq(find_route(DOMUS_HTTP_OPTIONS, "*"), "204 OPTIONS");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_HEAD, "/kv/a"), "3 key=a");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_HEAD, "/files/a"), "6 path=a");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_HEAD, "/own"), "8");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_OPTIONS, "/own"), "8");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_OPTIONS, "/"), "204 GET, HEAD, OPTIONS");
+    ck_assert_str_eq(route_of_request_as_text(DOMUS_HTTP_OPTIONS, "*"), "204 OPTIONS");
 }
 
 DOMT_TEST(routes_have_few_values)

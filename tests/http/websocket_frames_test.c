@@ -14,22 +14,23 @@ typedef struct row {
 static const domus_websocket_options client = {.role = DOMUS_ROLE_CLIENT, .pongs = true};
 static const domus_websocket_options server = {.role = DOMUS_ROLE_SERVER, .pongs = true};
 
-static void check_rows(const domus_websocket_options *options, const row *rows, size_t count)
+static void check_both_roles_read_rows(const domus_websocket_options *options, const row *rows,
+                                       size_t count)
 {
     for (size_t i = 0; i < count; i++)
         domt_frames_hold(options, rows[i].frames, rows[i].expected);
 }
 
-/* Both roles read the same frames: a server reads them masked, and a client unmasked. */
+/* Check that both roles read the same frames: a server reads them masked, and a client unmasked. */
 #define HOLD_BOTH(rows)                                                                            \
     do {                                                                                           \
-        check_rows(&server, rows, sizeof(rows) / sizeof *(rows));                                  \
-        check_rows(&client, rows, sizeof(rows) / sizeof *(rows));                                  \
+        check_both_roles_read_rows(&server, rows, sizeof(rows) / sizeof *(rows));                  \
+        check_both_roles_read_rows(&client, rows, sizeof(rows) / sizeof *(rows));                  \
     } while (0)
 
 #define OVER "EPIPE reset" /* the peer ends the connection without a close frame */
 
-DOMT_TEST(messages_come_whole)
+DOMT_TEST(websocket_messages_are_decoded_whole)
 {
     static const row rows[] = {
         {"", OVER},
@@ -56,7 +57,7 @@ DOMT_TEST(messages_come_whole)
 DOMT_TEST(reserved_bits_and_opcodes_are_refused)
 {
     static const row rows[] = {
-        /* reserved bits */
+        /* frames with reserved bits */
         {"c1:a", "EPROTO close 1002"},
         {"a1:a", "EPROTO close 1002"},
         {"91:a", "EPROTO close 1002"},
@@ -66,7 +67,7 @@ DOMT_TEST(reserved_bits_and_opcodes_are_refused)
         {"98:", "EPROTO close 1002"},
         {"81:a d1:b", "text [a]\nEPROTO close 1002"},
         {"01:a c0:b", "EPROTO close 1002"},
-        /* reserved opcodes */
+        /* frames with reserved opcodes */
         {"83:", "EPROTO close 1002"},
         {"84:a", "EPROTO close 1002"},
         {"85:", "EPROTO close 1002"},
@@ -94,7 +95,7 @@ DOMT_TEST(frames_in_the_wrong_place_are_refused)
         {"89:*126", "EPROTO close 1002"},
         {"8a:*126", "EPROTO close 1002"},
         {"88:*126", "EPROTO close 1002"},
-        /* wrong continuations */
+        /* frames that continue nothing, or a message that does not go on */
         {"80:", "EPROTO close 1002"},
         {"00:a", "EPROTO close 1002"},
         {"81:a 80:b", "text [a]\nEPROTO close 1002"},
@@ -122,7 +123,7 @@ DOMT_TEST(lengths_and_masks_are_refused)
         {"=81ff000000000000ffffa51cff07", "EPROTO close 1002"},
         {"=81ff8000000000010000a51cff07", "EPROTO close 1002"},
         {"=81ffffffffffffffffffa51cff07", "EPROTO close 1002"},
-        {"=8105", "EPROTO close 1002"}, /* the mask is missing */
+        {"=8105", "EPROTO close 1002"}, /* the mask of a client's frame is missing */
         {"=8100", "EPROTO close 1002"},
         {"=8900", "EPROTO close 1002"},
         {"=8800", "EPROTO close 1002"},
@@ -134,15 +135,15 @@ DOMT_TEST(lengths_and_masks_are_refused)
         {"=817f000000000000ffff", "EPROTO close 1002"},
         {"=817f8000000000010000", "EPROTO close 1002"},
         {"=817fffffffffffffffff", "EPROTO close 1002"},
-        {"=8181a51cff07", "EPROTO close 1002"}, /* a server's frame has a mask */
+        {"=8181a51cff07", "EPROTO close 1002"}, /* a frame of a server has a mask */
         {"=8980a51cff07", "EPROTO close 1002"},
     };
 
-    check_rows(&server, of_clients, sizeof of_clients / sizeof *of_clients);
-    check_rows(&client, of_servers, sizeof of_servers / sizeof *of_servers);
+    check_both_roles_read_rows(&server, of_clients, sizeof of_clients / sizeof *of_clients);
+    check_both_roles_read_rows(&client, of_servers, sizeof of_servers / sizeof *of_servers);
 }
 
-/* Write the text of a close with a code. */
+/* Write the text of a close frame with this code. */
 static const char *make_close_text(unsigned code, const char *reason)
 {
     static char text[64];
@@ -199,7 +200,7 @@ DOMT_TEST(each_length_comes_in_each_form)
 
 static const domus_websocket_options plain_client = {.role = DOMUS_ROLE_CLIENT};
 
-/* Valid texts, in hexadecimal digits. */
+/* Valid texts of UTF-8, in hexadecimal digits. */
 static const char *const right[] = {
     "7f",      "ee8080",   "20202020202020c3a4",
     "c280",    "efbfbd",   "cebae1bdb9cf83cebcceb5",
@@ -209,7 +210,7 @@ static const char *const right[] = {
     "ed8080",  "f3bfbfbf", "ed9fbf",
     "f48fbfbf"};
 
-/* Byte sequences that no text begins with; only the last byte is wrong. */
+/* Byte sequences with which no text of UTF-8 begins; only the last byte is wrong. */
 static const char *const wrong[] = {
     "80", "f6",   "8080", "e09f", "f020", "e0a07f",   "f18080c0",
     "bf", "f7",   "c220", "e120", "f080", "e0a0c0",   "e282ac80",
@@ -219,7 +220,7 @@ static const char *const wrong[] = {
     "ff", "fd",   "e020", "edb0", "f4a0", "f09020",   "cebae1bdb9cf83cebcceb5f490",
     "f5", "6180", "e080", "edbf", "f4bf", "f0908020", "6161616161616161c3a461616161616161c0"};
 
-DOMT_TEST(texts_are_told_from_other_bytes)
+DOMT_TEST(texts_that_are_no_utf_8_are_refused)
 {
     char frames[256], whole[256];
 
@@ -234,7 +235,8 @@ DOMT_TEST(texts_are_told_from_other_bytes)
         snprintf(frames, sizeof frames, "81#%s", wrong[i]);
         domt_frames_hold(NULL, frames, "EPROTO close 1007");
         domt_frames_hold(&plain_client, frames, "EPROTO close 1007");
-        snprintf(frames, sizeof frames, "82#%s 88:", wrong[i]); /* binary data may have any bytes */
+        /* a binary message may have any bytes */
+        snprintf(frames, sizeof frames, "82#%s 88:", wrong[i]);
         ck_assert_ptr_nonnull(strstr(domt_frames_run(NULL, frames, 0, 0), "\nclose 1005 []\n"));
     }
 }
@@ -275,7 +277,8 @@ DOMT_TEST(texts_that_end_in_a_character_are_refused)
     }
 }
 
-/* The frame announces more bytes than come: a wrong byte is refused as soon as it is read. */
+/* The frame announces more bytes than come: a wrong byte of its text is refused as soon as it is
+ * read. */
 DOMT_TEST(wrong_byte_is_refused_before_the_frame_is_whole)
 {
     char frames[256];
@@ -307,7 +310,7 @@ DOMT_TEST(limits_hold_at_exactly_their_size)
     domt_frames_hold(&small, "02: 00: 80:", "binary []\nEPIPE reset");
     domt_frames_hold(&small, "02: 00: 00: 80:", "EPROTO close 1008");
     domt_frames_hold(&small, "02: 89: 89: 89: 89: 00: 80:", "binary []\nEPIPE reset");
-    /* a frame of this length is allowed */
+    /* a frame whose length is the limit is allowed, and one byte more is not */
     domt_frames_hold(&defaults, "=827f0000000000100000", "EPIPE reset");
     domt_frames_hold(&defaults, "=827f0000000000100001", "EMSGSIZE close 1009");
     domt_frames_hold(&defaults, "=827f7fffffffffffffff", "EMSGSIZE close 1009");
@@ -330,7 +333,7 @@ DOMT_TEST(endless_fragments_are_refused)
     domt_codec_stop(&codec);
 }
 
-DOMT_TEST(options_are_checked)
+DOMT_TEST(options_of_websockets_are_checked)
 {
     static const domus_websocket_options wrong_options[] = {
         {.role = DOMUS_ROLE_PEER},          {.message_max = DOMUS_SLICE_MAX + 1},

@@ -1,4 +1,5 @@
-/* The handshake: a server answers each kind of request, and a client checks each kind of answer. */
+/* The handshake of WebSocket: a server answers each kind of request, and a client checks each kind
+ * of answer. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -25,9 +26,9 @@ static const domus_websocket_service choosy = {
 #define ACCEPTED "Upgrade: websocket\r\n" ACCEPT
 #define REQUIRED "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
 
-/* Check that a server answers a request with this status and these fields. */
-static void check_answer(const domus_websocket_service *service, const char *bytes, unsigned status,
-                         const char *fields, const char *protocol)
+/* Check that a server answers a request for a WebSocket with this status and these fields. */
+static void check_answer_to_handshake(const domus_websocket_service *service, const char *bytes,
+                                      unsigned status, const char *fields, const char *protocol)
 {
     domus_websocket_outcome outcome;
     domus_stage_message message;
@@ -49,21 +50,23 @@ static void check_answer(const domus_websocket_service *service, const char *byt
     domt_codec_stop(&http);
 }
 
-DOMT_TEST(requests_are_accepted)
+DOMT_TEST(requests_for_websockets_are_accepted)
 {
-    check_answer(&plain, GET UPGRADE VERSION KEY "\r\n", 101, ACCEPTED, NULL);
-    check_answer(&plain, GET UPGRADE VERSION KEY "Content-Length: 0\r\n\r\n", 101, ACCEPTED, NULL);
-    check_answer(&plain,
-                 GET "Connection: keep-alive, upgrade\r\nUpgrade: h2c, WebSocket\r\n" VERSION KEY
-                     "\r\n",
-                 101, ACCEPTED, NULL);
-    check_answer(&plain,
-                 GET UPGRADE VERSION KEY "Sec-WebSocket-Extensions: permessage-deflate\r\n"
-                                         "Sec-WebSocket-Protocol: chat.v1\r\nOrigin: null\r\n\r\n",
-                 101, ACCEPTED, NULL);
+    check_answer_to_handshake(&plain, GET UPGRADE VERSION KEY "\r\n", 101, ACCEPTED, NULL);
+    check_answer_to_handshake(&plain, GET UPGRADE VERSION KEY "Content-Length: 0\r\n\r\n", 101,
+                              ACCEPTED, NULL);
+    check_answer_to_handshake(
+        &plain,
+        GET "Connection: keep-alive, upgrade\r\nUpgrade: h2c, WebSocket\r\n" VERSION KEY "\r\n",
+        101, ACCEPTED, NULL);
+    check_answer_to_handshake(&plain,
+                              GET UPGRADE VERSION KEY
+                              "Sec-WebSocket-Extensions: permessage-deflate\r\n"
+                              "Sec-WebSocket-Protocol: chat.v1\r\nOrigin: null\r\n\r\n",
+                              101, ACCEPTED, NULL);
 }
 
-DOMT_TEST(requests_are_refused)
+DOMT_TEST(wrong_requests_for_websockets_are_refused)
 {
     static const struct {
         const char *bytes;
@@ -95,8 +98,8 @@ DOMT_TEST(requests_are_refused)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        check_answer(&plain, rows[i].bytes, rows[i].status, rows[i].status == 426 ? REQUIRED : "",
-                     NULL);
+        check_answer_to_handshake(&plain, rows[i].bytes, rows[i].status,
+                                  rows[i].status == 426 ? REQUIRED : "", NULL);
 }
 
 DOMT_TEST(protocols_and_origins_are_chosen)
@@ -104,20 +107,22 @@ DOMT_TEST(protocols_and_origins_are_chosen)
 #define OFFERED(text) GET UPGRADE VERSION KEY "Sec-WebSocket-Protocol: " text "\r\n\r\n"
 #define FROM(text)    GET UPGRADE VERSION KEY "Origin: " text "\r\n\r\n"
 #define CHOSEN(text)  ACCEPTED "Sec-WebSocket-Protocol: " text "\r\n"
-    check_answer(&choosy, OFFERED("chat.v1"), 101, CHOSEN("chat.v1"), "chat.v1");
-    check_answer(&choosy, OFFERED("chat.v1, chat.v2"), 101, CHOSEN("chat.v2"), "chat.v2");
-    check_answer(&choosy, OFFERED("x,chat.v1\r\nSec-WebSocket-Protocol: chat.v2"), 101,
-                 CHOSEN("chat.v2"), "chat.v2");
-    check_answer(&choosy, OFFERED("CHAT.V1"), 101, ACCEPTED, NULL);
-    check_answer(&choosy, OFFERED("chat"), 101, ACCEPTED, NULL);
-    check_answer(&choosy, OFFERED("chat.v11, chat.v"), 101, ACCEPTED, NULL);
-    check_answer(&choosy, GET UPGRADE VERSION KEY "\r\n", 101, ACCEPTED, NULL);
-    check_answer(&choosy, FROM("https://a.example"), 101, ACCEPTED, NULL);
-    check_answer(&choosy, FROM("http://b.example:8080"), 101, ACCEPTED, NULL);
-    check_answer(&choosy, FROM("http://b.example"), 403, "", NULL);
-    check_answer(&choosy, FROM("https://a.example.evil"), 403, "", NULL);
-    check_answer(&choosy, FROM("null"), 403, "", NULL);
-    check_answer(&choosy, FROM("https://a.example\r\nOrigin: https://a.example"), 403, "", NULL);
+    check_answer_to_handshake(&choosy, OFFERED("chat.v1"), 101, CHOSEN("chat.v1"), "chat.v1");
+    check_answer_to_handshake(&choosy, OFFERED("chat.v1, chat.v2"), 101, CHOSEN("chat.v2"),
+                              "chat.v2");
+    check_answer_to_handshake(&choosy, OFFERED("x,chat.v1\r\nSec-WebSocket-Protocol: chat.v2"), 101,
+                              CHOSEN("chat.v2"), "chat.v2");
+    check_answer_to_handshake(&choosy, OFFERED("CHAT.V1"), 101, ACCEPTED, NULL);
+    check_answer_to_handshake(&choosy, OFFERED("chat"), 101, ACCEPTED, NULL);
+    check_answer_to_handshake(&choosy, OFFERED("chat.v11, chat.v"), 101, ACCEPTED, NULL);
+    check_answer_to_handshake(&choosy, GET UPGRADE VERSION KEY "\r\n", 101, ACCEPTED, NULL);
+    check_answer_to_handshake(&choosy, FROM("https://a.example"), 101, ACCEPTED, NULL);
+    check_answer_to_handshake(&choosy, FROM("http://b.example:8080"), 101, ACCEPTED, NULL);
+    check_answer_to_handshake(&choosy, FROM("http://b.example"), 403, "", NULL);
+    check_answer_to_handshake(&choosy, FROM("https://a.example.evil"), 403, "", NULL);
+    check_answer_to_handshake(&choosy, FROM("null"), 403, "", NULL);
+    check_answer_to_handshake(&choosy, FROM("https://a.example\r\nOrigin: https://a.example"), 403,
+                              "", NULL);
 }
 
 /* --- a client --------------------------------------------------------------------------------- */
@@ -173,8 +178,9 @@ DOMT_TEST(wish_that_cannot_be_said_is_refused)
     }
 }
 
-/* Returns the result of a client that has sent the RFC's key and reads this answer. */
-static int check_answer_of_server(unsigned status, const char *fields, const char **ret_protocol)
+/* Returns the result of a client that has sent the key of the RFC's example and reads this
+ * answer. */
+static int result_of_checked_answer(unsigned status, const char *fields, const char **ret_protocol)
 {
     static const domus_websocket_wish wish = {.protocols = protocols};
     static const domus_websocket_key key = {"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="};
@@ -190,13 +196,13 @@ DOMT_TEST(client_checks_the_answer)
 {
     const char *protocol = "?";
 
-    ck_assert_int_eq(check_answer_of_server(101, UPGRADE ACCEPT, &protocol), 0);
+    ck_assert_int_eq(result_of_checked_answer(101, UPGRADE ACCEPT, &protocol), 0);
     ck_assert_ptr_null(protocol);
-    ck_assert_int_eq(check_answer_of_server(
+    ck_assert_int_eq(result_of_checked_answer(
                          101, UPGRADE ACCEPT "Sec-WebSocket-Protocol: chat.v1\r\n", &protocol),
                      0);
     ck_assert_str_eq(protocol, "chat.v1");
-    ck_assert_int_eq(check_answer_of_server(
+    ck_assert_int_eq(result_of_checked_answer(
                          101, "connection: a, UPGRADE\r\nupgrade: WebSocket\r\n" ACCEPT, NULL),
                      0);
     static const char *const wrong[] = {
@@ -215,14 +221,14 @@ DOMT_TEST(client_checks_the_answer)
         UPGRADE ACCEPT "Sec-WebSocket-Extensions: permessage-deflate\r\n",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        ck_assert_int_eq(check_answer_of_server(101, wrong[i], &protocol), -EPROTO);
-    ck_assert_int_eq(check_answer_of_server(200, UPGRADE ACCEPT, &protocol), -ECONNREFUSED);
-    ck_assert_int_eq(check_answer_of_server(426, "", &protocol), -ECONNREFUSED);
+        ck_assert_int_eq(result_of_checked_answer(101, wrong[i], &protocol), -EPROTO);
+    ck_assert_int_eq(result_of_checked_answer(200, UPGRADE ACCEPT, &protocol), -ECONNREFUSED);
+    ck_assert_int_eq(result_of_checked_answer(426, "", &protocol), -ECONNREFUSED);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static int shake_hands(void *context)
+static int do_whole_handshake(void *context)
 {
     static const domus_websocket_wish wish = {.protocols = protocols};
     domus_websocket_key key;
@@ -239,9 +245,9 @@ static int shake_hands(void *context)
     return error;
 }
 
-DOMT_TEST(each_failure_of_memory_is_returned)
+DOMT_TEST(each_memory_failure_of_a_handshake_is_returned)
 {
-    domt_fail_allocations(shake_hands, NULL);
+    domt_fail_allocations(do_whole_handshake, NULL);
 }
 
 DOMT_SUITE(60)

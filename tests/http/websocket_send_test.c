@@ -1,5 +1,5 @@
-/* Messages, closes and pings are framed as the RFC says, forbidden messages are refused, and a
- * failed allocation is an error. */
+/* WebSocket's messages, closes and pings are framed as the RFC says, forbidden messages are
+ * refused, and a failed allocation is an error. */
 #include "tests/http/trace.h"
 #include "tests/support/frames.h"
 #include "tests/support/suite.h"
@@ -11,7 +11,7 @@
 
 static const domus_websocket_options client = {.role = DOMUS_ROLE_CLIENT};
 
-static int send_slice(domt_codec *codec, const domus_type *type, const char *text)
+static int encode_control_frame(domt_codec *codec, const domus_type *type, const char *text)
 {
     domus_slice slice = domt_http_slice(text);
     int result = domus_stage_kit_encode(codec->kit, DOMUS_NO_ID, type, &slice);
@@ -20,7 +20,7 @@ static int send_slice(domt_codec *codec, const domus_type *type, const char *tex
     return result;
 }
 
-static int send_message(domt_codec *codec, bool binary, const char *text)
+static int encode_message(domt_codec *codec, bool binary, const char *text)
 {
     domus_websocket_message message = {.bytes = domt_http_slice(text), .binary = binary};
     int result =
@@ -30,7 +30,7 @@ static int send_message(domt_codec *codec, bool binary, const char *text)
     return result;
 }
 
-static int send_close(domt_codec *codec, unsigned code, const char *reason)
+static int encode_close(domt_codec *codec, unsigned code, const char *reason)
 {
     domus_websocket_close close = {.code = (uint16_t)code, .reason = domt_http_slice(reason)};
     int result =
@@ -40,7 +40,7 @@ static int send_close(domt_codec *codec, unsigned code, const char *reason)
     return result;
 }
 
-/* Options of a server and of a client. */
+/* The options of a server (the defaults) and of a client. */
 static const domus_websocket_options *const sides[] = {NULL, &client};
 
 DOMT_TEST(messages_and_frames_of_control_are_sent)
@@ -48,11 +48,11 @@ DOMT_TEST(messages_and_frames_of_control_are_sent)
     for (size_t i = 0; i < 2; i++) {
         domt_codec codec;
         domt_codec_start(&codec, &domus_websocket_stage, sides[i]);
-        ck_assert_int_eq(send_message(&codec, false, "hello"), 0);
-        ck_assert_int_eq(send_message(&codec, true, "\xff"), 0);
-        ck_assert_int_eq(send_message(&codec, false, ""), 0);
-        ck_assert_int_eq(send_slice(&codec, &domus_websocket_ping_type, "p"), 0);
-        ck_assert_int_eq(send_slice(&codec, &domus_websocket_pong_type, ""), 0);
+        ck_assert_int_eq(encode_message(&codec, false, "hello"), 0);
+        ck_assert_int_eq(encode_message(&codec, true, "\xff"), 0);
+        ck_assert_int_eq(encode_message(&codec, false, ""), 0);
+        ck_assert_int_eq(encode_control_frame(&codec, &domus_websocket_ping_type, "p"), 0);
+        ck_assert_int_eq(encode_control_frame(&codec, &domus_websocket_pong_type, ""), 0);
         ck_assert_str_eq(domt_frames_sent(&codec, i == 1), "81:hello 82:\\xff 81: 89:p 8a: ");
         ck_assert_int_eq(
             domus_stage_kit_feed(codec.kit, i == 0 ? "\x89\x80zzzz" : "\x89\0", i == 0 ? 6 : 2), 0);
@@ -82,7 +82,7 @@ DOMT_TEST(each_length_is_sent_in_its_shortest_form)
             const char *output = domus_stage_kit_output(codec.kit, &size);
             size_t head = domt_frame_head(side == 1, 0x82, sizes[i], expected);
             ck_assert_uint_eq(size, head + sizes[i]);
-            /* the mask is random, so it is not compared */
+            /* the mask of a client is random, so it is not compared */
             ck_assert_mem_eq(output, expected, head - 4 * side);
             memcpy(sent_bytes, output, size);
             for (size_t j = 0; j < sizes[i]; j++) {
@@ -95,7 +95,7 @@ DOMT_TEST(each_length_is_sent_in_its_shortest_form)
     }
 }
 
-DOMT_TEST(masks_differ)
+DOMT_TEST(masks_of_frames_differ)
 {
     char masks[200][4];
     domt_codec codec;
@@ -103,10 +103,10 @@ DOMT_TEST(masks_differ)
     domt_codec_start(&codec, &domus_websocket_stage, &client);
     for (size_t i = 0; i < 200; i++) {
         size_t size;
-        ck_assert_int_eq(send_message(&codec, true, ""), 0);
+        ck_assert_int_eq(encode_message(&codec, true, ""), 0);
         memcpy(masks[i], domus_stage_kit_output(codec.kit, &size) + 2, 4);
         domus_stage_kit_clear(codec.kit);
-        /* among 200 random masks two are equal once in 200,000 runs */
+        /* two of 200 random masks are equal once in 200,000 runs */
         for (size_t j = 0; j < i; j++)
             ck_assert_mem_ne(masks[i], masks[j], 4);
     }
@@ -122,59 +122,62 @@ DOMT_TEST(wrong_messages_are_refused)
     memset(long_text, 'a', sizeof long_text);
     long_text[126] = '\0';
     domt_codec_start(&codec, &domus_websocket_stage, NULL);
-    ck_assert_int_eq(send_message(&codec, false, "\xc3"), -EILSEQ);
-    ck_assert_int_eq(send_message(&codec, false, "a\xff"), -EILSEQ);
-    ck_assert_int_eq(send_slice(&codec, &domus_websocket_ping_type, long_text), -EMSGSIZE);
-    ck_assert_int_eq(send_slice(&codec, &domus_websocket_pong_type, long_text), -EMSGSIZE);
-    ck_assert_int_eq(send_slice(&codec, &domus_slice_type, "x"), -EOPNOTSUPP);
+    ck_assert_int_eq(encode_message(&codec, false, "\xc3"), -EILSEQ);
+    ck_assert_int_eq(encode_message(&codec, false, "a\xff"), -EILSEQ);
+    ck_assert_int_eq(encode_control_frame(&codec, &domus_websocket_ping_type, long_text),
+                     -EMSGSIZE);
+    ck_assert_int_eq(encode_control_frame(&codec, &domus_websocket_pong_type, long_text),
+                     -EMSGSIZE);
+    ck_assert_int_eq(encode_control_frame(&codec, &domus_slice_type, "x"), -EOPNOTSUPP);
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        ck_assert_int_eq(send_close(&codec, codes[i], ""), -EINVAL);
-    ck_assert_int_eq(send_close(&codec, 0, "why"), -EINVAL);
-    ck_assert_int_eq(send_close(&codec, 1000, "\xc3"), -EILSEQ);
-    ck_assert_int_eq(send_close(&codec, 1000, long_text + 2), -EMSGSIZE);
+        ck_assert_int_eq(encode_close(&codec, codes[i], ""), -EINVAL);
+    ck_assert_int_eq(encode_close(&codec, 0, "why"), -EINVAL);
+    ck_assert_int_eq(encode_close(&codec, 1000, "\xc3"), -EILSEQ);
+    ck_assert_int_eq(encode_close(&codec, 1000, long_text + 2), -EMSGSIZE);
+    /* a message that is an ask would need an answer, so it is refused */
     ck_assert_int_eq(domus_stage_kit_encode(codec.kit, 7, &domus_websocket_message_type,
                                             &(domus_websocket_message){.binary = true}),
-                     -EOPNOTSUPP); /* a ping cannot be an ask */
+                     -EOPNOTSUPP);
     ck_assert_str_eq(domt_frames_sent(&codec, false), "");
     long_text[125] = '\0';
-    ck_assert_int_eq(send_slice(&codec, &domus_websocket_ping_type, long_text), 0);
-    /* a reason of 123 bytes is the longest */
-    ck_assert_int_eq(send_close(&codec, 1000, long_text + 2), 0);
+    ck_assert_int_eq(encode_control_frame(&codec, &domus_websocket_ping_type, long_text), 0);
+    /* the longest reason has 123 bytes */
+    ck_assert_int_eq(encode_close(&codec, 1000, long_text + 2), 0);
     domt_codec_stop(&codec);
 }
 
-DOMT_TEST(nothing_follows_a_close)
+DOMT_TEST(no_frame_is_sent_behind_a_close)
 {
     for (size_t i = 0; i < 2; i++) {
         domt_codec codec;
         domt_codec_start(&codec, &domus_websocket_stage, sides[i]);
-        ck_assert_int_eq(send_close(&codec, i == 0 ? 0 : 3000, i == 0 ? "" : "why"), 0);
+        ck_assert_int_eq(encode_close(&codec, i == 0 ? 0 : 3000, i == 0 ? "" : "why"), 0);
         ck_assert_str_eq(domt_frames_sent(&codec, i == 1), i == 0 ? "88: " : "88:\\x0b\\xb8why ");
         ck_assert_uint_eq(domus_stage_kit_wake_ns(codec.kit), 5000000000);
-        ck_assert_int_eq(send_close(&codec, 1000, ""), -EPIPE);
-        ck_assert_int_eq(send_message(&codec, true, "x"), -EPIPE);
-        ck_assert_int_eq(send_slice(&codec, &domus_websocket_ping_type, ""), -EPIPE);
+        ck_assert_int_eq(encode_close(&codec, 1000, ""), -EPIPE);
+        ck_assert_int_eq(encode_message(&codec, true, "x"), -EPIPE);
+        ck_assert_int_eq(encode_control_frame(&codec, &domus_websocket_ping_type, ""), -EPIPE);
         ck_assert_int_eq(domus_stage_kit_end_output(codec.kit), 0);
         ck_assert_str_eq(domt_frames_sent(&codec, i == 1), "");
-        /* no ping is sent, because the output has ended */
+        /* no ping is sent, because the output of the stage has ended */
         ck_assert_int_eq(domus_stage_kit_wake(codec.kit, false), 0);
         domt_codec_stop(&codec);
     }
 }
 
-DOMT_TEST(time_of_a_close_is_over)
+DOMT_TEST(channel_ends_when_the_time_for_a_close_is_over)
 {
     static const domus_websocket_options options = {.close_ns = 1000000};
     domt_codec codec;
 
     domt_codec_start(&codec, &domus_websocket_stage, &options);
     ck_assert_uint_eq(domus_stage_kit_wake_ns(codec.kit), 30000000000);
-    /* no ping is sent while this side has to send */
+    /* no ping is sent while bytes of this side wait to be sent */
     ck_assert_int_eq(domus_stage_kit_wake(codec.kit, true), 0);
     ck_assert_str_eq(domt_frames_sent(&codec, false), "");
     ck_assert_int_eq(domus_stage_kit_wake(codec.kit, false), 0);
     ck_assert_str_eq(domt_frames_sent(&codec, false), "89: ");
-    ck_assert_int_eq(send_close(&codec, 1000, ""), 0);
+    ck_assert_int_eq(encode_close(&codec, 1000, ""), 0);
     ck_assert_uint_eq(domus_stage_kit_wake_ns(codec.kit), 1000000);
     ck_assert_int_eq(domus_stage_kit_wake(codec.kit, true), -ETIMEDOUT);
     domt_codec_stop(&codec);
@@ -225,17 +228,19 @@ DOMT_TEST(slice_that_is_no_frame_is_refused)
 
     domt_codec_start(&codec, &domus_websocket_stage, NULL);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        ck_assert_int_eq(send_slice(&codec, &domus_websocket_frame_type, wrong[i]), -EINVAL);
-    ck_assert_int_eq(send_slice(&codec, &domus_websocket_frame_type, "\201\001a"), 0);
+        ck_assert_int_eq(encode_control_frame(&codec, &domus_websocket_frame_type, wrong[i]),
+                         -EINVAL);
+    ck_assert_int_eq(encode_control_frame(&codec, &domus_websocket_frame_type, "\201\001a"), 0);
     domt_codec_stop(&codec);
     domt_codec_start(&codec, &domus_websocket_stage, &client);
-    ck_assert_int_eq(send_slice(&codec, &domus_websocket_frame_type, "\201\001a"), -EINVAL);
+    ck_assert_int_eq(encode_control_frame(&codec, &domus_websocket_frame_type, "\201\001a"),
+                     -EINVAL);
     domt_codec_stop(&codec);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static int send_back(domus_stage_kit *kit, const domus_stage_message *message)
+static int encode_received_message(domus_stage_kit *kit, const domus_stage_message *message)
 {
     return message->type == &domus_websocket_message_type
                ? domus_stage_kit_encode(kit, DOMUS_NO_ID, message->type, message->payload)
@@ -250,12 +255,13 @@ DOMT_TEST(each_failure_of_memory_is_returned)
     static const domus_websocket_options pongs = {.pongs = true};
 
     for (size_t step = 70; step < 100000; step *= 100) {
-        domt_codec_work work = {{&domus_websocket_stage, &pongs}, send_back, bytes, size, step};
+        domt_codec_work work = {
+            {&domus_websocket_stage, &pongs}, encode_received_message, bytes, size, step};
         domt_fail_allocations(domt_codec_decode, &work);
     }
 }
 
-DOMT_TEST(nothing_is_taken_for_what_is_announced)
+DOMT_TEST(announced_length_of_a_frame_takes_no_memory)
 {
     static const domus_websocket_options large = {.role = DOMUS_ROLE_CLIENT,
                                                   .message_max = 1u << 30};
@@ -266,8 +272,8 @@ DOMT_TEST(nothing_is_taken_for_what_is_announced)
 }
 
 /* The message comes in fragments, whose headers are written into the body, because a string literal
- * may not be as long. */
-DOMT_TEST(messages_in_part_share_a_bound)
+ * may not be that long. */
+DOMT_TEST(unfinished_messages_share_a_memory_bound)
 {
     static char body[400000];
     domus_budget budget = {0};

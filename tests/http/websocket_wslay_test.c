@@ -11,14 +11,15 @@
 
 #define SEEDS      200u
 #define STEPS_MOST 100000u
-#define REASON_MAX 122u /* longest reason of wslay; the RFC allows one byte more */
+/* length of the longest reason that wslay sends; the RFC allows one byte more */
+#define REASON_MAX 122u
 
 /* The lengths at which the size of the frame header changes, and the longest message that the stage
  * accepts. */
 static const size_t edges[] = {0, 125, 126, 65535, 65536, 1u << 20};
 static unsigned edges_sent[sizeof edges / sizeof *edges];
 
-static size_t choose_size(void)
+static size_t choose_random_size(void)
 {
     size_t edge;
 
@@ -34,14 +35,14 @@ static size_t choose_size(void)
     return edges[edge];
 }
 
-static void send_some(bool by_us)
+static void send_random_message_or_ping(bool by_us)
 {
     bool pings = domt_talk_draw_below(4) == 0;
     domt_row *to = by_us ? (pings ? &domt_talk_now.pings_of_us : &domt_talk_now.from_us)
                          : (pings ? &domt_talk_now.pings_of_them : &domt_talk_now.from_them);
     domt_said *made = domt_talk_add_message(to, pings ? 'p' : "tb"[domt_talk_draw_below(2)],
                                             pings ? domt_talk_draw_below(DOMT_TALK_CONTROL_MAX + 1)
-                                                  : choose_size());
+                                                  : choose_random_size());
 
     if (by_us)
         domt_talk_send_by_us(made);
@@ -49,35 +50,37 @@ static void send_some(bool by_us)
         domt_talk_send_by_them(made, domt_talk_draw_below(2) == 0);
 }
 
-static bool has_arrived(const domt_row *of)
+static bool has_row_arrived(const domt_row *of)
 {
     return of->heard == of->count;
 }
 
-static void send_and_hear_all(void)
+static void carry_until_all_has_arrived(void)
 {
     unsigned by_us = 0, by_them = 0;
 
     for (unsigned step = 0;
          by_us < DOMT_TALK_EACH || by_them < DOMT_TALK_EACH ||
-         !has_arrived(&domt_talk_now.from_us) || !has_arrived(&domt_talk_now.from_them) ||
-         !has_arrived(&domt_talk_now.pings_of_us) || !has_arrived(&domt_talk_now.pings_of_them);
+         !has_row_arrived(&domt_talk_now.from_us) || !has_row_arrived(&domt_talk_now.from_them) ||
+         !has_row_arrived(&domt_talk_now.pings_of_us) ||
+         !has_row_arrived(&domt_talk_now.pings_of_them);
          step++) {
         ck_assert_msg(step < STEPS_MOST, "seed %u: a message is lost",
                       (unsigned)domt_talk_now.seed);
         if (by_us < DOMT_TALK_EACH && domt_talk_draw_below(20) == 0) {
-            send_some(true);
+            send_random_message_or_ping(true);
             by_us++;
         } else if (by_them < DOMT_TALK_EACH && domt_talk_draw_below(20) == 0) {
-            send_some(false);
+            send_random_message_or_ping(false);
             by_them++;
         }
         ck_assert_int_eq(domt_talk_carry_some(), 0);
     }
 }
 
-/* Close from one side, and check that both sides have the code, and the other side the reason. */
-static void close_and_hear(void)
+/* Close from one side, and check that both sides have the code, and that the other side has the
+ * reason. */
+static void close_and_check_both_sides(void)
 {
     static const uint16_t codes[] = {0, 1000, 1001, 1011, 3000, 4999};
     domus_websocket_close close = {.code =
@@ -107,14 +110,14 @@ static void close_and_hear(void)
                      (const char *)reason);
 }
 
-static void talk_with_each_seed(domus_role role)
+static void check_conversations_of_seeds(domus_role role)
 {
     const domus_websocket_options options = {.role = role, .pongs = true};
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         domt_talk_begin(seed, &options, role == DOMUS_ROLE_CLIENT);
-        send_and_hear_all();
-        close_and_hear();
+        carry_until_all_has_arrived();
+        close_and_check_both_sides();
         domt_talk_end();
     }
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
@@ -123,12 +126,12 @@ static void talk_with_each_seed(domus_role role)
 
 DOMT_TEST(server_and_wslay_hear_each_other)
 {
-    talk_with_each_seed(DOMUS_ROLE_SERVER);
+    check_conversations_of_seeds(DOMUS_ROLE_SERVER);
 }
 
 DOMT_TEST(client_and_wslay_hear_each_other)
 {
-    talk_with_each_seed(DOMUS_ROLE_CLIENT);
+    check_conversations_of_seeds(DOMUS_ROLE_CLIENT);
 }
 
 /* --- refusals --------------------------------------------------------------------------------- */
@@ -137,15 +140,15 @@ static const domus_websocket_options narrow[] = {
     {.role = DOMUS_ROLE_SERVER, .message_max = 1000, .fragments_max = 4},
     {.role = DOMUS_ROLE_CLIENT, .message_max = 1000, .fragments_max = 4}};
 
-/* Begin a conversation in which a message from wslay will be refused. */
+/* Begin a conversation in which the stage will refuse a message from wslay. */
 static domt_said *begin_talk_with_refusal(size_t side, char kind, size_t size)
 {
     domt_talk_begin(side, &narrow[side], side == 1);
     return domt_talk_add_message(&domt_talk_now.from_them, kind, size);
 }
 
-/* Carry bytes until wslay receives a close, and check that it has this code, and that the stage has
- * accepted no message. */
+/* Carry bytes until wslay receives a close, and check its code, and that the stage has accepted no
+ * message. */
 static void carry_until_refused(unsigned code)
 {
     for (unsigned step = 0; !domt_talk_now.at_them.heard; step++) {
@@ -191,7 +194,7 @@ DOMT_TEST(wslay_in_the_same_role_is_refused)
         ck_assert_int_eq(wslay_event_send(domt_talk_now.theirs), 0);
         ck_assert_int_lt(domt_talk_decode(domt_talk_now.to_us.bytes, domt_talk_now.to_us.size), 0);
         ck_assert_uint_eq(domt_talk_now.to_them.bytes[0], 0x88);
-        /* position of the code, behind the header and a client's mask */
+        /* place of the code in the close frame, behind the head and a client's mask */
         size_t at = side == 1 ? 6 : 2;
         ck_assert_uint_eq(domt_talk_now.to_them.size, at + 2);
         uint8_t mask[2] = {0};
@@ -219,7 +222,7 @@ DOMT_TEST(stage_hears_why_wslay_refuses)
     }
 }
 #else
-DOMT_TEST(nothing_is_compared)
+DOMT_TEST(without_wslay_nothing_is_compared)
 {
     printf("no wslay: nothing is compared with it\n");
 }

@@ -13,13 +13,14 @@
 #include <string.h>
 
 #define MS     DOMT_SERVED_MS
-#define BUDGET 40u /* two bodies of up to 20 bytes fit at the same time */
+#define BUDGET 40u /* budget for bodies: two of up to 20 bytes fit at the same time */
 
 static domus_budget budget;
-static unsigned calls; /* calls of the handlers below */
+static unsigned calls; /* number of calls of this file's handlers */
 
 /* Answer with the bytes of the body, from a handler that accepts up to `size_max` of them. */
-static int answer_size(domus_stack *stack, const domus_http_request *request, uint32_t size_max)
+static int answer_with_size_of_gathered_body(domus_stack *stack, const domus_http_request *request,
+                                             uint32_t size_max)
 {
     domus_appender text = {0};
     domus_http_response response = {.status = 200};
@@ -34,20 +35,22 @@ static int answer_size(domus_stack *stack, const domus_http_request *request, ui
     return result != 0 ? result : domus_reply(stack, &domus_http_response_type, &response);
 }
 
-static int want_whole(domus_stack *stack, void *self, const domus_http_request *request,
-                      const domus_http_match *match)
+static int answer_whole_body(domus_stack *stack, void *self, const domus_http_request *request,
+                             const domus_http_match *match)
 {
-    return answer_size(stack, request, 0);
+    return answer_with_size_of_gathered_body(stack, request, 0);
 }
 
-static int want_five(domus_stack *stack, void *self, const domus_http_request *request,
-                     const domus_http_match *match)
+static int answer_body_of_up_to_5_bytes(domus_stack *stack, void *self,
+                                        const domus_http_request *request,
+                                        const domus_http_match *match)
 {
-    return answer_size(stack, request, 5);
+    return answer_with_size_of_gathered_body(stack, request, 5);
 }
 
-static int want_none(domus_stack *stack, void *self, const domus_http_request *request,
-                     const domus_http_match *match)
+static int answer_without_gathering(domus_stack *stack, void *self,
+                                    const domus_http_request *request,
+                                    const domus_http_match *match)
 {
     const char *text = request->stream.number != 0 ? "in pieces\n" : "whole\n";
 
@@ -55,10 +58,11 @@ static int want_none(domus_stack *stack, void *self, const domus_http_request *r
 }
 
 static const domus_http_chain chain = {
-    .rows = (const domus_http_row[]){{{DOMUS_HTTP_ON(POST), "/whole", 0}, want_whole, NULL},
-                                     {{DOMUS_HTTP_ON(POST), "/five", 0}, want_five, NULL},
-                                     {{DOMUS_HTTP_ON(POST), "/none", 0}, want_none, NULL},
-                                     {.handle = NULL}}};
+    .rows = (const domus_http_row[]){
+        {{DOMUS_HTTP_ON(POST), "/whole", 0}, answer_whole_body, NULL},
+        {{DOMUS_HTTP_ON(POST), "/five", 0}, answer_body_of_up_to_5_bytes, NULL},
+        {{DOMUS_HTTP_ON(POST), "/none", 0}, answer_without_gathering, NULL},
+        {.handle = NULL}}};
 static const domus_http_options options = {.no_date = true,
                                            .streams = true,
                                            .whole_max = 20,
@@ -69,12 +73,14 @@ static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){
         {&domus_http2_stage, NULL}, {&domus_http_stage, &options}, {NULL, NULL}}};
 
-/* A handler that uses the chain without a table of rows. */
+/* The handler of a service that uses the chain without a table of rows. */
 static int answer_without_row(domus_stack *stack, void *self, const void *payload)
 {
     int result;
 
-    return domus_http_enter(stack, payload, &result) ? answer_size(stack, payload, 0) : result;
+    return domus_http_enter(stack, payload, &result)
+               ? answer_with_size_of_gathered_body(stack, payload, 0)
+               : result;
 }
 
 #define SERVING(handler)                                                                           \
@@ -89,14 +95,14 @@ static int answer_without_row(domus_stack *stack, void *self, const void *payloa
 static const domus_behaviour by_rows = SERVING(domus_http_dispatch);
 static const domus_behaviour by_own = SERVING(answer_without_row);
 
-static domus_testkit *set_up(const domus_behaviour *behaviour)
+static domus_testkit *start_service_with_budget(const domus_behaviour *behaviour)
 {
     budget = (domus_budget){.bytes_max = BUDGET};
     calls = 0;
     return domt_served_start(NULL, behaviour, 1);
 }
 
-static void tear_down(domus_testkit *kit)
+static void end_service_and_check_budget(domus_testkit *kit)
 {
     domt_served_end(kit);
     ck_assert_uint_eq(budget.used_bytes, 0);
@@ -111,14 +117,15 @@ static void tear_down(domus_testkit *kit)
 
 static const struct {
     const char *bytes;
-    const char *answer; /* the answer begins with this text */
+    const char *answer; /* the text with which the answer begins */
     unsigned calls;
 } rows[] = {
     {POST("/whole") COUNTED("5") "hello", OK("2", "5"), 1},
     {POST("/whole") COUNTED("0"), OK("2", "0"), 1},
     {POST("/whole") COUNTED("20") TEN TEN, OK("3", "20"), 1},
     {POST("/whole") COUNTED("21") TEN TEN "x", "HTTP/1.1 413 ", 1},
-    {POST("/whole") COUNTED("21"), "HTTP/1.1 413 ", 1}, /* the body is not awaited */
+    /* the announced body is too large, so nobody waits for it */
+    {POST("/whole") COUNTED("21"), "HTTP/1.1 413 ", 1},
     {POST("/whole") CHUNKS "5\r\nhello\r\n0\r\n\r\n", OK("2", "5"), 2},
     {POST("/whole") CHUNKS "0\r\n\r\n", OK("2", "0"), 2},
     {POST("/whole") CHUNKS "0\r\nA: b\r\n\r\n", OK("2", "0"), 2},
@@ -138,9 +145,9 @@ static const struct {
      OK("2", "1") OK("2", "2"), 4},
 };
 
-/* Send the bytes of a row in steps, and check the answer. A body that has come already gets no 100
- * Continue. */
-static void check_row(domus_testkit *kit, size_t row, size_t step)
+/* Send the bytes of a row in steps, and check the answer. A request whose body has come already
+ * gets no 100 Continue. */
+static void check_answer_to_row(domus_testkit *kit, size_t row, size_t step)
 {
     domus_peer *peer = domt_served_peer(kit);
     size_t size = strlen(rows[row].bytes);
@@ -169,32 +176,32 @@ static void check_row(domus_testkit *kit, size_t row, size_t step)
 DOMT_TEST(handler_gets_the_whole_body)
 {
     static const size_t steps[] = {1000, 7, 1};
-    domus_testkit *kit = set_up(&by_rows);
+    domus_testkit *kit = start_service_with_budget(&by_rows);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t j = 0; j < sizeof steps / sizeof steps[0]; j++)
-            check_row(kit, i, steps[j]);
+            check_answer_to_row(kit, i, steps[j]);
     }
-    tear_down(kit);
+    end_service_and_check_budget(kit);
 }
 
-DOMT_TEST(handler_without_a_row_does_not)
+DOMT_TEST(handler_without_whole_body_in_its_row_gets_501)
 {
-    domus_testkit *kit = set_up(&by_own);
+    domus_testkit *kit = start_service_with_budget(&by_own);
     domus_peer *peer = domt_served_peer(kit);
 
     domt_served_send(peer, POST("/whole") COUNTED("5") "hello");
     domt_served_expect(kit, peer, OK("2", "5"));
     domt_served_send(peer, POST("/whole") CHUNKS "0\r\n\r\n");
     domt_served_expect(kit, peer, "HTTP/1.1 501 ");
-    tear_down(kit);
+    end_service_and_check_budget(kit);
 }
 
-/* A body that has begun uses the budget; one beyond the budget gets 503; one whose peer
- * disconnects, or sends nothing more, gives its share back. */
-DOMT_TEST(bodies_that_are_gathered_have_a_budget)
+/* A body that has begun takes its share of the budget. A body beyond the budget gets 503; one whose
+ * peer disconnects, or sends nothing more, gives its share back. */
+DOMT_TEST(gathered_bodies_have_a_memory_budget)
 {
-    domus_testkit *kit = set_up(&by_rows);
+    domus_testkit *kit = start_service_with_budget(&by_rows);
     domus_peer *first = domt_served_peer(kit);
     domus_peer *second = domt_served_peer(kit);
     domus_peer *other = domt_served_peer(kit);
@@ -208,7 +215,8 @@ DOMT_TEST(bodies_that_are_gathered_have_a_budget)
     domt_served_send(other, POST("/whole") CHUNKS "1\r\nx\r\n");
     domt_served_expect(kit, other, "HTTP/1.1 503 ");
     ck_assert_uint_eq(budget.used_bytes, BUDGET);
-    /* larger than the whole budget, so repeating the request would not help */
+    /* the body is larger than the whole budget, so the answer is 413: a repeated request would not
+     * help */
     domt_served_send(second, "14\r\n" TEN TEN "\r\n");
     domt_served_expect(kit, second, "HTTP/1.1 413 ");
     ck_assert_uint_eq(budget.used_bytes, 20);
@@ -225,7 +233,7 @@ DOMT_TEST(bodies_that_are_gathered_have_a_budget)
     domt_served_advance_silently(kit, MS);
     domus_peer_finish(fourth);
     domt_served_expect(kit, fourth, "HTTP/1.1 400 ");
-    tear_down(kit);
+    end_service_and_check_budget(kit);
 }
 
 /* Requests of HTTP/2 without content-length, as many clients send them. */
@@ -234,7 +242,7 @@ DOMT_TEST(handler_gets_the_whole_body_of_a_stream)
     domt_h2 h2;
     int32_t ids[4];
 
-    domt_h2_begin(&h2, set_up(&by_rows));
+    domt_h2_begin(&h2, start_service_with_budget(&by_rows));
     budget.bytes_max = 100;
     ids[0] = domt_h2_ask(&h2, "POST", "/whole", 20, NULL);
     ids[1] = domt_h2_ask(&h2, "POST", "/whole", 21, NULL);
@@ -247,32 +255,33 @@ DOMT_TEST(handler_gets_the_whole_body_of_a_stream)
     domt_h2_expect_answer(&h2, ids[3], 200, "in pieces\n");
     domus_peer_close(h2.peer);
     domt_h2_end(&h2);
-    tear_down(h2.kit);
+    end_service_and_check_budget(h2.kit);
 }
 
 /* --- a part that changes the request ---------------------------------------------------------- */
 
-static int rewrite_request(domus_stack *stack, domus_http_exchange *exchange,
-                           domus_http_request *request, const void *none)
+static int rewrite_target_to_guarded(domus_stack *stack, domus_http_exchange *exchange,
+                                     domus_http_request *request, const void *none)
 {
     domus_slice_free(request->target);
     return domus_slice_copy("/guarded", 8, &request->target);
 }
 
-static int refuse_request(domus_stack *stack, domus_http_exchange *exchange,
-                          domus_http_request *request, const void *none)
+static int refuse_request_with_403(domus_stack *stack, domus_http_exchange *exchange,
+                                   domus_http_request *request, const void *none)
 {
     return domus_http_answer(stack, 403, NULL, "text/plain", "no\n");
 }
 
-static const domus_http_part rewriting = {.name = "rewriting", .enter = rewrite_request};
-static const domus_http_part refusing = {.name = "refusing", .enter = refuse_request};
+static const domus_http_part rewriting = {.name = "rewriting", .enter = rewrite_target_to_guarded};
+static const domus_http_part refusing = {.name = "refusing", .enter = refuse_request_with_403};
 static const domus_http_step astray[] = {{&rewriting, NULL}, {NULL, NULL}};
 static const domus_http_step guards[] = {{&refusing, NULL}, {NULL, NULL}};
 static const domus_http_chain astray_chain = {
-    .rows = (const domus_http_row[]){{{DOMUS_HTTP_ON(POST), "/open", 0}, want_whole, astray},
-                                     {{DOMUS_HTTP_ON(POST), "/guarded", 0}, want_none, guards},
-                                     {.handle = NULL}}};
+    .rows = (const domus_http_row[]){
+        {{DOMUS_HTTP_ON(POST), "/open", 0}, answer_whole_body, astray},
+        {{DOMUS_HTTP_ON(POST), "/guarded", 0}, answer_without_gathering, guards},
+        {.handle = NULL}}};
 static const domus_http_options astray_options = {
     .no_date = true, .streams = true, .whole_max = 20, .chain = &astray_chain};
 static const domus_pipeline astray_pipeline = {
@@ -284,15 +293,15 @@ static const domus_behaviour led_astray = {
     .on_peer = (const domus_on_peer[]){
         {.type = &domus_http_request_type, .handle = domus_http_dispatch}, {.type = NULL}}};
 
-/* After the body has come, the handler of the row whose parts were entered is called, or none. */
-DOMT_TEST(gathering_goes_around_no_part)
+/* When the body has come, the handler of the row whose parts were entered is called, or none. */
+DOMT_TEST(gathered_body_calls_only_the_handler_that_was_entered)
 {
-    domus_testkit *kit = set_up(&led_astray);
+    domus_testkit *kit = start_service_with_budget(&led_astray);
     domus_peer *peer = domt_served_peer(kit);
 
     domt_served_send(peer, POST("/open") CHUNKS "2\r\nhi\r\n0\r\n\r\n");
     domt_served_expect(kit, peer, "HTTP/1.1 500 ");
-    tear_down(kit);
+    end_service_and_check_budget(kit);
 }
 
 DOMT_SUITE(60)

@@ -1,6 +1,6 @@
 /* io/acceptors/: a connection goes to the thread that has the fewest, limits pause the accept, and
- * acceptors stop. The three "threads" are managers in one OS thread; the first accepts on the fake
- * backend. */
+ * acceptors stop. The three "threads" are managers in one OS thread; the first of them accepts on
+ * the fake backend. */
 #include "io/acceptors/acceptors.h"
 
 #include "base/memory.h"
@@ -40,7 +40,7 @@ static int listener;
 static int peers[128]; /* the peers' ends of connections; tear_down_acceptor() closes them */
 static int peers_count;
 
-static int on_open(domus_stack *stack, void *self, const void *payload)
+static int on_open_count_channel(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     node *at = *(node **)self;
@@ -54,20 +54,20 @@ static const domus_behaviour serving = {
     .name = "serving",
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(node *),
-    .on_open = {on_open, 0},
+    .on_open = {on_open_count_channel, 0},
 };
 
-static void take_turn(void)
+static void take_turn_of_all_nodes(void)
 {
     for (uint32_t i = 0; i < NODES; i++)
         domt_io_turn(&nodes[i].io);
 }
 
-static void pass_ms(uint64_t ms)
+static void pass_ms_on_all_nodes(uint64_t ms)
 {
     for (uint32_t i = 0; i < NODES; i++)
         nodes[i].manager.now_ns += ms * MS;
-    take_turn();
+    take_turn_of_all_nodes();
 }
 
 static void set_up_acceptor(void)
@@ -106,10 +106,10 @@ static void set_up_acceptor(void)
     ck_assert_int_eq(domi_house_spawn(&nodes[0].manager, &nodes[0].manager,
                                       &domi_acceptor_behaviour, &acceptor, &address),
                      0);
-    take_turn();
+    take_turn_of_all_nodes();
 }
 
-/* End ring by ring, until nothing is open. */
+/* Stop the io of each "thread", one after the other, until nothing is open. */
 static void tear_down_acceptor(void)
 {
     (void)domi_house_stop(&nodes[0].manager, address);
@@ -119,7 +119,7 @@ static void tear_down_acceptor(void)
             while (domt_fake_find(nodes[at].io.ring, DOMT_CANCEL, -1) != NULL)
                 domt_fake_cancel_step(nodes[at].io.ring);
         }
-        take_turn();
+        take_turn_of_all_nodes();
     }
     for (uint32_t i = 0; i < NODES; i++) {
         ck_assert_uint_eq(nodes[i].io.open, 0);
@@ -136,46 +136,46 @@ static void tear_down_acceptor(void)
         close(peers[--peers_count]);
 }
 
-/* Take `count` turns of all. A connection takes two turns to its on_open: in the second one its own
- * actor is mounted. */
-static void take_turns(uint32_t count)
+/* Take `count` turns of all "threads". A connection takes two turns to its on_open: in the second
+ * one its own actor is mounted. */
+static void take_turns_of_all_nodes(uint32_t count)
 {
     for (; count != 0; count--)
-        take_turn();
+        take_turn_of_all_nodes();
 }
 
-static domt_op *find_accept(void)
+static domt_op *find_accept_operation(void)
 {
     return domt_fake_find(fake, DOMT_ACCEPT, listener);
 }
 
-/* Let a connection arrive, without a turn. Returns the peer's end. */
+/* Let a connection arrive at the listener, without a turn. Returns the peer's end. */
 static int bring_connection(bool more)
 {
     int ends[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    ck_assert_ptr_nonnull(find_accept());
-    domt_fake_complete(fake, find_accept(), ends[0], more ? DOMI_MORE : 0);
+    ck_assert_ptr_nonnull(find_accept_operation());
+    domt_fake_complete(fake, find_accept_operation(), ends[0], more ? DOMI_MORE : 0);
     peers[peers_count++] = ends[1];
     return ends[1];
 }
 
-static bool is_closed(int peer)
+static bool has_peer_seen_fin(int peer)
 {
     char byte;
 
     return recv(peer, &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-static void hang_up(node *at)
+static void end_newest_channel(node *at)
 {
     domi_channel_end(at->newest, -ECONNABORTED, true);
     domt_fake_cancel_step(at->io.ring);
-    take_turns(2);
+    take_turns_of_all_nodes(2);
 }
 
-static void expect_opened(uint32_t first, uint32_t second, uint32_t third)
+static void expect_channels_opened_by_node(uint32_t first, uint32_t second, uint32_t third)
 {
     ck_assert_uint_eq(nodes[0].opened, first);
     ck_assert_uint_eq(nodes[1].opened, second);
@@ -190,16 +190,16 @@ DOMT_TEST(connections_go_to_the_thread_with_the_fewest)
     set_up_acceptor();
     for (int i = 0; i < 9; i++)
         (void)bring_connection(true);
-    take_turns(2);
-    expect_opened(3, 3, 3);
-    hang_up(&nodes[1]);
+    take_turns_of_all_nodes(2);
+    expect_channels_opened_by_node(3, 3, 3);
+    end_newest_channel(&nodes[1]);
     nodes[1].newest = nodes[1].io.slots[0].channel;
-    hang_up(&nodes[1]);
+    end_newest_channel(&nodes[1]);
     for (int i = 9; i < 11; i++) {
         (void)bring_connection(true);
-        take_turns(2);
+        take_turns_of_all_nodes(2);
     }
-    expect_opened(3, 5, 3);
+    expect_channels_opened_by_node(3, 5, 3);
     ck_assert_uint_eq(nodes[0].io.counters.accepted, 11);
     tear_down_acceptor();
 }
@@ -210,20 +210,20 @@ DOMT_TEST(threads_with_equally_few_connections_take_turns)
     set_up_acceptor();
     for (uint32_t i = 0; i < 6; i++) {
         int peer = bring_connection(true);
-        take_turns(2);
+        take_turns_of_all_nodes(2);
         ck_assert_uint_eq(nodes[i % 3].opened, i / 3 + 1);
-        hang_up(&nodes[i % 3]);
-        ck_assert(is_closed(peer));
+        end_newest_channel(&nodes[i % 3]);
+        ck_assert(has_peer_seen_fin(peer));
     }
     tear_down_acceptor();
 }
 
-static void expect_pause(uint64_t ms)
+static void expect_accept_paused_for(uint64_t ms)
 {
-    pass_ms(ms - 2);
-    ck_assert_ptr_null(find_accept());
-    pass_ms(4); /* the timer may fire up to 1 ms late */
-    ck_assert_ptr_nonnull(find_accept());
+    pass_ms_on_all_nodes(ms - 2);
+    ck_assert_ptr_null(find_accept_operation());
+    pass_ms_on_all_nodes(4); /* the timer that ends the pause may fire up to 1 ms late */
+    ck_assert_ptr_nonnull(find_accept_operation());
 }
 
 DOMT_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
@@ -235,13 +235,14 @@ DOMT_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
     set_up_acceptor();
     for (size_t e = 0; e < sizeof errors / sizeof errors[0]; e++) {
         for (size_t i = 0; i < sizeof expected_ms / sizeof expected_ms[0]; i++) {
-            domt_fake_complete(fake, find_accept(), errors[e], 0);
-            take_turn();
-            expect_pause(expected_ms[i]);
+            domt_fake_complete(fake, find_accept_operation(), errors[e], 0);
+            take_turn_of_all_nodes();
+            expect_accept_paused_for(expected_ms[i]);
         }
-        (void)bring_connection(true); /* an accept succeeds, so the next pause is short again */
-        take_turns(2);
-        hang_up(&nodes[e % 3]);
+        /* a successful accept, after which the next pause is short again */
+        (void)bring_connection(true);
+        take_turns_of_all_nodes(2);
+        end_newest_channel(&nodes[e % 3]);
     }
     ck_assert_uint_eq(nodes[0].io.counters.accept_pauses, 36);
     tear_down_acceptor();
@@ -254,16 +255,16 @@ DOMT_TEST(error_of_a_client_stops_no_accept)
     domus_config_init(&config);
     set_up_acceptor();
     for (uint32_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-        domt_fake_complete(fake, find_accept(), errors[i], DOMI_MORE);
-        take_turn();
+        domt_fake_complete(fake, find_accept_operation(), errors[i], DOMI_MORE);
+        take_turn_of_all_nodes();
         ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 1 + i);
-        domt_fake_complete(fake, find_accept(), errors[i], 0);
-        take_turn();
+        domt_fake_complete(fake, find_accept_operation(), errors[i], 0);
+        take_turn_of_all_nodes();
         ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 2 + i);
     }
-    (void)bring_connection(false); /* a connection, and the end of the accept */
-    take_turns(2);
-    expect_opened(1, 0, 0);
+    (void)bring_connection(false); /* brings a connection, and the end of the accept operation */
+    take_turns_of_all_nodes(2);
+    expect_channels_opened_by_node(1, 0, 0);
     ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 6);
     tear_down_acceptor();
 }
@@ -273,30 +274,31 @@ DOMT_TEST(while_memory_is_short_the_accept_pauses)
     domus_config_init(&config);
     set_up_acceptor();
     (void)bring_connection(true);
-    take_turns(2);
-    expect_opened(1, 0, 0);
+    take_turns_of_all_nodes(2);
+    expect_channels_opened_by_node(1, 0, 0);
     domi_io_set_pressure(&nodes[0].io,
                          &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
-    (void)bring_connection(true); /* this connection came before the pause took hold, and waits */
+    /* this connection came before the accept was cancelled, and waits */
+    (void)bring_connection(true);
     domt_fake_cancel_step(fake);
     for (int i = 0; i < 10; i++)
-        pass_ms(10);
-    expect_opened(1, 0, 0);
-    ck_assert_ptr_null(find_accept());
+        pass_ms_on_all_nodes(10);
+    expect_channels_opened_by_node(1, 0, 0);
+    ck_assert_ptr_null(find_accept_operation());
     ck_assert_uint_ge(domi_counter_read(&nodes[0].io.counters.accept_pauses), 1);
     domi_io_set_pressure(&nodes[0].io, &(domi_io_pressure){.queue_max = UINT64_MAX});
-    pass_ms(12);
-    take_turn();
-    expect_opened(1, 1, 0);
-    ck_assert_ptr_nonnull(find_accept());
+    pass_ms_on_all_nodes(12);
+    take_turn_of_all_nodes();
+    expect_channels_opened_by_node(1, 1, 0);
+    ck_assert_ptr_nonnull(find_accept_operation());
     (void)bring_connection(true);
-    take_turns(2);
-    expect_opened(1, 1, 1);
+    take_turns_of_all_nodes(2);
+    expect_channels_opened_by_node(1, 1, 1);
     tear_down_acceptor();
 }
 
-/* Connections that were accepted before the cancel took hold wait for their turn, as in the
- * backlog. */
+/* Connections that were accepted before the cancel took hold wait for their turn, as those in the
+ * backlog do. */
 DOMT_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
 {
     enum { COUNT = 103 };
@@ -304,89 +306,92 @@ DOMT_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
     config.channel.connections_max = 2;
     set_up_acceptor();
     (void)bring_connection(true);
-    take_turn();
+    take_turn_of_all_nodes();
     ck_assert_ptr_null(domt_fake_find(fake, DOMT_CANCEL, -1));
     for (int i = 1; i < COUNT - 1; i++)
         (void)bring_connection(true);
-    take_turns(2);
-    expect_opened(1, 1, 0);
+    take_turns_of_all_nodes(2);
+    expect_channels_opened_by_node(1, 1, 0);
     domt_fake_cancel_step(fake);
-    take_turn();
-    ck_assert_ptr_null(find_accept());
+    take_turn_of_all_nodes();
+    ck_assert_ptr_null(find_accept_operation());
     for (int i = 0; i < 10; i++)
-        pass_ms(10);
-    ck_assert_ptr_null(find_accept());
+        pass_ms_on_all_nodes(10);
+    ck_assert_ptr_null(find_accept_operation());
     for (int i = 2; i < COUNT - 1; i++) {
         node *leaving = &nodes[i % 2];
         uint32_t before = nodes[0].opened + nodes[1].opened + nodes[2].opened;
         if (leaving->io.open == 0)
             leaving = &nodes[2];
-        hang_up(leaving);
-        ck_assert_ptr_null(find_accept());
-        pass_ms(12);
-        take_turn();
+        end_newest_channel(leaving);
+        ck_assert_ptr_null(find_accept_operation());
+        pass_ms_on_all_nodes(12);
+        take_turn_of_all_nodes();
         ck_assert_uint_eq(nodes[0].opened + nodes[1].opened + nodes[2].opened, before + 1);
     }
-    pass_ms(12);
-    ck_assert_ptr_null(find_accept()); /* no connection waits, but there is no room for one */
-    hang_up(nodes[0].io.open != 0 ? &nodes[0] : &nodes[1]);
-    pass_ms(12);
+    pass_ms_on_all_nodes(12);
+    /* the accept stays paused: the number of connections is at its limit */
+    ck_assert_ptr_null(find_accept_operation());
+    end_newest_channel(nodes[0].io.open != 0 ? &nodes[0] : &nodes[1]);
+    pass_ms_on_all_nodes(12);
     (void)bring_connection(true);
-    take_turns(2);
+    take_turns_of_all_nodes(2);
     ck_assert_uint_eq(nodes[0].opened + nodes[1].opened + nodes[2].opened, COUNT);
     tear_down_acceptor();
 }
 
-/* The pause may be over before the cancel has completed. */
+/* The pause may be over while the cancel of the accept is still under way. */
 DOMT_TEST(a_late_cancel_does_not_leave_the_accept_off)
 {
     domus_config_init(&config);
     config.channel.connections_max = 1;
     set_up_acceptor();
-    acceptor->turn = 1; /* hands over to another ring than that of the cancel */
+    acceptor->turn = 1; /* the next connection goes to another "thread" than the one that cancels */
     (void)bring_connection(true);
-    take_turns(2);
-    hang_up(&nodes[1]);
-    pass_ms(20);
+    take_turns_of_all_nodes(2);
+    end_newest_channel(&nodes[1]);
+    pass_ms_on_all_nodes(20);
     domt_fake_cancel_step(fake);
-    take_turn();
-    ck_assert_ptr_nonnull(find_accept());
+    take_turn_of_all_nodes();
+    ck_assert_ptr_nonnull(find_accept_operation());
     (void)bring_connection(true);
-    take_turns(2);
-    expect_opened(0, 1, 1);
+    take_turns_of_all_nodes(2);
+    expect_channels_opened_by_node(0, 1, 1);
     tear_down_acceptor();
 }
 
-static void be_armed(void)
+static void leave_accept_armed(void)
 {
 }
 
-static void be_backing_off(void)
+static void make_accept_back_off(void)
 {
-    domt_fake_complete(fake, find_accept(), -EMFILE, 0);
-    take_turn();
+    domt_fake_complete(fake, find_accept_operation(), -EMFILE, 0);
+    take_turn_of_all_nodes();
 }
 
-static void be_full(void)
+static void bring_accept_to_limit(void)
 {
     (void)bring_connection(true);
-    take_turn();
+    take_turn_of_all_nodes();
     domt_fake_cancel_step(fake);
-    take_turn();
-    ck_assert_ptr_null(find_accept());
+    take_turn_of_all_nodes();
+    ck_assert_ptr_null(find_accept_operation());
 }
 
-static void be_cancelling(void)
+static void begin_cancel_of_accept(void)
 {
     (void)bring_connection(true);
-    (void)bring_connection(true); /* this connection waits */
-    take_turn();
+    /* this connection waits, because the limit of connections is reached */
+    (void)bring_connection(true);
+    take_turn_of_all_nodes();
     ck_assert_ptr_nonnull(domt_fake_find(fake, DOMT_CANCEL, -1));
 }
 
 DOMT_TEST(an_acceptor_stops_in_every_state)
 {
-    static void (*const states[])(void) = {be_armed, be_backing_off, be_full, be_cancelling};
+    static void (*const states[])(void) = {leave_accept_armed, make_accept_back_off,
+                                           bring_accept_to_limit, begin_cancel_of_accept};
 
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         domus_config_init(&config);
@@ -394,20 +399,20 @@ DOMT_TEST(an_acceptor_stops_in_every_state)
         set_up_acceptor();
         states[i]();
         ck_assert_int_eq(domi_house_stop(&nodes[0].manager, address), 0);
-        take_turn();
-        if (find_accept() != NULL) {
-            /* an accept in the kernel still uses the descriptor */
+        take_turn_of_all_nodes();
+        if (find_accept_operation() != NULL) {
+            /* the accept operation in the kernel still uses the listener's descriptor */
             ck_assert_int_ge(fcntl(listener, F_GETFD), 0);
             int late = bring_connection(true);
-            take_turn();
-            ck_assert(is_closed(late));
+            take_turn_of_all_nodes();
+            ck_assert(has_peer_seen_fin(late));
             domt_fake_cancel_step(fake);
-            take_turn();
-            take_turn();
+            take_turn_of_all_nodes();
+            take_turn_of_all_nodes();
         }
         ck_assert_int_lt(fcntl(listener, F_GETFD), 0);
-        pass_ms(2000); /* no timer of the acceptor is left */
-        ck_assert_ptr_null(find_accept());
+        pass_ms_on_all_nodes(2000); /* no timer of the stopped acceptor begins another accept */
+        ck_assert_ptr_null(find_accept_operation());
         tear_down_acceptor();
     }
 }
@@ -417,23 +422,24 @@ DOMT_TEST(an_actor_that_is_gone_is_passed_over)
     domus_config_init(&config);
     set_up_acceptor();
     ck_assert_int_eq(domi_house_stop(&nodes[0].manager, nodes[0].actor), 0);
-    take_turn();
+    take_turn_of_all_nodes();
     for (int i = 0; i < 4; i++) {
         (void)bring_connection(true);
-        take_turns(2);
+        take_turns_of_all_nodes(2);
     }
-    expect_opened(0, 2, 2);
-    /* An actor that was asked to stop is passed over, too, before its own thread has seen that. */
+    expect_channels_opened_by_node(0, 2, 2);
+    /* An acceptor passes over an actor that was asked to stop, even before the actor's own thread
+     * has seen that. */
     ck_assert_int_eq(domi_house_stop(&nodes[0].manager, nodes[2].actor), 0);
     (void)bring_connection(true);
     (void)bring_connection(true);
-    take_turns(2);
-    expect_opened(0, 4, 2);
+    take_turns_of_all_nodes(2);
+    expect_channels_opened_by_node(0, 4, 2);
     ck_assert_int_eq(domi_house_stop(&nodes[1].manager, nodes[1].actor), 0);
-    take_turn();
+    take_turn_of_all_nodes();
     (void)bring_connection(true);
-    take_turns(2);
-    ck_assert(is_closed(peers[6]));
+    take_turns_of_all_nodes(2);
+    ck_assert(has_peer_seen_fin(peers[6]));
     ck_assert_uint_eq(nodes[0].io.connections, 0);
     tear_down_acceptor();
 }
@@ -445,12 +451,12 @@ DOMT_TEST(a_connection_that_cannot_be_handed_over_is_closed)
     int peer = bring_connection(true);
     domi_memory_fail_after(0, 1);
     for (int i = 0; i < 3; i++)
-        take_turn();
+        take_turn_of_all_nodes();
     domi_memory_fail_after(-1, 0);
-    ck_assert(is_closed(peer));
-    expect_opened(0, 0, 0);
+    ck_assert(has_peer_seen_fin(peer));
+    expect_channels_opened_by_node(0, 0, 0);
     ck_assert_uint_eq(nodes[0].io.connections, 0);
-    ck_assert_ptr_nonnull(find_accept());
+    ck_assert_ptr_nonnull(find_accept_operation());
     tear_down_acceptor();
 }
 

@@ -17,8 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* There are 300 operations, of which 16 fit into the submission queue and 32 completions into the
- * other. */
+/* Begins 300 operations, while the submission queue has 16 places and the completion queue 32. */
 DOMT_TEST(more_than_the_queues_hold_is_neither_refused_nor_lost)
 {
     enum { COUNT = 300 };
@@ -38,7 +37,7 @@ DOMT_TEST(more_than_the_queues_hold_is_neither_refused_nor_lost)
             seen[completions[i].user_data]++;
         total += count;
         if (count == 0 && domt_backend->enter(domt_ring, 1, 100 * DOMT_MS) != 0)
-            continue; /* the ring accepts more only when its completions are reaped */
+            continue; /* the ring accepts further operations only when completions are reaped */
     }
     for (int i = 1; i <= COUNT; i++)
         total -= seen[i] == 1;
@@ -75,9 +74,9 @@ DOMT_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
     domt_ring_end();
 }
 
-/* Eight streams go through 16 buffers and few places for completions that are reaped rarely:
- * overflows or empty buffer rings end receives all the time, and only MORE tells that. */
-static void run_streams(uint32_t completions, uint32_t ended[2])
+/* Eight streams go through 16 buffers and few places for completions, which are reaped rarely:
+ * overflows and empty buffer rings end receives all the time, and only MORE tells that. */
+static void run_eight_streams(uint32_t completions, uint32_t ended[2])
 {
     enum { STREAMS = 8, BYTES = 2000 };
     int ends[STREAMS][2];
@@ -97,7 +96,8 @@ static void run_streams(uint32_t completions, uint32_t ended[2])
          left != 0 && domt_now_ns() < until_ns;) {
         for (int burst = 0; burst < 10; burst++) {
             for (uint32_t i = 0; i < STREAMS && put_bytes[i] < BYTES; i++) {
-                char byte = (char)put_bytes[i]; /* one byte per enter, so a completion each */
+                /* the peer sends one byte for each enter, so each byte is a completion */
+                char byte = (char)put_bytes[i];
                 put_bytes[i] += (uint32_t)(send(ends[i][1], &byte, 1, MSG_DONTWAIT) == 1);
             }
             (void)domt_backend->enter(domt_ring, 0, 0);
@@ -128,12 +128,13 @@ static void run_streams(uint32_t completions, uint32_t ended[2])
 
 DOMT_TEST(streams_survive_overflows_and_empty_buffer_rings)
 {
-    uint32_t ended[2] = {0}; /* receives that ended without bytes, and with bytes */
+    uint32_t ended[2] = {0}; /* number of receives that ended without bytes, and with bytes */
 
-    run_streams(8, ended);
-    if (domt_backend == &domi_backend_uring) /* on epoll no receive ends for an overflow */
+    run_eight_streams(8, ended);
+    /* on epoll no receive ends because completions overflow */
+    if (domt_backend == &domi_backend_uring)
         ck_assert_uint_gt(ended[1], 0);
-    run_streams(64, ended);
+    run_eight_streams(64, ended);
     ck_assert_uint_gt(ended[0], 0);
 }
 
@@ -153,12 +154,12 @@ DOMT_TEST(epoll_without_memory_does_not_open)
         domi_memory_fail_after(-1, 0);
         ck_assert(result == 0 || (result == -ENOMEM && error[0] != '\0' && ring == NULL));
     }
-    /* at least the ring and six tables fail; then no allocation does */
+    /* up to seven allocations (the ring and six tables) fail before the ring opens */
     ck_assert_int_gt(missing, 7);
     domi_backend_epoll.close(ring);
 }
 
-/* bytes of a datagram that fit into a buffer */
+/* largest datagram whose bytes fit into a buffer behind the head */
 #define ROOM (DOMT_RING_BUFFER_SIZE - sizeof(domi_datagram_head))
 
 /* Returns a UDP socket on loopback, and its address. */
@@ -175,30 +176,31 @@ static int make_udp_socket(struct sockaddr_in *ret_address)
 }
 
 static struct sockaddr_in here, there;
-static int fd, peer; /* two sockets at these addresses */
+static int fd, peer; /* two UDP or Unix sockets, at the addresses `here` and `there` */
 
-static void open_sockets(void)
+static void open_two_udp_sockets(void)
 {
     fd = make_udp_socket(&here);
     peer = make_udp_socket(&there);
     domt_ring_begin();
 }
 
-static void close_sockets(void)
+static void close_two_sockets(void)
 {
     close(peer);
     close(fd);
     domt_ring_end();
 }
 
-static void send_here(const void *bytes, size_t size)
+static void send_datagram_here(const void *bytes, size_t size)
 {
     ck_assert_int_eq(sendto(peer, bytes, size, 0, (struct sockaddr *)&here, sizeof here),
                      (ssize_t)size);
 }
 
 /* Returns a Unix datagram socket with an abstract name, and its address. */
-static int unix_named(const char *name, struct sockaddr_un *ret_address, socklen_t *ret_size)
+static int make_unix_datagram_socket(const char *name, struct sockaddr_un *ret_address,
+                                     socklen_t *ret_size)
 {
     int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
@@ -210,8 +212,8 @@ static int unix_named(const char *name, struct sockaddr_un *ret_address, socklen
     return made;
 }
 
-/* Wait for the next datagram of operation 5, and check that it is this one. Returns its head. If
- * the operation has ended with it, the next one is begun. */
+/* Wait for the next datagram of operation 5, and check that it is this one. Returns the datagram's
+ * head. If the operation has ended with it, begin it again. */
 static domi_datagram_head expect_datagram(int from, const char *bytes, size_t size)
 {
     domi_completion completion = domt_ring_next();
@@ -236,12 +238,12 @@ DOMT_TEST(each_datagram_comes_whole_with_its_sender)
     char bytes[ROOM];
 
     memset(bytes, 'b', sizeof bytes);
-    open_sockets();
+    open_two_udp_sockets();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
     domt_ring_quiet();
-    for (int round = 0; round < 20; round++) { /* more datagrams than there are buffers */
+    for (int round = 0; round < 20; round++) { /* in all more datagrams than there are buffers */
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-            send_here(bytes, sizes[i]);
+            send_datagram_here(bytes, sizes[i]);
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             domi_datagram_head head = expect_datagram(fd, bytes, sizes[i]);
             ck_assert_uint_eq(head.size, sizes[i]);
@@ -250,7 +252,7 @@ DOMT_TEST(each_datagram_comes_whole_with_its_sender)
             ck_assert_int_eq(memcmp(head.name, &there, sizeof there), 0);
         }
     }
-    close_sockets();
+    close_two_sockets();
 }
 
 DOMT_TEST(datagram_that_is_too_long_is_marked)
@@ -258,21 +260,21 @@ DOMT_TEST(datagram_that_is_too_long_is_marked)
     char bytes[ROOM + 1];
 
     memset(bytes, 'b', sizeof bytes);
-    open_sockets();
+    open_two_udp_sockets();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
-    send_here(bytes, sizeof bytes);
+    send_datagram_here(bytes, sizeof bytes);
     ck_assert_uint_ne(expect_datagram(fd, bytes, ROOM).flags & MSG_TRUNC, 0);
-    send_here(bytes, 3);
+    send_datagram_here(bytes, 3);
     ck_assert_uint_eq(expect_datagram(fd, bytes, 3).flags & MSG_TRUNC, 0);
-    close_sockets();
+    close_two_sockets();
 }
 
 DOMT_TEST(senders_of_unix_datagrams_have_a_name_or_none)
 {
     struct sockaddr_un to, of;
     socklen_t to_size, of_size;
-    int own = unix_named("here", &to, &to_size);
-    int named = unix_named("of", &of, &of_size);
+    int own = make_unix_datagram_socket("here", &to, &to_size);
+    int named = make_unix_datagram_socket("of", &of, &of_size);
     int unnamed = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     domt_ring_begin();
@@ -293,17 +295,18 @@ DOMT_TEST(datagrams_of_one_enter_leave_in_order)
 {
     char bytes[16] = "";
 
-    open_sockets();
+    open_two_udp_sockets();
     for (unsigned i = 0; i < 10; i++) {
         domi_datagram_out out = {"0123456789", &there, i, sizeof there};
         domt_backend->send_datagram(domt_ring, fd, &out, 100 + i);
-        out = (domi_datagram_out){0}; /* the call has copied the structure */
+        /* the structure may be changed, because the call has copied it */
+        out = (domi_datagram_out){0};
     }
     for (unsigned i = 0; i < 10; i++)
         domt_ring_comes(100 + i, (int)i, 0);
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(recv(peer, bytes, sizeof bytes, MSG_DONTWAIT), i);
-    close_sockets();
+    close_two_sockets();
 }
 
 DOMT_TEST(datagram_without_an_address_goes_to_the_connected_peer)
@@ -311,7 +314,7 @@ DOMT_TEST(datagram_without_an_address_goes_to_the_connected_peer)
     char bytes[16] = "";
     const domi_datagram_out out = {.data = "abc", .size = 3};
 
-    open_sockets();
+    open_two_udp_sockets();
     domt_backend->send_datagram(domt_ring, fd, &out, 1);
     domt_ring_comes(1, -EDESTADDRREQ, 0);
     ck_assert_int_eq(
@@ -319,7 +322,8 @@ DOMT_TEST(datagram_without_an_address_goes_to_the_connected_peer)
     domt_backend->send_datagram(domt_ring, fd, &out, 2);
     domt_ring_comes(2, 3, 0);
     ck_assert_int_eq(recv(peer, bytes, sizeof bytes, MSG_DONTWAIT), 3);
-    close(peer); /* A datagram that no socket takes comes back as an error of the sending socket. */
+    /* A datagram that no socket takes comes back later as an error of the sending socket. */
+    close(peer);
     domt_backend->receive_datagrams(domt_ring, fd, 5);
     domt_ring_quiet();
     domt_backend->send_datagram(domt_ring, fd, &out, 3);
@@ -346,7 +350,7 @@ DOMT_TEST(datagram_that_cannot_be_sent_waits_for_nothing)
     const domi_datagram_out too_long = {bytes, &there, 65508, sizeof there};
     int ends[2];
 
-    open_sockets();
+    open_two_udp_sockets();
     domt_backend->send_datagram(domt_ring, fd, &longest, 1);
     domt_ring_comes(1, 65507, 0);
     domt_backend->send_datagram(domt_ring, fd, &too_long, 2);
@@ -372,9 +376,9 @@ DOMT_TEST(datagram_that_cannot_be_sent_waits_for_nothing)
     domt_ring_end();
 }
 
-/* On epoll both are one registration, and that of a poll ends with the first report, which here is
- * for the receive. */
-static void poll_beside_a_receive(void)
+/* On epoll a receive and a poll of one socket share a registration, and a poll of one shot ends
+ * with the first report, which here is for the receive. */
+static void check_poll_beside_receive(void)
 {
     int ends[2];
     char byte;
@@ -404,24 +408,24 @@ static void poll_beside_a_receive(void)
 
 DOMT_TEST(poll_for_room_does_not_disturb_a_receive)
 {
-    poll_beside_a_receive();
+    check_poll_beside_receive();
     domt_backend = &domi_backend_epoll;
-    poll_beside_a_receive();
+    check_poll_beside_receive();
 }
 
 DOMT_TEST(receive_without_buffers_ends_and_goes_on)
 {
-    open_sockets();
+    open_two_udp_sockets();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
     for (unsigned i = 0; i <= DOMT_RING_BUFFERS; i++)
-        send_here("x", 1);
+        send_datagram_here("x", 1);
     for (unsigned i = 0; i < DOMT_RING_BUFFERS; i++)
         ck_assert_int_eq(domt_ring_next().result, (int)sizeof(domi_datagram_head) + 1);
     domt_ring_comes(5, -ENOBUFS, 0);
     domt_ring_give_all();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
     (void)expect_datagram(fd, "x", 1);
-    close_sockets();
+    close_two_sockets();
 }
 
 DOMT_SUITE(20)

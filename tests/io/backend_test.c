@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SOCKETS 20 /* sends that are queued at the same time */
+#define SOCKETS 20 /* number of sends that are queued at the same time */
 
 DOMT_TEST(an_enter_waits_as_long_as_it_is_told)
 {
@@ -33,13 +33,13 @@ DOMT_TEST(an_enter_waits_as_long_as_it_is_told)
     domt_ring_end();
 }
 
-static void on_alarm(int number)
+static void on_alarm_do_nothing(int number)
 {
 }
 
 DOMT_TEST(an_interrupted_enter_is_no_error)
 {
-    struct sigaction action = {.sa_handler = on_alarm};
+    struct sigaction action = {.sa_handler = on_alarm_do_nothing};
     struct itimerval soon = {.it_value = {.tv_usec = 20000}};
 
     domt_ring_begin();
@@ -51,7 +51,7 @@ DOMT_TEST(an_interrupted_enter_is_no_error)
     domt_ring_end();
 }
 
-/* The eventfd is never read, and each write fires the poll. */
+/* The eventfd is never read, and still each write to it fires the poll. */
 DOMT_TEST(a_poll_tells_each_write_to_an_eventfd)
 {
     int fd = eventfd(0, EFD_CLOEXEC);
@@ -103,19 +103,20 @@ DOMT_TEST(sends_take_all_pieces_in_order)
     domt_backend->send(domt_ring, ends[0], "12345", 5, 1);
     domt_ring_comes(1, 5, 0);
     domt_backend->send_message(domt_ring, ends[0], &message, 2);
-    /* The call has copied the list of pieces. */
+    /* The list of pieces may be changed after the call, which has copied it. */
     memset(pieces, 0, sizeof pieces);
     memset(&message, 0, sizeof message);
     domt_ring_comes(2, 6, 0);
     ck_assert_int_eq(domt_take(ends[1], text, sizeof text), 11);
     ck_assert_str_eq(text, "12345abcdef");
     domt_close(ends[1]);
-    domt_backend->send(domt_ring, ends[0], "x", 1, 3); /* sends to a closed peer without SIGPIPE */
+    /* a send to a closed peer raises no SIGPIPE */
+    domt_backend->send(domt_ring, ends[0], "x", 1, 3);
     domt_ring_comes(3, -EPIPE, 0);
     domt_ring_end();
 }
 
-/* Many gathered sends may be queued at once; each has its own pieces. */
+/* Many gathered sends may be queued at once; each keeps its own list of pieces. */
 DOMT_TEST(gathered_sends_of_many_sockets_do_not_mix)
 {
     char texts[SOCKETS][2];
@@ -140,8 +141,8 @@ DOMT_TEST(gathered_sends_of_many_sockets_do_not_mix)
     domt_ring_end();
 }
 
-/* Receive so many bytes, which have all been sent. */
-static void take_all(int fd, int64_t left)
+/* Receive so many bytes, which the peer has all sent before. */
+static void receive_number_of_bytes(int fd, int64_t left)
 {
     static char bytes[65536];
 
@@ -152,8 +153,8 @@ static void take_all(int fd, int64_t left)
     }
 }
 
-/* A gathered send that waits for room either sends then, or completes with the error after which it
- * is to be begun again. */
+/* A gathered send that waits for room in the socket either sends then, or completes with the error
+ * after which io begins it again. */
 DOMT_TEST(a_gathered_send_waits_for_a_full_socket)
 {
     static char bytes[1 << 20];
@@ -166,7 +167,7 @@ DOMT_TEST(a_gathered_send_waits_for_a_full_socket)
                                &(struct msghdr){.msg_iov = pieces, .msg_iovlen = 2}, 2);
     domt_ring_quiet();
     memset(pieces, 0, sizeof pieces);
-    take_all(ends[1], left);
+    receive_number_of_bytes(ends[1], left);
     domi_completion completion = domt_ring_next();
     ck_assert_uint_eq(completion.user_data, 2);
     ck_assert(completion.result == 7 || completion.result == -EAGAIN);
@@ -177,7 +178,8 @@ DOMT_TEST(a_gathered_send_waits_for_a_full_socket)
     domt_ring_end();
 }
 
-/* The result of a send says how much the socket took at once; the ring waits for a full socket. */
+/* The result of a send says how much the socket took at once; if the socket is full, the send
+ * waits. */
 DOMT_TEST(a_large_send_is_short_and_a_full_socket_is_waited_for)
 {
     static char bytes[1 << 20];
@@ -191,7 +193,7 @@ DOMT_TEST(a_large_send_is_short_and_a_full_socket_is_waited_for)
     int64_t left = completion.result + domt_fill(ends[0]);
     domt_backend->send(domt_ring, ends[0], bytes, sizeof bytes, 2);
     domt_ring_quiet();
-    take_all(ends[1], left);
+    receive_number_of_bytes(ends[1], left);
     completion = domt_ring_next();
     ck_assert_uint_eq(completion.user_data, 2);
     ck_assert_int_gt(completion.result, 0);
@@ -232,7 +234,7 @@ DOMT_TEST(a_cancel_ends_one_operation)
     ck_assert_int_eq(results[7], 0);
     ck_assert_int_eq(results[6], -ECANCELED);
     domt_ring_quiet();
-    domt_put(ends[1], "goes on"); /* the cancel did not hit the receive */
+    domt_put(ends[1], "goes on"); /* the cancel of operation 6 has not ended the receive */
     ck_assert_int_eq(domt_ring_next().result, 7);
     domt_backend->cancel(domt_ring, ends[0], 5, 4);
     for (int i = 0; i < 2; i++)
@@ -240,7 +242,7 @@ DOMT_TEST(a_cancel_ends_one_operation)
     domt_ring_end();
 }
 
-/* A submit carries out the queued operations without waiting, and a send completes at once. */
+/* A submit carries out the queued operations without a wait, and a send completes at once. */
 DOMT_TEST(a_submit_shows_what_completes_at_once)
 {
     static const char byte = 'b';
@@ -264,7 +266,7 @@ DOMT_TEST(a_submit_shows_what_completes_at_once)
 }
 
 /* Queue a send of one byte on each of the first `count` sockets, numbered from 1 on. */
-static void send_bytes(int ends[][2], uint32_t count)
+static void queue_sends_of_one_byte(int ends[][2], uint32_t count)
 {
     static const char byte = 'b';
 
@@ -272,8 +274,8 @@ static void send_bytes(int ends[][2], uint32_t count)
         domt_backend->send(domt_ring, ends[i][0], &byte, 1, i + 1);
 }
 
-/* Returns how many completed sends a submit shows. */
-static uint32_t submit_sends(void)
+/* Submit. Returns how many sends have completed when submit() returns. */
+static uint32_t count_sends_done_by_submit(void)
 {
     domi_completion completions[SOCKETS];
 
@@ -294,35 +296,36 @@ DOMT_TEST(an_io_uring_makes_the_first_sends_without_an_enter)
     domt_ring_begin();
     for (uint32_t i = 0; i < SOCKETS; i++)
         domt_pair(ends[i]);
-    send_bytes(ends, 3);
-    /* true, so that a busy thread sees the completions */
+    queue_sends_of_one_byte(ends, 3);
+    /* pending() is true, so a thread that does not sleep sees the completions */
     ck_assert(domt_backend->pending(domt_ring));
     ck_assert_int_eq(domt_take(ends[0][1], text, 1), 1);
-    ck_assert_uint_eq(submit_sends(), 3);
+    ck_assert_uint_eq(count_sends_done_by_submit(), 3);
     ck_assert(!domt_backend->pending(domt_ring));
-    send_bytes(ends, SOCKETS); /* more operations share an enter */
-    ck_assert_uint_eq(submit_sends(), 4);
+    /* of so many sends four are made at once, and the others share an enter */
+    queue_sends_of_one_byte(ends, SOCKETS);
+    ck_assert_uint_eq(count_sends_done_by_submit(), 4);
     ck_assert(domt_backend->pending(domt_ring));
     for (uint32_t i = 4; i < SOCKETS; i++)
         domt_ring_comes(i + 1, 1, 0);
-    /* this operation needs an enter anyway */
+    /* a receive needs an enter, and then the send shares it */
     domt_backend->receive(domt_ring, ends[0][0], true, 40);
-    send_bytes(ends, 1);
-    ck_assert_uint_eq(submit_sends(), 0);
+    queue_sends_of_one_byte(ends, 1);
+    ck_assert_uint_eq(count_sends_done_by_submit(), 0);
     domt_ring_comes(1, 1, 0);
-    (void)domt_fill(ends[1][0]); /* on a full socket the ring has to wait */
+    (void)domt_fill(ends[1][0]); /* a send on a full socket has to wait in the ring */
     domt_backend->send(domt_ring, ends[1][0], text, 1, 41);
-    ck_assert_uint_eq(submit_sends(), 0);
+    ck_assert_uint_eq(count_sends_done_by_submit(), 0);
     domt_ring_quiet();
     for (uint32_t i = 0; i < SOCKETS; i++)
         domt_close(ends[i][1]);
     for (int i = 0; i < 2; i++)
-        /* the socket was closed with bytes that were never read */
+        /* the peer's socket was closed with unread bytes, so both operations end with an error */
         ck_assert_int_lt(domt_ring_next().result, 0);
     domt_ring_end();
 }
 
-/* An enter that could sleep does not, while the completion of a send waits to be reaped. */
+/* An enter that may sleep returns at once while the completion of a send waits to be reaped. */
 DOMT_TEST(an_enter_does_not_wait_behind_a_send)
 {
     static const char byte = 'b';
@@ -355,7 +358,8 @@ DOMT_TEST(an_accept_goes_on_and_its_sockets_close_on_exec)
         int client = sockets->socket(domt_ring, AF_INET, SOCK_STREAM);
         ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), 0);
         int result = sockets->connect(domt_ring, client, at, size);
-        ck_assert(result == 0 || result == -EINPROGRESS); /* a simulated connect does not wait */
+        /* a simulated connect ends at once, and a real one is under way */
+        ck_assert(result == 0 || result == -EINPROGRESS);
         domi_completion completion = domt_ring_next();
         ck_assert_uint_eq(completion.user_data, 9);
         ck_assert_uint_eq(completion.flags, DOMI_MORE);
@@ -391,7 +395,7 @@ DOMT_TEST(thread_that_starts_a_ring_owns_it)
     domt_ring_end();
 }
 
-static int next_descriptor(void)
+static int number_of_next_descriptor(void)
 {
     int fd = dup(STDIN_FILENO);
 
@@ -405,7 +409,7 @@ DOMT_TEST(a_ring_that_cannot_be_made_leaves_nothing)
     struct rlimit before;
     void *untouched = &before;
     domus_config config;
-    int next_fd = next_descriptor();
+    int next_fd = number_of_next_descriptor();
 
     domus_config_init(&config);
     for (int64_t n = 0; n < (domt_backend == &domi_backend_uring ? 3 : 6); n++) {
@@ -413,7 +417,7 @@ DOMT_TEST(a_ring_that_cannot_be_made_leaves_nothing)
         ck_assert_int_eq(domt_backend->open(&config, error, sizeof error, &untouched), -ENOMEM);
         domi_memory_fail_after(-1, 0);
         ck_assert_ptr_nonnull(strstr(error, "out of memory"));
-        ck_assert_int_eq(next_descriptor(), next_fd);
+        ck_assert_int_eq(number_of_next_descriptor(), next_fd);
     }
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
     struct rlimit none = {(rlim_t)next_fd, before.rlim_max};
@@ -423,13 +427,14 @@ DOMT_TEST(a_ring_that_cannot_be_made_leaves_nothing)
     ck_assert_int_eq(result, -EMFILE);
     ck_assert_ptr_nonnull(strstr(error, "ulimit -n"));
     ck_assert_ptr_eq(untouched, &before);
-    ck_assert_int_eq(next_descriptor(), next_fd);
+    ck_assert_int_eq(number_of_next_descriptor(), next_fd);
     domt_ring_open(64, 256);
     domt_ring_end();
-    ck_assert_int_eq(next_descriptor(), next_fd);
+    ck_assert_int_eq(number_of_next_descriptor(), next_fd);
 }
 
-/* The other tests of this file are about time, signals and descriptors of the kernel. */
+/* The tests that are not in this table are about time, signals and descriptors of the kernel, so
+ * they run on real rings only. */
 DOMT_TEST(a_simulated_ring_does_what_those_of_the_kernel_do)
 {
     static void (*const shared[])(int) = {
@@ -444,7 +449,7 @@ DOMT_TEST(a_simulated_ring_does_what_those_of_the_kernel_do)
     };
 
     domt_ring_simulate();
-    /* chance decides what the simulated kernel leaves open */
+    /* several rounds, because chance decides what the simulated kernel leaves open */
     for (int round = 0; round < 20; round++)
         for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++)
             shared[i](0);

@@ -1,5 +1,5 @@
-/* The bed: the actor that records its calls, and the functions by which a test takes turns and
- * plays the ring. */
+/* The bed, which tests/io/bed.h describes: the actor that records its calls, and the functions by
+ * which a test takes turns and plays the ring. */
 #include "tests/io/bed.h"
 #include "io/acceptors/acceptors.h"
 #include "io/channels/crowd.h"
@@ -26,7 +26,7 @@
 #define DOMT_BED_PEERS_MAX  1024u
 #define DOMT_BED_ACTORS_MAX 16u
 
-__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void append_note(const char *format, ...)
 {
     va_list arguments;
 
@@ -38,31 +38,31 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
     bed->note_length += (uint32_t)length;
 }
 
-static char name_of(const domus_channel *channel)
+static char name_of_channel(const domus_channel *channel)
 {
     return (char)('A' + (uintptr_t)domus_channel_data(channel) - 1);
 }
 
-static int on_open(domus_stack *stack, void *self, const void *payload)
+static int on_open_record_channel(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
     if (bed->opened < sizeof bed->channels / sizeof bed->channels[0])
         bed->channels[bed->opened] = event->channel;
     domus_channel_set_data(event->channel, (void *)(uintptr_t)++bed->opened);
-    note("%c+ ", name_of(event->channel));
+    append_note("%c+ ", name_of_channel(event->channel));
     return bed->open_result;
 }
 
-static int on_read(domus_stack *stack, void *self, const void *payload)
+static int on_read_record_bytes(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     uint32_t size = (uint32_t)domus_buffer_size(event->bytes);
 
     bed->read_bytes += size;
     if (size <= 16)
-        note("%c(%.*s) ", name_of(event->channel), (int)size,
-             (char *)domus_buffer_data(event->bytes));
+        append_note("%c(%.*s) ", name_of_channel(event->channel), (int)size,
+                    (char *)domus_buffer_data(event->bytes));
     if (bed->mode == DOMT_BED_ECHO) {
         bed->write_result = domi_channel_write(event->channel, event->bytes);
     } else if (bed->mode == DOMT_BED_KEEP) {
@@ -76,11 +76,11 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     return bed->read_result;
 }
 
-static int on_end(domus_stack *stack, void *self, const void *payload)
+static int on_end_record_and_close(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    note("%c. ", name_of(event->channel));
+    append_note("%c. ", name_of_channel(event->channel));
     if (bed->reset_on_end) {
         domus_buffer *last = NULL;
         ck_assert_int_eq(domus_buffer_new(stack, 8, &last), 0);
@@ -93,12 +93,12 @@ static int on_end(domus_stack *stack, void *self, const void *payload)
     return bed->end_result != 0 ? bed->end_result : domi_channel_close(event->channel);
 }
 
-static int on_close(domus_stack *stack, void *self, const void *payload)
+static int on_close_record_error(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     uintptr_t name = (uintptr_t)domus_channel_data(event->channel);
 
-    note("%c-(%d) ", name_of(event->channel), event->error);
+    append_note("%c-(%d) ", name_of_channel(event->channel), event->error);
     if (name <= sizeof bed->channels / sizeof bed->channels[0])
         bed->channels[name - 1] = NULL;
     bed->unsent_bytes = domus_channel_queued(event->channel);
@@ -109,20 +109,22 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour noting = {
     .name = "noting",
     .kind = DOMUS_CHANNELS,
-    .on_open = {on_open, 0},
-    .on_read = {on_read, 0},
-    .on_end = {on_end, 0},
-    .on_close = {on_close, 0},
+    .on_open = {on_open_record_channel, 0},
+    .on_read = {on_read_record_bytes, 0},
+    .on_end = {on_end_record_and_close, 0},
+    .on_close = {on_close_record_error, 0},
 };
 
 /* --- the life of the bed ---------------------------------------------------------------------- */
 
 domt_bed domt_bed_now;
 
-static int peers[DOMT_BED_PEERS_MAX]; /* peers' ends of this bed that have not hung up */
+/* the peers' ends of connections of this bed that have not hung up */
+static int peers[DOMT_BED_PEERS_MAX];
 static uint32_t peers_count;
 
-static domus_address spawned[DOMT_BED_ACTORS_MAX]; /* actors spawned by domt_bed_spawn() */
+/* the actors that domt_bed_spawn() has spawned */
+static domus_address spawned[DOMT_BED_ACTORS_MAX];
 static uint32_t spawned_count;
 
 __attribute__((constructor)) void domt_bed_init(void)
@@ -178,7 +180,7 @@ void domt_bed_end(void)
     domt_bed_release(bed->kept_count);
     (void)domi_io_abort(&bed->io);
     while (spawned_count != 0)
-        /* -ESTALE if the actor has ended before */
+        /* the result may be -ESTALE, if the actor has already ended */
         (void)domi_house_stop(&bed->manager, spawned[--spawned_count]);
     ck_assert_int_eq(domi_house_stop(&bed->manager, bed->actor), 0);
     domt_bed_settle();
@@ -314,7 +316,7 @@ int domt_bed_adopt(domus_address actor, int fd)
 {
     int result = domi_channel_adopt(&bed->io, actor.house, &(domi_connection){.fd = fd});
 
-    if (result == 0) /* Counts the connection as an acceptor would, which this bed does not have. */
+    if (result == 0) /* Count the connection as an acceptor would; this bed has none. */
         atomic_fetch_add_explicit(&bed->io.connections, 1, memory_order_relaxed);
     return result;
 }

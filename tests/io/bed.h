@@ -15,11 +15,11 @@
 #define DOMT_BED_NOTE_MAX 4096
 #define DOMT_BED_KEPT_MAX 512u
 
-/* How the actor handles the bytes that it reads. */
+/* How the bed's actor handles the bytes that it reads. */
 typedef enum domt_bed_mode {
-    DOMT_BED_DROP, /* frees the buffers that it reads */
-    DOMT_BED_ECHO, /* writes the bytes back */
-    DOMT_BED_KEEP, /* keeps the buffer until the test frees it */
+    DOMT_BED_DROP, /* the actor frees the buffers that it reads */
+    DOMT_BED_ECHO, /* the actor writes the bytes back */
+    DOMT_BED_KEEP, /* the actor keeps each buffer until the test frees it */
 } domt_bed_mode;
 
 typedef struct domt_bed {
@@ -30,14 +30,16 @@ typedef struct domt_bed {
     domt_fake *fake;
     domus_address actor;
     domt_bed_mode mode;
-    int open_result; /* results of on_open, on_read and on_end */
+    int open_result; /* results that on_open, on_read and on_end return */
     int read_result;
     int end_result;
-    int write_result; /* result of the last write; echoes return it unless read_result is set */
+    /* result of the actor's last write; an echo returns it unless read_result is set */
+    int write_result;
     bool close_on_read;
     bool reset_on_end;
     bool ignore_end;
-    /* calls that were recorded: "A+ A(bytes) A. A-(0) ": open, read, end, close */
+    /* record of the calls of the actor's functions, as "A+ A(bytes) A. A-(0) ": open, read, end,
+     * close */
     char note[DOMT_BED_NOTE_MAX];
     uint32_t note_length;
     uint32_t opened;
@@ -45,13 +47,14 @@ typedef struct domt_bed {
     uint64_t read_bytes;
     /* bytes that domus_channel_queued() counted in the last on_close */
     uint64_t unsent_bytes;
-    uint32_t failures;           /* number of failures that were logged */
-    domus_channel *channels[64]; /* the first 64 channels by name; NULL when closed */
+    uint32_t failures; /* number of failures that the library has logged */
+    /* the first 64 channels by name; NULL when the channel is closed */
+    domus_channel *channels[64];
     domus_buffer *kept[DOMT_BED_KEPT_MAX];
     uint32_t kept_count;
 } domt_bed;
 
-/* The bed: domt_bed_init() resets it before each domt_bed_start(). */
+/* The state of the present bed: domt_bed_init() resets it before each domt_bed_start(). */
 extern domt_bed domt_bed_now;
 static domt_bed *const bed = &domt_bed_now;
 
@@ -59,7 +62,7 @@ static domt_bed *const bed = &domt_bed_now;
  * `start`. This was done before the first test, and is done after each domt_bed_end(). */
 void domt_bed_init(void);
 
-/* Make manager, io and actor. The second function returns 0 or the error (errors only after
+/* Make manager, io and actor. domt_bed_try_start() returns 0 or the error (only after
  * domi_memory_fail_after()). */
 void domt_bed_start(void);
 int domt_bed_try_start(void);
@@ -68,18 +71,18 @@ int domt_bed_try_start(void);
  * and all slots and descriptors are free. Closes the peers' ends of all connections. */
 void domt_bed_end(void);
 
-/* Start with one connection: `ret_fd` gets the channel's end. */
+/* Start the bed with one connection: `ret_fd` gets the channel's end. */
 void domt_bed_begin(int *ret_fd, int *ret_peer);
 
 /* Spawn an actor, which the end of the bed stops; or make an acceptor for the bed's actor, with a
- * listener, which is not spawned. */
+ * listener, and do not spawn it. */
 domus_address domt_bed_spawn(const domus_behaviour *behaviour, const void *state);
 struct domi_acceptor *domt_bed_listen(uint32_t backlog);
 
-/* Take one turn: phases 1 and 2. */
+/* Take one turn of the thread: phases 1 and 2. */
 void domt_bed_turn(void);
 
-/* Let time pass, then take a turn; or also settle. */
+/* Let time pass and take a turn; domt_bed_wait() also settles. */
 void domt_bed_pass(uint64_t ms);
 void domt_bed_wait(uint64_t ms);
 
@@ -90,21 +93,22 @@ void domt_bed_pair(int *ret_ours, int *ret_peer);
 void domt_bed_pair_from(uint8_t host, int *ret_ours, int *ret_peer);
 void domt_bed_hang_up(int peer);
 
-/* Hand `fd` to an actor, without a turn. Returns the result of domi_channel_adopt(). */
+/* Hand the connection `fd` to an actor, without a turn. Returns the result of
+ * domi_channel_adopt(). */
 int domt_bed_adopt(domus_address actor, int fd);
 
-/* Make a connection for the bed's actor, or another one, and take a turn. Returns the channel's
+/* Make a connection for the bed's actor, or for another one, and take a turn. Returns the channel's
  * end; `ret_peer` gets the peer's. */
 int domt_bed_connect(int *ret_peer);
 int domt_bed_connect_to(domus_address actor, int *ret_peer);
 
-/* Complete the receive of `fd` with a text, or with `size` times `byte`, and with more to come;
+/* Complete the receive of `fd` with a text, or with `size` times `byte`, so that it goes on;
  * without a turn, or with one. */
 void domt_bed_bring(int fd, const char *text);
 void domt_bed_feed(int fd, char byte, uint32_t size);
 void domt_bed_show(int fd, char byte, uint32_t size);
 
-/* End the receive of `fd` with this result (0: the peer's FIN), and settle. */
+/* End the receive of `fd` with this result (0: the peer's FIN), and settle the bed. */
 void domt_bed_ends(int fd, int32_t result);
 
 /* Complete the send of `fd` with this result, and take a turn. */
@@ -113,8 +117,8 @@ void domt_bed_sent(int fd, int32_t result);
 /* Write `size` times `byte` on a channel, as its actor would. Returns the result of the write. */
 int domt_bed_write(domus_channel *channel, char byte, uint32_t size);
 
-/* Check that the text recorded since the last call is `expected`; at once, or when all has
- * settled. */
+/* Check that the calls recorded since the last check are `expected`: domt_bed_noted() at once,
+ * domt_bed_settled() after a settle. */
 void domt_bed_noted(const char *expected);
 void domt_bed_settled(const char *expected);
 
@@ -126,14 +130,15 @@ int domt_bed_put(domus_address to, uint32_t kind, const domus_type *type, const 
 /* Put a notice, which must be taken, and take a turn. */
 void domt_bed_tell(domus_address to, const domus_type *type, const void *payload);
 
-/* Free the oldest `count` buffers that DOMT_BED_KEEP kept. */
+/* Free the oldest `count` buffers that the actor keeps (DOMT_BED_KEEP). */
 void domt_bed_release(uint32_t count);
 
-/* Complete cancels and what they hit, and take turns, until only the wake poll and receives that
- * are not cancelled are in flight. */
+/* Complete cancels and the operations that they end, and take turns, until only the wake poll and
+ * receives that are not cancelled are in flight. */
 void domt_bed_settle(void);
 
-/* Whether a descriptor is open. The second function settles, and checks that it is closed. */
+/* domt_bed_is_open() returns whether a descriptor is open. domt_bed_closed() settles the bed, and
+ * checks that the descriptor is closed. */
 bool domt_bed_is_open(int fd);
 void domt_bed_closed(int fd);
 

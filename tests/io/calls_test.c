@@ -19,7 +19,7 @@
 static domus_address owner;
 static int fds[CHANNELS];
 static domus_channel *channels[CHANNELS];
-static char heard[64];  /* letters that the handlers have recorded */
+static char heard[64];  /* letters that the functions of the channels have recorded */
 static int closed_with; /* the error that the last on_close got */
 
 static void record_letter(char word)
@@ -31,15 +31,15 @@ static void record_letter(char word)
     heard[length + 1] = '\0';
 }
 
-static void held_to_have_heard(const char *expected)
+static void expect_recorded_letters(const char *expected)
 {
     ck_assert_str_eq(heard, expected);
     heard[0] = '\0';
 }
 
-/* Record a letter for the wait that has ended: the given letter, or 'x' if it was cancelled and '-'
- * if the connection is gone. */
-static void handle_end(domus_stack *stack, const domus_answer *answer, char word)
+/* Record the end of a wait: the given letter, or 'x' if the wait was cancelled and '-' if the
+ * connection is gone. */
+static void record_end_of_wait(domus_stack *stack, const domus_answer *answer, char word)
 {
     if (answer->error == -ECANCELED)
         record_letter('x');
@@ -61,11 +61,11 @@ DOMUS_SEQUENCE(open_slowly, uint64_t)
     record_letter('o');
     DOMUS_SLEEP(2 * DOMT_BED_MS);
     ck_assert_uint_eq(*frame, 1);
-    handle_end(stack, answer, 'O');
+    record_end_of_wait(stack, answer, 'O');
     DOMUS_END;
 }
 
-/* Sleep for each byte as many milliseconds as it says. */
+/* Sleep for each byte that was read so many milliseconds as its digit says. */
 DOMUS_SEQUENCE(read_slowly, char)
 {
     const domus_channel_event *event = message;
@@ -80,7 +80,7 @@ DOMUS_SEQUENCE(read_slowly, char)
     if (*frame == 'f')
         return -EPROTO;
     DOMUS_SLEEP((uint64_t)(*frame - '0') * DOMT_BED_MS);
-    handle_end(stack, answer, *frame);
+    record_end_of_wait(stack, answer, *frame);
     DOMUS_END;
 }
 
@@ -89,7 +89,7 @@ DOMUS_SEQUENCE(end_slowly, char)
     DOMUS_BEGIN;
     record_letter('e');
     DOMUS_SLEEP(2 * DOMT_BED_MS);
-    handle_end(stack, answer, 'E');
+    record_end_of_wait(stack, answer, 'E');
     return domus_channel_close(stack, domus_channel_running(stack));
     DOMUS_END;
 }
@@ -105,7 +105,7 @@ DOMUS_SEQUENCE(close_slowly, int)
     DOMUS_SLEEP(2 * DOMT_BED_MS);
     ck_assert_ptr_null(domus_channel_running(stack));
     ck_assert_int_eq(*frame, closed_with);
-    handle_end(stack, answer, 'C');
+    record_end_of_wait(stack, answer, 'C');
     DOMUS_END;
 }
 
@@ -123,25 +123,26 @@ static const domus_behaviour of_lasting = {
 static const domus_behaviour of_reading = {
     .name = "owner", .kind = DOMUS_CHANNELS, .channel = &reading};
 
-static int over_plain(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_end_of_plain_wait(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    handle_end(stack, answer, '9');
+    record_end_of_wait(stack, answer, '9');
     return 0;
 }
 
-static int read_plain(domus_stack *stack, void *self, const void *payload)
+static int read_and_sleep(domus_stack *stack, void *self, const void *payload)
 {
     domus_buffer_free(((const domus_channel_event *)payload)->bytes);
     record_letter('r');
-    return domus_sleep(stack, 9 * DOMT_BED_MS, over_plain);
+    return domus_sleep(stack, 9 * DOMT_BED_MS, record_end_of_plain_wait);
 }
 
 static const domus_behaviour plain = {
-    .name = "plain", .kind = DOMUS_CHANNELS, .on_read = {read_plain, 0}};
+    .name = "plain", .kind = DOMUS_CHANNELS, .on_read = {read_and_sleep, 0}};
 static const domus_behaviour of_plain = {
     .name = "owner", .kind = DOMUS_CHANNELS, .channel = &plain};
 
-static void begin_with(const domus_behaviour *behaviour, uint32_t requests_max, uint64_t idle_ns)
+static void begin_channels_with_limits(const domus_behaviour *behaviour, uint32_t requests_max,
+                                       uint64_t idle_ns)
 {
     heard[0] = '\0';
     bed->config.channel.requests_max = requests_max;
@@ -158,22 +159,22 @@ static void begin_with(const domus_behaviour *behaviour, uint32_t requests_max, 
 
 static void begin_channels(const domus_behaviour *behaviour, uint32_t requests_max)
 {
-    begin_with(behaviour, requests_max, 0);
+    begin_channels_with_limits(behaviour, requests_max, 0);
 }
 
 /* Bring bytes for a channel, without a turn. */
-static void bring_bytes(uint32_t channel, const char *bytes)
+static void bring_bytes_for_channel(uint32_t channel, const char *bytes)
 {
     domt_bed_bring(fds[channel], bytes);
 }
 
-static void pass_ms(uint32_t ms)
+static void pass_ms_with_turns(uint32_t ms)
 {
     for (uint32_t i = 0; i < ms; i++)
         domt_bed_pass(1);
 }
 
-static bool is_receiving(uint32_t channel)
+static bool is_channel_receiving(uint32_t channel)
 {
     return domt_fake_find(bed->fake, DOMT_RECEIVE, fds[channel]) != NULL &&
            !channels[channel]->cancelling;
@@ -183,30 +184,30 @@ DOMT_TEST(each_function_may_be_a_sequence)
 {
     begin_channels(&of_lasting, 0);
     domt_bed_turn();
-    held_to_have_heard("oo");
-    bring_bytes(0, "4");
+    expect_recorded_letters("oo");
+    bring_bytes_for_channel(0, "4");
     domt_bed_turn();
-    bring_bytes(0, "5"); /* this call has a frame of its own */
-    pass_ms(5);
-    held_to_have_heard("rrOO4");
-    pass_ms(1);
-    held_to_have_heard("5");
+    bring_bytes_for_channel(0, "5"); /* this call of on_read has a frame of its own */
+    pass_ms_with_turns(5);
+    expect_recorded_letters("rrOO4");
+    pass_ms_with_turns(1);
+    expect_recorded_letters("5");
     domt_fake_receive_ends(bed->fake, fds[0], 0);
-    pass_ms(4);
-    held_to_have_heard("eEc");
-    pass_ms(4);
-    held_to_have_heard("-"); /* the wait of on_close has ended */
+    pass_ms_with_turns(4);
+    expect_recorded_letters("eEc");
+    pass_ms_with_turns(4);
+    expect_recorded_letters("-"); /* the wait that on_close began has ended */
     domt_bed_end();
 }
 
 DOMT_TEST(wait_of_on_close_is_cancelled_unless_conversations_go_on)
 {
     begin_channels(&of_slow, 0);
-    pass_ms(4);
-    held_to_have_heard("ooOO");
+    pass_ms_with_turns(4);
+    expect_recorded_letters("ooOO");
     ck_assert_int_eq(domi_channel_close(channels[0]), 0);
     domt_bed_ends(fds[0], 0);
-    held_to_have_heard("cx");
+    expect_recorded_letters("cx");
     domt_bed_end();
 }
 
@@ -216,7 +217,8 @@ DOMT_TEST(functions_are_called_without_memory_for_their_frames)
     domi_memory_fail_after(0, 1);
     domt_bed_turn();
     domi_memory_fail_after(-1, 0);
-    held_to_have_heard("oocc"); /* the first wait of each callback fails */
+    /* no callback gets a frame, so the first wait of each one fails */
+    expect_recorded_letters("oocc");
     domt_bed_settle();
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_refused), CHANNELS);
     ck_assert(!domt_bed_is_open(fds[0]));
@@ -243,7 +245,7 @@ DOMT_TEST(frame_that_is_too_large_is_refused)
 
 /* --- requestsMax ------------------------------------------------------------------------------ */
 
-static uint64_t busy_count(void)
+static uint64_t count_busy_channels(void)
 {
     return domi_counter_read(&bed->io.counters.channels_busy);
 }
@@ -252,48 +254,50 @@ DOMT_TEST(one_request_follows_the_other_and_no_channel_waits_for_another)
 {
     begin_channels(&of_reading, 1);
     domt_bed_turn();
-    bring_bytes(0, "3");
-    bring_bytes(0, "1");
-    bring_bytes(1, "2");
+    bring_bytes_for_channel(0, "3");
+    bring_bytes_for_channel(0, "1");
+    bring_bytes_for_channel(1, "2");
     domt_bed_turn();
-    held_to_have_heard("rr");
-    ck_assert(!is_receiving(0)); /* bytes wait that the actor was not shown */
-    ck_assert(is_receiving(1));
+    expect_recorded_letters("rr");
+    /* bytes wait that on_read was not shown, so no receive is armed */
+    ck_assert(!is_channel_receiving(0));
+    ck_assert(is_channel_receiving(1));
     domt_bed_settle();
-    pass_ms(2);
-    held_to_have_heard("2");
-    bring_bytes(1, "2");
-    pass_ms(1);
-    held_to_have_heard("r3r");
-    ck_assert(is_receiving(0));
-    pass_ms(2);
-    held_to_have_heard("12");
-    ck_assert_uint_eq(busy_count(), 4);
+    pass_ms_with_turns(2);
+    expect_recorded_letters("2");
+    bring_bytes_for_channel(1, "2");
+    pass_ms_with_turns(1);
+    expect_recorded_letters("r3r");
+    ck_assert(is_channel_receiving(0));
+    pass_ms_with_turns(2);
+    expect_recorded_letters("12");
+    ck_assert_uint_eq(count_busy_channels(), 4);
     domt_bed_end();
 }
 
-/* A receive that was ended for each request would cost two operations. */
+/* A receive that was ended for each request would cost two more operations of the ring. */
 DOMT_TEST(receive_goes_on_while_nothing_waits)
 {
     begin_channels(&of_reading, 1);
     domt_bed_turn();
     for (int i = 0; i < 3; i++) {
-        bring_bytes(0, "1");
+        bring_bytes_for_channel(0, "1");
         domt_bed_turn();
-        ck_assert(is_receiving(0));
-        pass_ms(1);
+        ck_assert(is_channel_receiving(0));
+        pass_ms_with_turns(1);
     }
-    held_to_have_heard("r1r1r1");
+    expect_recorded_letters("r1r1r1");
+    /* the conversations of these bytes end at once, so the receive stays armed */
     for (int i = 0; i < 3; i++)
-        bring_bytes(0, "0"); /* these conversations end at once */
+        bring_bytes_for_channel(0, "0");
     domt_bed_turn();
-    held_to_have_heard("rrr");
+    expect_recorded_letters("rrr");
     ck_assert_uint_eq(bed->fake->begun[DOMT_CANCEL], 0);
     ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], CHANNELS);
     domt_bed_end();
 }
 
-/* The bound holds also where on_read is not a sequence. */
+/* The bound of requests holds also where on_read is a plain function and no sequence. */
 DOMT_TEST(as_many_requests_as_the_bound_are_under_way)
 {
     const domus_behaviour *owners[] = {&of_reading, &of_plain};
@@ -302,15 +306,15 @@ DOMT_TEST(as_many_requests_as_the_bound_are_under_way)
         begin_channels(owners[o], 3);
         domt_bed_turn();
         for (int i = 0; i < 5; i++)
-            bring_bytes(0, "9");
+            bring_bytes_for_channel(0, "9");
         domt_bed_turn();
-        held_to_have_heard("rrr");
-        ck_assert_uint_eq(busy_count(), 1);
+        expect_recorded_letters("rrr");
+        ck_assert_uint_eq(count_busy_channels(), 1);
         domt_bed_settle();
-        pass_ms(9);
-        held_to_have_heard("999rr");
-        pass_ms(9);
-        held_to_have_heard("99");
+        pass_ms_with_turns(9);
+        expect_recorded_letters("999rr");
+        pass_ms_with_turns(9);
+        expect_recorded_letters("99");
         domt_bed_end();
     }
 }
@@ -319,16 +323,16 @@ DOMT_TEST(half_close_at_the_bound_answers_everything)
 {
     begin_channels(&of_reading, 1);
     domt_bed_turn();
-    bring_bytes(0, "2");
-    bring_bytes(0, "1");
+    bring_bytes_for_channel(0, "2");
+    bring_bytes_for_channel(0, "1");
     domt_fake_receive_ends(bed->fake, fds[0], 0);
     domt_bed_turn();
-    pass_ms(2);
-    held_to_have_heard("r2r");
+    pass_ms_with_turns(2);
+    expect_recorded_letters("r2r");
     ck_assert(domt_bed_is_open(fds[0]));
-    pass_ms(2);
+    pass_ms_with_turns(2);
     domt_bed_settle();
-    held_to_have_heard("1");
+    expect_recorded_letters("1");
     ck_assert(!domt_bed_is_open(fds[0]));
     domt_bed_end();
 }
@@ -337,31 +341,31 @@ DOMT_TEST(half_close_at_the_bound_answers_everything)
 DOMT_TEST(on_end_does_not_wait_for_a_request)
 {
     begin_channels(&of_slow, 1);
-    pass_ms(3);
-    held_to_have_heard("ooOO");
-    bring_bytes(0, "9");
-    bring_bytes(1, "3");
-    bring_bytes(1, "0");
+    pass_ms_with_turns(3);
+    expect_recorded_letters("ooOO");
+    bring_bytes_for_channel(0, "9");
+    bring_bytes_for_channel(1, "3");
+    bring_bytes_for_channel(1, "0");
     domt_bed_turn();
-    held_to_have_heard("rr");
+    expect_recorded_letters("rr");
     domt_fake_receive_ends(bed->fake, fds[0], 0);
     domt_fake_receive_ends(bed->fake, fds[1], 0);
     domt_bed_turn();
-    held_to_have_heard("e");
-    pass_ms(3);
-    held_to_have_heard("Ecxx3re");
+    expect_recorded_letters("e");
+    pass_ms_with_turns(3);
+    expect_recorded_letters("Ecxx3re");
     domt_bed_end();
 }
 
-/* The peer has sent, so the channel's own side is slow. */
+/* The peer has sent its bytes, so it is the channel's own side that is slow. */
 DOMT_TEST(busy_channel_is_not_idle_while_bytes_wait)
 {
-    begin_with(&of_reading, 1, 20 * DOMT_BED_MS);
+    begin_channels_with_limits(&of_reading, 1, 20 * DOMT_BED_MS);
     domt_bed_turn();
     for (uint32_t i = 0; i < CHANNELS; i++)
-        bring_bytes(i, "z"); /* 74 ms */
-    bring_bytes(0, "1");
-    pass_ms(60);
+        bring_bytes_for_channel(i, "z"); /* 'z' stands for a sleep of 74 ms */
+    bring_bytes_for_channel(0, "1");
+    pass_ms_with_turns(60);
     domt_bed_settle();
     ck_assert(domt_bed_is_open(fds[0]));
     ck_assert(!domt_bed_is_open(fds[1]));

@@ -1,6 +1,6 @@
 /* A channel is an actor: it has a state and an address of its own, takes messages, is watched,
- * fails and stops by itself, and ends with its connection; its conversations end with it or, if the
- * behaviour says so, keep the actor until the last one has ended. */
+ * fails and stops by itself, and ends with its connection. Its conversations end with it or, if the
+ * behaviour says so, keep the actor until the last of them has ended. */
 #include "base/memory.h"
 #include "house/family/life.h"
 #include "io/channels/table.h"
@@ -27,7 +27,7 @@ DOMT_TEST(each_channel_has_its_state_and_its_life)
     domt_lines_told("br ar ");
     domt_bed_ends(fds[0], 0);
     domt_lines_told("ac as ");
-    /* the bed's actor, the owner, the watcher, and one channel */
+    /* four actors: the bed's actor, the owner, the watcher, and one channel */
     ck_assert_uint_eq(bed->manager.births.houses, 4);
     domt_bed_ends(fds[1], 0);
     domt_lines_told("bc bs ");
@@ -50,7 +50,7 @@ DOMT_TEST(channels_that_share_the_state_are_not_mounted_and_stopped)
     ck_assert_int_eq(domi_house_stop(&bed->manager, lines->owner), 0);
     domt_bed_settle();
     domt_bed_ends(fds[1], 0);
-    domt_lines_told("zc zs "); /* the owner's own on_stop comes last */
+    domt_lines_told("zc zs "); /* the owner's on_stop comes last, and no line had one of its own */
     domt_lines_end();
 }
 
@@ -97,7 +97,8 @@ DOMT_TEST(stop_of_an_address_closes_the_connection)
     domus_address address = domt_lines_connect(&fd, &peer);
     ck_assert_int_eq(domi_house_stop(&bed->manager, address), 0);
     domt_lines_settled("am ao ");
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f'); /* the peer has its time to close */
+    /* the stop sends FIN, and the peer has its time to close */
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     domt_bed_ends(fd, 0);
     domt_lines_told("ac as ");
     ck_assert(!domt_bed_is_open(fd));
@@ -157,8 +158,9 @@ DOMT_TEST(owner_is_not_asked_about_a_channel_that_escalates)
         ck_assert_int_eq(domt_bed_peer_sees(peers[0]), 'r');
         ck_assert_int_eq(domt_bed_peer_sees(peers[1]), 'o');
         ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_refused), 1);
+        /* only the failure of the child counts, not the escalation */
         ck_assert_uint_eq(domi_counter_read(&bed->manager.counters.failures),
-                          (types[i] == &domt_bear_type)); /* only the child's failure counts */
+                          (types[i] == &domt_bear_type));
         domt_lines_end();
     }
 }
@@ -177,7 +179,8 @@ DOMT_TEST(channel_is_refused_once_by_many_errors)
     domt_lines_end();
 }
 
-/* A link stops the actor, and so closes its connection. A watcher is told why the actor ended. */
+/* A link ends the actor of a channel, and so closes its connection. A watcher is told why the actor
+ * ended. */
 DOMT_TEST(reason_of_a_link_is_the_reason_of_the_end)
 {
     int fds[2], peers[2];
@@ -238,7 +241,7 @@ static uint32_t count_taken_slots(const domi_io *io)
     return count;
 }
 
-/* Whichever allocation fails, the descriptor stays with the caller and nothing is left. */
+/* Whichever allocation fails, the descriptor stays with the caller and no channel is left. */
 DOMT_TEST(connection_without_memory_is_not_adopted)
 {
     int refused = 0;
@@ -263,11 +266,11 @@ DOMT_TEST(connection_without_memory_is_not_adopted)
         }
         domt_lines_end();
     }
-    /* allocations: the channel, the table, the house or its list of children */
+    /* allocations that failed: the channel, the table, the house or its list of children */
     ck_assert_int_ge(refused, 3);
 }
 
-static void pass_ms(unsigned ms)
+static void pass_ms_with_turns(unsigned ms)
 {
     for (unsigned i = 0; i < ms; i++)
         domt_bed_pass(1);
@@ -300,13 +303,13 @@ DOMT_TEST(conversations_that_go_on_keep_the_actor_until_the_last)
     domt_bed_ends(fd, -ECONNRESET);
     domt_lines_told("am ao ar ac ");
     ck_assert(!domt_bed_is_open(fd));
-    ck_assert_int_eq(domt_lines_notice(address, &domt_note_type, NULL),
-                     0); /* from here on the channel is an actor like any other */
+    /* the connection is gone, and the channel goes on as an actor like any other */
+    ck_assert_int_eq(domt_lines_notice(address, &domt_note_type, NULL), 0);
     domt_lines_told("an ");
-    pass_ms(6);
+    pass_ms_with_turns(6);
     ck_assert_uint_eq(lines->answers, 1);
     domt_lines_told("");
-    pass_ms(5);
+    pass_ms_with_turns(5);
     ck_assert_uint_eq(lines->answers, 2);
     ck_assert_uint_eq(lines->cancelled, 0);
     domt_lines_told("as ");
@@ -314,7 +317,7 @@ DOMT_TEST(conversations_that_go_on_keep_the_actor_until_the_last)
     domt_lines_end();
 }
 
-/* A conversation may go on even if it begins when the connection is already gone. */
+/* A conversation may keep the actor, even if it begins when the connection is already gone. */
 DOMT_TEST(conversations_that_go_on_may_be_new_ones)
 {
     int fd, peer;
@@ -325,10 +328,10 @@ DOMT_TEST(conversations_that_go_on_may_be_new_ones)
     domt_bed_ends(fd, -ECONNRESET);
     domt_lines_told("am ao ar ac ");
     ck_assert_int_eq(domt_lines_notice(address, &domt_nap_type, NULL), 0);
-    pass_ms(6);
+    pass_ms_with_turns(6);
     ck_assert_uint_eq(lines->answers, 1);
     domt_lines_told("");
-    pass_ms(6);
+    pass_ms_with_turns(6);
     ck_assert_uint_eq(lines->answers, 2);
     domt_lines_told("as ");
     ck_assert_int_eq(domt_lines_notice(address, &domt_note_type, NULL), -ESTALE);
@@ -349,14 +352,14 @@ DOMT_TEST(conversations_that_go_on_are_not_waited_for_by_the_close)
     domt_bed_ends(fd, -ECONNRESET);
     domt_lines_told("am ao ar ac ");
     ck_assert_uint_eq(bed->io.open, 0);
-    pass_ms(6);
+    pass_ms_with_turns(6);
     ck_assert_uint_eq(lines->answers, 1);
     ck_assert_uint_eq(lines->cancelled, 0);
     domt_lines_told("as ");
     domt_lines_end();
 }
 
-/* A stop waits for no conversation. */
+/* A stop of the actor waits for no conversation. */
 DOMT_TEST(conversations_that_go_on_are_cancelled_by_a_stop)
 {
     int fd, peer;
@@ -391,7 +394,7 @@ DOMT_TEST(dead_connection_is_told_of_while_conversations_fill_the_actor)
     domt_lines_end();
 }
 
-/* A connection that is full of conversations holds up no other one. */
+/* A connection whose actor is full of conversations holds up no other one. */
 DOMT_TEST(full_channel_stops_no_other)
 {
     int fds[2], peers[2];
@@ -404,7 +407,7 @@ DOMT_TEST(full_channel_stops_no_other)
     domt_lines_bring(fds[0], "x");
     domt_lines_bring(fds[1], "x");
     domt_lines_told("am ao bm bo ar br ");
-    pass_ms(7); /* time in which a conversation ends */
+    pass_ms_with_turns(7); /* a conversation of the full channel ends in this time */
     domt_lines_told("ar ");
     domt_lines_end();
 }

@@ -4,23 +4,23 @@
 #include "tests/support/death.h"
 #include "tests/support/suite.h"
 
-static void check_channel(void *channel)
+static void check_that_channel_is_sound(void *channel)
 {
     (void)domi_channel_is_sound(channel);
 }
 
 DOMT_TEST(each_invariant_of_a_channel_is_checked)
 {
-    /* a pointer that is only compared with NULL */
+    /* a pointer that is no buffer, and is only compared with NULL */
     domus_buffer *some = (domus_buffer *)(void *)(uintptr_t)64;
-    /* a pointer that is only compared with NULL */
+    /* a pointer that is no promise, and is only compared with NULL */
     struct domi_promise *wait = (struct domi_promise *)(void *)some;
     static domi_house house;
     const domus_channel open = {.fd = 3, .state = DOMI_CHANNEL_OPEN};
     const domus_channel closed = {.fd = -1, .state = DOMI_CHANNEL_CLOSED};
     struct {
         domus_channel channel;
-        const char *text; /* text of the check; NULL: the channel is sound */
+        const char *text; /* what the failed check prints; NULL: the channel is sound */
     } rows[] = {
         {open, NULL},
         {closed, NULL},
@@ -52,7 +52,7 @@ DOMT_TEST(each_invariant_of_a_channel_is_checked)
         domi_wheel_node_init(&rows[i].channel.timer.node);
         rows[i].channel.house = &house;
         if (rows[i].text != NULL)
-            domt_dies(check_channel, &rows[i].channel, rows[i].text);
+            domt_dies(check_that_channel_is_sound, &rows[i].channel, rows[i].text);
         else
             ck_assert(domi_channel_is_sound(&rows[i].channel));
     }

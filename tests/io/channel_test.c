@@ -16,13 +16,13 @@
 
 static int fd, peer;
 
-static void begin_channel(domt_bed_mode mode)
+static void begin_channel_in_mode(domt_bed_mode mode)
 {
     bed->mode = mode;
     domt_bed_begin(&fd, &peer);
 }
 
-static void write_text(const char *text)
+static void write_text_on_first_channel(const char *text)
 {
     domus_buffer *buffer = domi_buffer_heap(&bed->io, strlen(text));
 
@@ -33,12 +33,13 @@ static void write_text(const char *text)
 
 DOMT_TEST(an_actor_is_told_open_read_end_close_in_order_and_once)
 {
-    begin_channel(DOMT_BED_ECHO);
+    begin_channel_in_mode(DOMT_BED_ECHO);
     domt_bed_bring(fd, "one");
     domt_bed_bring(fd, "two");
     domt_bed_ends(fd, 0);
     domt_bed_noted("A+ A(one) A(two) A. ");
-    ck_assert(domt_bed_is_open(fd)); /* half closed: the answer is still on its way */
+    /* the channel is half closed: its answer is still on its way */
+    ck_assert(domt_bed_is_open(fd));
     domt_fake_sent(bed->fake, fd, 6);
     domt_bed_settled("A-(0) ");
     ck_assert(!domt_bed_is_open(fd));
@@ -51,8 +52,8 @@ DOMT_TEST(an_actor_is_told_open_read_end_close_in_order_and_once)
 
 DOMT_TEST(the_fin_follows_all_that_is_queued)
 {
-    begin_channel(DOMT_BED_ECHO);
-    write_text("last words");
+    begin_channel_in_mode(DOMT_BED_ECHO);
+    write_text_on_first_channel("last words");
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     domt_bed_turn();
     domt_fake_sent(bed->fake, fd, 4);
@@ -61,7 +62,7 @@ DOMT_TEST(the_fin_follows_all_that_is_queued)
     domt_fake_sent(bed->fake, fd, 6);
     domt_bed_settle();
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    /* open until the peer has closed, because no reset may overtake the answer */
+    /* the channel stays open until the peer has closed, so that no reset overtakes the answer */
     ck_assert(domt_bed_is_open(fd));
     domt_bed_ends(fd, 0);
     ck_assert(!domt_bed_is_open(fd));
@@ -72,10 +73,11 @@ DOMT_TEST(the_fin_follows_all_that_is_queued)
 DOMT_TEST(lingering_is_bounded)
 {
     bed->config.channel.linger_ns = 100 * DOMT_BED_MS;
-    begin_channel(DOMT_BED_DROP);
+    begin_channel_in_mode(DOMT_BED_DROP);
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     for (int i = 0; i < 9; i++) {
-        domt_bed_bring(fd, "more"); /* bytes that a peer goes on sending do not prolong the time */
+        /* bytes that a peer goes on sending do not prolong the linger time */
+        domt_bed_bring(fd, "more");
         domt_bed_pass(10);
     }
     ck_assert(domt_bed_is_open(fd));
@@ -85,7 +87,7 @@ DOMT_TEST(lingering_is_bounded)
     domt_bed_end();
 }
 
-static domt_op *cancel_of(const domt_op *target)
+static domt_op *find_cancel_of(const domt_op *target)
 {
     for (domt_op *op = bed->fake->ops; op != NULL; op = op->next) {
         if (op->kind == DOMT_CANCEL && op->target == target->user_data)
@@ -94,8 +96,8 @@ static domt_op *cancel_of(const domt_op *target)
     return NULL;
 }
 
-/* Complete `op`, one of the last operations of a channel. */
-static void complete_last(domt_op *op)
+/* Complete an operation of a channel that is being ended, as the kernel would. */
+static void complete_operation_and_turn(domt_op *op)
 {
     ck_assert(domt_bed_is_open(fd));
     domt_fake_complete(bed->fake, op, op->kind == DOMT_CANCEL ? 0 : -ECANCELED, 0);
@@ -103,22 +105,22 @@ static void complete_last(domt_op *op)
     domt_bed_turn();
 }
 
-/* A receive, a send and the cancels of both complete in any order: the descriptor is open until the
- * last of them. */
+/* A receive, a send and the cancels of both complete in any order: the descriptor stays open until
+ * the last of them has completed. */
 DOMT_TEST(a_descriptor_is_closed_when_nothing_is_in_flight_and_never_before)
 {
     for (uint32_t order = 0; order < 4 * 3 * 2; order++) {
-        begin_channel(DOMT_BED_DROP);
-        write_text("x");
+        begin_channel_in_mode(DOMT_BED_DROP);
+        write_text_on_first_channel("x");
         domt_bed_turn();
         domi_channel_end(bed->channels[0], -EPROTO, true);
         domt_op *ops[4] = {domt_fake_find(bed->fake, DOMT_RECEIVE, fd),
                            domt_fake_find(bed->fake, DOMT_SEND, fd)};
-        ops[2] = cancel_of(ops[0]);
-        ops[3] = cancel_of(ops[1]);
+        ops[2] = find_cancel_of(ops[0]);
+        ops[3] = find_cancel_of(ops[1]);
         uint32_t chance = order;
         for (uint32_t left = 4; left != 0; left--) {
-            complete_last(ops[chance % left]);
+            complete_operation_and_turn(ops[chance % left]);
             ops[chance % left] = ops[left - 1];
             chance /= left;
         }
@@ -129,49 +131,49 @@ DOMT_TEST(a_descriptor_is_closed_when_nothing_is_in_flight_and_never_before)
     }
 }
 
-static void to_open(void)
+static void bring_to_open(void)
 {
 
     domt_bed_turn();
 }
 
-static void to_sending(void)
+static void bring_to_sending(void)
 {
-    write_text("x");
+    write_text_on_first_channel("x");
     domt_bed_turn();
 }
 
-static void to_dirty(void)
+static void bring_to_unsent_bytes(void)
 {
-    write_text("x");
+    write_text_on_first_channel("x");
 }
 
-static void to_ended(void)
+static void bring_to_peer_ended(void)
 {
-    bed->ignore_end = true; /* the channel stays half open */
+    bed->ignore_end = true; /* on_end keeps the channel half open */
     domt_bed_ends(fd, 0);
 }
 
-static void to_ended_and_dirty(void)
+static void bring_to_ended_with_unsent_bytes(void)
 {
-    to_ended();
-    write_text("x");
+    bring_to_peer_ended();
+    write_text_on_first_channel("x");
 }
 
-static void to_flushing(void)
+static void bring_to_flushing(void)
 {
-    to_sending();
+    bring_to_sending();
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     domt_bed_turn();
 }
 
-static void to_lingering(void)
+static void bring_to_lingering(void)
 {
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     domt_bed_turn();
 }
 
-static void to_paused(void)
+static void bring_to_paused(void)
 {
     bed->mode = DOMT_BED_KEEP;
     for (int i = 0; i < 4; i++)
@@ -180,7 +182,7 @@ static void to_paused(void)
     ck_assert_ptr_null(domt_fake_find(bed->fake, DOMT_RECEIVE, fd));
 }
 
-static void to_pausing(void)
+static void bring_to_pausing(void)
 {
     bed->mode = DOMT_BED_KEEP;
     for (int i = 0; i < 4; i++)
@@ -189,7 +191,7 @@ static void to_pausing(void)
     ck_assert_ptr_nonnull(domt_fake_find(bed->fake, DOMT_CANCEL, -1));
 }
 
-static void to_starved(void)
+static void bring_to_starved(void)
 {
     bed->io.buffers_used = bed->io.config->io.buffers.count;
     domt_fake_receive_ends(bed->fake, fd, -ENOBUFS);
@@ -197,24 +199,33 @@ static void to_starved(void)
     ck_assert_ptr_eq(bed->io.starved.head, bed->channels[0]);
 }
 
-static void to_unread(void)
+static void bring_to_unread_bytes(void)
 {
     domt_bed_bring(fd, "unread");
     (void)domi_io_reap(&bed->io);
 }
 
 static void (*const states[])(void) = {
-    to_open,      to_sending, to_dirty,   to_ended,   to_ended_and_dirty, to_flushing,
-    to_lingering, to_paused,  to_pausing, to_starved, to_unread,
+    bring_to_open,
+    bring_to_sending,
+    bring_to_unsent_bytes,
+    bring_to_peer_ended,
+    bring_to_ended_with_unsent_bytes,
+    bring_to_flushing,
+    bring_to_lingering,
+    bring_to_paused,
+    bring_to_pausing,
+    bring_to_starved,
+    bring_to_unread_bytes,
 };
 
-/* Check that all that a state leaves is cleaned up; domt_bed_end() checks that nothing is left. */
-static void held_to_be_over(size_t state, const char *how, int error)
+/* Check that a channel ended in this state left nothing; domt_bed_end() checks the rest. */
+static void expect_channel_is_over(size_t state, const char *how, int error)
 {
     char expected[32];
 
-    if (states[state] == to_starved) {
-        domt_bed_settle(); /* the channel has ended without using a buffer */
+    if (states[state] == bring_to_starved) {
+        domt_bed_settle(); /* a starved channel ends without using a buffer */
         ck_assert_msg(!domt_bed_is_open(fd), "%s while starved", how);
         bed->io.buffers_used = 0;
     }
@@ -224,7 +235,7 @@ static void held_to_be_over(size_t state, const char *how, int error)
     bed->note[bed->note_length] = '\0';
     const char *last = strstr(bed->note, "A-");
     ck_assert_ptr_nonnull(last);
-    ck_assert_str_eq(last, expected); /* on_close was called once, and as the last callback */
+    ck_assert_str_eq(last, expected); /* on_close was the last callback, and was called once */
     ck_assert_uint_eq(bed->closed, 1);
     domt_bed_end();
 }
@@ -232,11 +243,12 @@ static void held_to_be_over(size_t state, const char *how, int error)
 DOMT_TEST(a_reset_works_in_every_state)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
-        begin_channel(DOMT_BED_DROP);
+        begin_channel_in_mode(DOMT_BED_DROP);
         states[i]();
         domi_channel_end(bed->channels[0], -EPROTO, true);
-        domi_channel_end(bed->channels[0], -EIO, true); /* the error of the first end counts */
-        held_to_be_over(i, "reset", -EPROTO);
+        /* a second end changes nothing: the error of the first one counts */
+        domi_channel_end(bed->channels[0], -EIO, true);
+        expect_channel_is_over(i, "reset", -EPROTO);
     }
 }
 
@@ -244,10 +256,11 @@ DOMT_TEST(a_close_works_in_every_state)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         bed->config.channel.linger_ns = 5 * DOMT_BED_MS;
-        begin_channel(DOMT_BED_DROP);
+        begin_channel_in_mode(DOMT_BED_DROP);
         states[i]();
-        ck_assert_int_eq(domi_channel_close(bed->channels[0]),
-                         states[i] == to_flushing || states[i] == to_lingering ? -EALREADY : 0);
+        ck_assert_int_eq(
+            domi_channel_close(bed->channels[0]),
+            states[i] == bring_to_flushing || states[i] == bring_to_lingering ? -EALREADY : 0);
         for (int turn = 0; turn < 20; turn++) {
             domt_bed_pass(1);
             if (domt_fake_find(bed->fake, DOMT_SEND, fd) != NULL)
@@ -255,15 +268,16 @@ DOMT_TEST(a_close_works_in_every_state)
             if (domt_fake_find(bed->fake, DOMT_CANCEL, -1) != NULL)
                 domt_fake_cancel_step(bed->fake);
         }
-        held_to_be_over(i, "close", 0);
+        expect_channel_is_over(i, "close", 0);
     }
 }
 
-/* The peer's reset is reported by the receive if there is one, and by the send if there is one. */
+/* A reset by the peer is reported by the receive in flight, if there is one, and by the send in
+ * flight. */
 DOMT_TEST(the_peers_reset_ends_every_state)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
-        begin_channel(DOMT_BED_DROP);
+        begin_channel_in_mode(DOMT_BED_DROP);
         states[i]();
         domt_op *receive = domt_fake_find(bed->fake, DOMT_RECEIVE, fd);
         domt_op *send = domt_fake_find(bed->fake, DOMT_SEND, fd);
@@ -272,18 +286,18 @@ DOMT_TEST(the_peers_reset_ends_every_state)
         if (send != NULL)
             domt_fake_complete(bed->fake, send, receive != NULL ? -EPIPE : -ECONNRESET, 0);
         if (receive == NULL && send == NULL)
-            /* no operation in flight reports it */
+            /* no operation is in flight to report the reset */
             domi_channel_end(bed->channels[0], -ECONNRESET, true);
-        held_to_be_over(i, "peer's reset", -ECONNRESET);
+        expect_channel_is_over(i, "peer's reset", -ECONNRESET);
     }
 }
 
-/* The 17th buffer waits when the send of 16 ends, and the peer's reset comes with that end. */
+/* The 17th buffer waits when the send of 16 buffers ends, and that end brings the peer's reset. */
 DOMT_TEST(a_reset_that_comes_with_the_end_of_a_send_is_a_close)
 {
-    begin_channel(DOMT_BED_DROP);
+    begin_channel_in_mode(DOMT_BED_DROP);
     for (int i = 0; i < 17; i++)
-        write_text("x");
+        write_text_on_first_channel("x");
     domt_bed_turn();
     domt_fake_sent(bed->fake, fd, 16);
     domt_bed_ends(fd, -ECONNRESET);
@@ -294,7 +308,7 @@ DOMT_TEST(a_reset_that_comes_with_the_end_of_a_send_is_a_close)
 DOMT_TEST(a_handler_may_write_and_reset_after_the_peers_fin)
 {
     bed->reset_on_end = true;
-    begin_channel(DOMT_BED_DROP);
+    begin_channel_in_mode(DOMT_BED_DROP);
     domt_bed_ends(fd, 0);
     domt_bed_noted("A+ A. A-(-71) ");
     domt_bed_end();
@@ -305,7 +319,7 @@ DOMT_TEST(errors_of_handlers_reset_their_channel_alone)
     int others[2];
     int peers[2];
 
-    begin_channel(DOMT_BED_DROP);
+    begin_channel_in_mode(DOMT_BED_DROP);
     for (int i = 0; i < 2; i++)
         others[i] = domt_bed_connect(&peers[i]);
     domt_bed_noted("A+ B+ C+ ");
@@ -328,11 +342,12 @@ DOMT_TEST(errors_of_handlers_reset_their_channel_alone)
     domt_bed_end();
 }
 
-/* The timer is armed once, and compares times when it fires: no timer is touched per message. */
+/* The timer of the idle time-out is armed once, and compares times when it fires: messages touch no
+ * timer. */
 DOMT_TEST(an_idle_time_out_counts_from_the_last_byte_either_way)
 {
     bed->config.channel.idle_timeout_ns = 100 * DOMT_BED_MS;
-    begin_channel(DOMT_BED_ECHO);
+    begin_channel_in_mode(DOMT_BED_ECHO);
     uint64_t expires_ns = bed->channels[0]->timer.node.expires_ns;
     domt_bed_pass(60);
     domt_bed_bring(fd, "x");
@@ -349,7 +364,7 @@ DOMT_TEST(an_idle_time_out_counts_from_the_last_byte_either_way)
     domt_bed_end();
 }
 
-static void bring_a_late_completion(void *context)
+static void bring_late_completion_to_slot(void *context)
 {
     uint32_t slot = bed->channels[0]->slot;
     uint32_t generation = bed->channels[0]->slot_generation;
@@ -361,8 +376,9 @@ static void bring_a_late_completion(void *context)
     ck_assert_uint_eq(bed->channels[1]->slot, slot);
     ck_assert_uint_eq(bed->channels[1]->slot_generation, generation + 1);
     bed->channels[0] = bed->channels[1];
-    write_text(
-        "x"); /* a send is in flight, too: only the generation tells whose completion this is */
+    /* the next channel has a send in flight, too, so only the generation tells whose completion
+     * this is */
+    write_text_on_first_channel("x");
     domt_bed_turn();
     domt_fake_inject(bed->fake,
                      &(domi_completion){domi_op_data(DOMI_OP_SEND, generation, slot), 1, 0, 0});
@@ -371,8 +387,8 @@ static void bring_a_late_completion(void *context)
 
 DOMT_TEST(a_completion_of_another_generation_ends_the_process)
 {
-    begin_channel(DOMT_BED_DROP);
-    domt_dies(bring_a_late_completion, NULL, "generation");
+    begin_channel_in_mode(DOMT_BED_DROP);
+    domt_dies(bring_late_completion_to_slot, NULL, "generation");
     domt_bed_end();
 }
 
@@ -397,20 +413,20 @@ DOMT_TEST(slots_are_used_again_and_grow)
     domt_bed_end();
 }
 
-static void record_failure(domi_manager *manager, const domi_house *house, domi_happening what,
-                           int error)
+static void count_logged_failure(domi_manager *manager, const domi_house *house,
+                                 domi_happening what, int error)
 {
     bed->failures++;
 }
 
-static void begin_watched(void)
+static void begin_bed_that_counts_failures(void)
 {
     domt_bed_start();
-    bed->manager.hooks.log = record_failure;
+    bed->manager.hooks.log = count_logged_failure;
 }
 
 /* Check that one more channel was refused with -EPROTO, and that nothing else has happened. */
-static void expect_refused(uint32_t count, const char *noted)
+static void expect_channel_refused(uint32_t count, const char *noted)
 {
     domt_bed_settled(noted);
     ck_assert(!domt_bed_is_open(fd));
@@ -423,30 +439,30 @@ static void expect_refused(uint32_t count, const char *noted)
 
 DOMT_TEST(a_channel_that_a_handler_refuses_is_reset_and_its_actor_has_not_failed)
 {
-    begin_watched();
+    begin_bed_that_counts_failures();
     bed->open_result = -EPROTO;
     fd = domt_bed_connect(&peer);
-    expect_refused(1, "A+ A-(-71) ");
+    expect_channel_refused(1, "A+ A-(-71) ");
     bed->open_result = 0;
 
     fd = domt_bed_connect(&peer);
     bed->read_result = -EPROTO;
     domt_bed_show(fd, 'x', 3);
-    expect_refused(2, "B+ B(xxx) B-(-71) ");
+    expect_channel_refused(2, "B+ B(xxx) B-(-71) ");
     bed->read_result = 0;
 
     fd = domt_bed_connect(&peer);
     bed->end_result = -EPROTO;
     domt_fake_receive_ends(bed->fake, fd, 0);
     domt_bed_turn();
-    expect_refused(3, "C+ C. C-(-71) ");
+    expect_channel_refused(3, "C+ C. C-(-71) ");
 
     domt_bed_end();
 }
 
 DOMT_TEST(on_close_knows_what_was_not_sent)
 {
-    begin_watched();
+    begin_bed_that_counts_failures();
     bed->mode = DOMT_BED_ECHO;
     fd = domt_bed_connect(&peer);
     domt_bed_show(fd, 'x', 100);
@@ -454,13 +470,15 @@ DOMT_TEST(on_close_knows_what_was_not_sent)
     ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), 150);
     domt_bed_sent(fd, 30);
     ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), 120);
-    domi_channel_end(bed->channels[0], -EPROTO, true); /* a send is in flight until it ends */
+    /* the send stays in flight until its cancel has ended it */
+    domi_channel_end(bed->channels[0], -EPROTO, true);
     ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), 120);
     domt_bed_settle();
     ck_assert_uint_eq(bed->closed, 1);
     ck_assert_uint_eq(bed->unsent_bytes, 120);
 
-    fd = domt_bed_connect(&peer); /* a channel that has sent all learns of nothing */
+    /* on_close of a channel that has sent everything counts no unsent bytes */
+    fd = domt_bed_connect(&peer);
     domt_bed_show(fd, 'x', 10);
     domt_bed_sent(fd, 10);
     domi_channel_end(bed->channels[1], -EPROTO, true);

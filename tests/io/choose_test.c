@@ -1,5 +1,6 @@
-/* Where calls are refused, as in a container or under qemu-user: which backend is chosen, and by
- * which address a peer counts when the kernel does not give its name (io/resources/socket.h). */
+/* Where system calls are refused, as in a container or under qemu-user: which backend is chosen,
+ * and by which address a peer counts when the kernel does not give its name
+ * (io/resources/socket.h). */
 #include "io/backend/choose.h"
 #include "io/resources/io.h"
 #include "io/resources/socket.h"
@@ -17,10 +18,10 @@
 
 static const long calls[] = {SYS_io_uring_setup, SYS_io_uring_register, SYS_io_uring_enter};
 
-/* Returns the backend that a process to which `call` is denied gets for `wanted`: 'e' for epoll
- * with a reason, 'u' for io_uring without one, 'f' for a failure with that error and a text; '?'
- * for any other outcome. */
-static char choose_in_child(domus_io_backend wanted, long call, int error)
+/* Returns the backend that a process gets for `wanted` if the system call `call` is refused: 'e'
+ * for epoll with a reason, 'u' for io_uring without one, 'f' for a failure with that error and a
+ * text; '?' for any other outcome. */
+static char choose_backend_in_child(domus_io_backend wanted, long call, int error)
 {
     pid_t child = fork();
     int status = 0;
@@ -51,36 +52,40 @@ static char choose_in_child(domus_io_backend wanted, long call, int error)
     return (char)WEXITSTATUS(status);
 }
 
-DOMT_TEST(a_refusal_of_any_call_makes_it_epoll)
+DOMT_TEST(a_refused_call_of_io_uring_chooses_epoll)
 {
     static const int errors[] = {EPERM, EACCES, ENOSYS, EINVAL};
 
     for (size_t call = 0; call < sizeof calls / sizeof calls[0]; call++) {
         for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
-            ck_assert_int_eq(choose_in_child(DOMUS_BACKEND_AUTO, calls[call], errors[i]), 'e');
+            ck_assert_int_eq(choose_backend_in_child(DOMUS_BACKEND_AUTO, calls[call], errors[i]),
+                             'e');
     }
 }
 
-/* When something has run out, a service must not change its backend by chance. */
+/* Where a resource has run out, the choice fails: a service must not change its backend by
+ * chance. */
 DOMT_TEST(resource_that_has_run_out_is_an_error)
 {
     static const int errors[] = {ENOMEM, EMFILE, ENFILE};
 
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
-        ck_assert_int_eq(choose_in_child(DOMUS_BACKEND_AUTO, SYS_io_uring_setup, errors[i]), 'f');
-    ck_assert_int_eq(choose_in_child(DOMUS_BACKEND_AUTO, SYS_io_uring_register, ENOMEM), 'f');
+        ck_assert_int_eq(choose_backend_in_child(DOMUS_BACKEND_AUTO, SYS_io_uring_setup, errors[i]),
+                         'f');
+    ck_assert_int_eq(choose_backend_in_child(DOMUS_BACKEND_AUTO, SYS_io_uring_register, ENOMEM),
+                     'f');
 }
 
 DOMT_TEST(a_named_backend_is_taken_without_a_look)
 {
-    ck_assert_int_eq(choose_in_child(DOMUS_BACKEND_URING, SYS_io_uring_setup, EPERM), 'u');
-    ck_assert_int_eq(choose_in_child(DOMUS_BACKEND_EPOLL, SYS_io_uring_setup, EPERM), 'e');
-    ck_assert_int_eq(choose_in_child(DOMUS_BACKEND_EPOLL, SYS_getppid, EPERM), 'e');
-    ck_assert_int_eq(choose_in_child(DOMUS_BACKEND_AUTO, SYS_getppid, EPERM), 'u');
+    ck_assert_int_eq(choose_backend_in_child(DOMUS_BACKEND_URING, SYS_io_uring_setup, EPERM), 'u');
+    ck_assert_int_eq(choose_backend_in_child(DOMUS_BACKEND_EPOLL, SYS_io_uring_setup, EPERM), 'e');
+    ck_assert_int_eq(choose_backend_in_child(DOMUS_BACKEND_EPOLL, SYS_getppid, EPERM), 'e');
+    ck_assert_int_eq(choose_backend_in_child(DOMUS_BACKEND_AUTO, SYS_getppid, EPERM), 'u');
 }
 
 /* Make a connection from 127.0.0.9. Returns the end that was accepted. */
-static int accept_one(void)
+static int accept_connection_from_127_0_0_9(void)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000009u)};
@@ -99,7 +104,7 @@ static int accept_one(void)
     return accepted;
 }
 
-static void check_name(int family, uint32_t host, int fd)
+static void check_name_of_socket(int family, uint32_t host, int fd)
 {
     const domi_io io = {.backend = &domi_backend_epoll};
     struct sockaddr_storage address;
@@ -111,26 +116,26 @@ static void check_name(int family, uint32_t host, int fd)
     ck_assert_uint_eq(family == AF_INET ? ntohl(inet.sin_addr.s_addr) : 0, host);
 }
 
-DOMT_TEST(a_peer_is_named)
+DOMT_TEST(address_of_a_peer_is_told)
 {
     int pair[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-    check_name(AF_INET, 0x7f000009u, accept_one());
-    check_name(AF_UNIX, 0, pair[0]);
-    check_name(AF_UNSPEC, 0, -1);
+    check_name_of_socket(AF_INET, 0x7f000009u, accept_connection_from_127_0_0_9());
+    check_name_of_socket(AF_UNIX, 0, pair[0]);
+    check_name_of_socket(AF_UNSPEC, 0, -1);
 }
 
-DOMT_TEST(a_peer_is_named_without_the_option)
+DOMT_TEST(address_of_a_peer_is_told_without_the_option)
 {
     int pair[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-    int fd = accept_one();
+    int fd = accept_connection_from_127_0_0_9();
     ck_assert_int_eq(domt_deny_call(SYS_getsockopt, EOPNOTSUPP), 0);
-    check_name(AF_INET, 0x7f000009u, fd);
-    check_name(AF_UNIX, 0, pair[0]);
-    check_name(AF_UNSPEC, 0, -1);
+    check_name_of_socket(AF_INET, 0x7f000009u, fd);
+    check_name_of_socket(AF_UNIX, 0, pair[0]);
+    check_name_of_socket(AF_UNSPEC, 0, -1);
 }
 
 DOMT_SUITE(20)

@@ -1,6 +1,7 @@
 /* Sends at random on sockets with little room, whose peers read now and then, finish, or close:
- * whether its bytes go by the ring or directly (direct.h), each send completes once, and the peer
- * receives just the bytes that the results count, in order. DOMT_SEED=<n> runs one seed only. */
+ * whether the bytes of a send go by the ring or directly (direct.h), each send completes once, and
+ * the peer receives just the bytes that the results count, in order. DOMT_SEED=<n> runs one seed
+ * only. */
 #include "base/random.h"
 #include "tests/io/ring.h"
 #include "tests/support/sanitizer.h"
@@ -14,22 +15,23 @@
 #define SEEDS         DOMT_SCALE(100, 30)
 #define STEPS         600u
 #define SIZE_MAX_SENT 3000u
-/* bytes of the socket's buffer that the test asks for; the kernel makes it a bit larger */
+/* size of the socket's send buffer that the test asks for; the kernel makes it a bit larger */
 #define ROOM 2048
 
-enum { SEND, CANCEL }; /* the operations; bits 8 and up of user_data hold the number */
+/* kinds of operations; bits 8 and up of user_data are the operation's number */
+enum { SEND, CANCEL };
 
 typedef struct channel {
     int ends[2];
-    uint64_t begun;       /* sends so far; also the number of the send in flight */
-    uint64_t sent;        /* sum of the results of sends */
+    uint64_t begun;       /* number of sends so far, and so of the send in flight */
+    uint64_t sent;        /* bytes sent: the sum of the results of all sends */
     uint64_t read;        /* bytes that the peer has read */
     unsigned char *bytes; /* bytes of the send in flight; NULL: there is none */
-    uint32_t size;        /* size of the send in flight */
-    bool is_cut;          /* the bytes of the send are given in pieces */
-    bool cancelled;       /* a cancel of the send was begun */
-    uint32_t cancels;     /* cancels that have not completed */
-    bool finished;        /* this side will send no more */
+    uint32_t size;        /* number of bytes of the send in flight */
+    bool is_cut;          /* the send in flight has its bytes in pieces */
+    bool cancelled;       /* a cancel of the send in flight was begun */
+    uint32_t cancels;     /* number of cancels that have not completed */
+    bool finished;        /* this side has sent FIN, and sends no more */
     bool gone;            /* the peer has closed its end */
     bool failed;          /* a send has ended with an error */
 } channel;
@@ -39,17 +41,17 @@ static domi_random dice;
 static uint64_t now_seed;
 static uint64_t whole, parts, refused, cancelled; /* number of sends that have ended in each way */
 
-static uint32_t draw_below(uint32_t below)
+static uint32_t random_below(uint32_t below)
 {
     return (uint32_t)domi_random_below(&dice, below);
 }
 
-static unsigned char byte_at(uint32_t index, uint64_t place)
+static unsigned char byte_of_stream_at(uint32_t index, uint64_t place)
 {
     return (unsigned char)((place * 31 + place / 251) ^ index * 37);
 }
 
-static uint64_t number_of(uint32_t index, uint32_t operation, uint64_t serial)
+static uint64_t user_data_of_operation(uint32_t index, uint32_t operation, uint64_t serial)
 {
     return index + 1 + operation * 256 + serial * 65536;
 }
@@ -65,36 +67,37 @@ static void send_pieces(channel *to, uint64_t number)
     while (at != to->size) {
         uint32_t left = to->size - at;
         bool is_last = message.msg_iovlen == DOMI_PIECES_MAX - 1;
-        uint32_t size = is_last ? left : 1 + draw_below(left);
+        uint32_t size = is_last ? left : 1 + random_below(left);
         pieces[message.msg_iovlen++] = (struct iovec){to->bytes + at, size};
         at += size;
     }
     domt_backend->send_message(domt_ring, to->ends[0], &message, number);
-    memset(pieces, 0xff, sizeof pieces); /* the call has copied the pieces */
+    /* the list may be overwritten, because the call has copied it */
+    memset(pieces, 0xff, sizeof pieces);
     memset(&message, 0xff, sizeof message);
 }
 
-static void begin_send(uint32_t index)
+static void begin_random_send(uint32_t index)
 {
     channel *to = &channels[index];
 
     if (to->bytes != NULL || to->finished)
         return;
-    to->size = 1 + draw_below(draw_below(2) == 0 ? 40 : SIZE_MAX_SENT);
+    to->size = 1 + random_below(random_below(2) == 0 ? 40 : SIZE_MAX_SENT);
     to->bytes = malloc(to->size);
     ck_assert_ptr_nonnull(to->bytes);
     for (uint32_t i = 0; i < to->size; i++)
-        to->bytes[i] = byte_at(index, to->sent + i);
-    to->is_cut = draw_below(2) == 0;
+        to->bytes[i] = byte_of_stream_at(index, to->sent + i);
+    to->is_cut = random_below(2) == 0;
     to->cancelled = false;
-    uint64_t number = number_of(index, SEND, ++to->begun);
+    uint64_t number = user_data_of_operation(index, SEND, ++to->begun);
     if (to->is_cut)
         send_pieces(to, number);
     else
         domt_backend->send(domt_ring, to->ends[0], to->bytes, to->size, number);
 }
 
-static void begin_cancel(uint32_t index)
+static void begin_cancel_of_send(uint32_t index)
 {
     channel *of = &channels[index];
 
@@ -102,11 +105,11 @@ static void begin_cancel(uint32_t index)
         return;
     of->cancelled = true;
     of->cancels++;
-    domt_backend->cancel(domt_ring, of->ends[0], number_of(index, SEND, of->begun),
-                         number_of(index, CANCEL, of->begun));
+    domt_backend->cancel(domt_ring, of->ends[0], user_data_of_operation(index, SEND, of->begun),
+                         user_data_of_operation(index, CANCEL, of->begun));
 }
 
-static void end_send(channel *of, int32_t result)
+static void count_result_of_send(channel *of, int32_t result)
 {
     if (result > 0) {
         ck_assert_int_le(result, (int32_t)of->size);
@@ -125,7 +128,7 @@ static void end_send(channel *of, int32_t result)
         of->failed = true;
         refused++;
     }
-    free(of->bytes); /* no operation reads these bytes any more */
+    free(of->bytes); /* the operation has completed, so nothing reads these bytes any more */
     of->bytes = NULL;
 }
 
@@ -146,7 +149,7 @@ static void take_completion(const domi_completion *completion)
     }
     ck_assert_msg(of->bytes != NULL && completion->user_data >> 16 == of->begun,
                   "seed %llu: a send completed twice", (unsigned long long)now_seed);
-    end_send(of, completion->result);
+    count_result_of_send(of, completion->result);
 }
 
 static uint32_t reap_completions(uint32_t most)
@@ -160,8 +163,8 @@ static uint32_t reap_completions(uint32_t most)
     return count;
 }
 
-/* Finish this side, behind all that it has sent. */
-static void finish_channel(uint32_t index)
+/* Finish this side: FIN goes behind all that it has sent. */
+static void finish_sending_side(uint32_t index)
 {
     channel *of = &channels[index];
 
@@ -174,7 +177,7 @@ static void finish_channel(uint32_t index)
 /* --- its peers -------------------------------------------------------------------------------- */
 
 /* Let the peer read. Returns false at the end of the stream, or if no byte is there. */
-static bool peer_reads(uint32_t index, uint32_t most)
+static bool let_peer_read(uint32_t index, uint32_t most)
 {
     channel *from = &channels[index];
     unsigned char bytes[SIZE_MAX_SENT];
@@ -185,13 +188,13 @@ static bool peer_reads(uint32_t index, uint32_t most)
     ck_assert(size >= 0 || size == -EAGAIN);
     ck_assert(size != 0 || from->finished);
     for (int i = 0; i < size; i++, from->read++)
-        if (bytes[i] != byte_at(index, from->read))
+        if (bytes[i] != byte_of_stream_at(index, from->read))
             ck_abort_msg("seed %llu, channel %u: another byte at %llu",
                          (unsigned long long)now_seed, index, (unsigned long long)from->read);
     return size > 0;
 }
 
-static void peer_goes(uint32_t index)
+static void let_peer_close(uint32_t index)
 {
     if (channels[index].gone)
         return;
@@ -203,9 +206,9 @@ static void peer_goes(uint32_t index)
 
 static void do_random_step(void)
 {
-    uint32_t index = draw_below(CHANNELS);
+    uint32_t index = random_below(CHANNELS);
 
-    switch (draw_below(16)) {
+    switch (random_below(16)) {
     case 0:
     case 1:
         ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), 0);
@@ -220,47 +223,47 @@ static void do_random_step(void)
     case 5:
     case 6:
     case 7:
-        (void)reap_completions(1 + draw_below(CHANNELS * 4));
+        (void)reap_completions(1 + random_below(CHANNELS * 4));
         break;
     case 8:
     case 9:
-        (void)peer_reads(index, 1 + draw_below(SIZE_MAX_SENT - 1));
+        (void)let_peer_read(index, 1 + random_below(SIZE_MAX_SENT - 1));
         break;
     case 10:
-        begin_cancel(index);
+        begin_cancel_of_send(index);
         break;
     case 11:
-        if (draw_below(40) == 0)
-            peer_goes(index);
-        else if (draw_below(40) == 0)
-            finish_channel(index);
+        if (random_below(40) == 0)
+            let_peer_close(index);
+        else if (random_below(40) == 0)
+            finish_sending_side(index);
         break;
     default:
-        begin_send(index);
+        begin_random_send(index);
         break;
     }
 }
 
-/* True if an operation of the channel has not completed. */
+/* Returns true if an operation of the channel has not completed. */
 static bool is_under_way(const channel *of)
 {
     return of->bytes != NULL || of->cancels != 0;
 }
 
-/* Let the peers read all bytes, and all operations complete. */
-static void end_all(void)
+/* Let the peers read all bytes, and wait until all operations have completed. */
+static void let_all_operations_complete(void)
 {
     for (uint32_t i = 0; i < CHANNELS; i++) {
         for (uint32_t tries = 0; is_under_way(&channels[i]); tries++) {
             ck_assert_msg(tries < 1000, "seed %llu: a send of channel %u is lost",
                           (unsigned long long)now_seed, i);
-            while (peer_reads(i, SIZE_MAX_SENT))
+            while (let_peer_read(i, SIZE_MAX_SENT))
                 continue;
             ck_assert_int_eq(domt_backend->enter(domt_ring, 1, DOMT_MS), 0);
             while (reap_completions(CHANNELS * 4) != 0)
                 continue;
         }
-        while (peer_reads(i, SIZE_MAX_SENT))
+        while (let_peer_read(i, SIZE_MAX_SENT))
             continue;
         ck_assert_msg(channels[i].gone || channels[i].read == channels[i].sent,
                       "seed %llu, channel %u: %llu of %llu bytes came",
@@ -269,7 +272,7 @@ static void end_all(void)
     }
 }
 
-static void run_seed(void)
+static void run_random_steps_of_seed(void)
 {
     const int room = ROOM;
 
@@ -283,9 +286,9 @@ static void run_seed(void)
     }
     for (uint32_t i = 0; i < STEPS; i++)
         do_random_step();
-    end_all();
+    let_all_operations_complete();
     for (uint32_t i = 0; i < CHANNELS; i++) {
-        peer_goes(i);
+        let_peer_close(i);
         domt_backend->forget(domt_ring, channels[i].ends[0]);
         domt_close(channels[i].ends[0]);
     }
@@ -299,7 +302,7 @@ DOMT_TEST(whatever_is_sent_how_comes_once_and_in_order)
     uint64_t count = only != NULL ? 1 : getenv("DOMT_LONG") != NULL ? 50 * SEEDS : SEEDS;
 
     for (now_seed = first; now_seed < first + count; now_seed++)
-        run_seed();
+        run_random_steps_of_seed();
     if (only != NULL)
         return;
     ck_assert_uint_gt(whole, 10 * count);

@@ -99,8 +99,8 @@ DOMT_TEST(text_that_is_no_endpoint_is_refused)
     }
 }
 
-/* 108 bytes have room for a path of 107 bytes and its NUL, and for an abstract name of 107 bytes
- * behind its first byte. */
+/* The 108 bytes of a Unix socket's name have room for a path of 107 bytes and its NUL, and for an
+ * abstract name of 107 bytes behind its first byte. */
 DOMT_TEST(names_of_unix_sockets_have_their_length)
 {
     char path[5 + 108 + 1] = "unix:";
@@ -135,7 +135,7 @@ DOMT_TEST(names_are_escaped_and_cut)
     endpoint.family = AF_UNIX;
     (void)domus_endpoint_text(&endpoint, text, sizeof text);
     ck_assert_str_eq(text, "unnamed");
-    /* an endpoint that was filled wrongly by hand: no byte behind it is read */
+    /* an endpoint whose size was set wrongly by hand: no byte behind it is read */
     endpoint.size = UINT16_MAX;
     char whole[DOMUS_ENDPOINT_TEXT_MAX];
     ck_assert_uint_lt(domus_endpoint_text(&endpoint, whole, sizeof whole), sizeof whole);
@@ -160,7 +160,7 @@ DOMT_TEST(socket_addresses_are_kept)
     domi_endpoint_from_socket(&address, sizeof(struct sockaddr_in) - 1, &endpoint);
     ck_assert_uint_eq(endpoint.family, 0);
     ck_assert_int_eq(domi_endpoint_to_socket(&endpoint, &address), -EAFNOSUPPORT);
-    address.ss_family = AF_UNIX; /* a socket without a name has only a family */
+    address.ss_family = AF_UNIX; /* the address of a socket without a name has only a family */
     domi_endpoint_from_socket(&address, sizeof address.ss_family, &endpoint);
     ck_assert_uint_eq(endpoint.family, AF_UNIX);
     ck_assert_uint_eq(endpoint.size, 0);
@@ -198,7 +198,7 @@ DOMT_TEST(the_same_endpoints_have_the_same_hash)
                       domus_endpoint_hash(&one, other_key, true));
 }
 
-static struct sockaddr_storage address_of(const char *text)
+static struct sockaddr_storage socket_address_of_text(const char *text)
 {
     struct sockaddr_storage storage = {0};
     struct sockaddr_in *v4 = (struct sockaddr_in *)&storage;
@@ -213,9 +213,9 @@ static struct sockaddr_storage address_of(const char *text)
     return storage;
 }
 
-static bool is_in_networks(const char *list, const char *text)
+static bool is_address_in_networks(const char *list, const char *text)
 {
-    const struct sockaddr_storage address = address_of(text);
+    const struct sockaddr_storage address = socket_address_of_text(text);
     domi_networks networks;
     char error[128] = "";
 
@@ -225,26 +225,27 @@ static bool is_in_networks(const char *list, const char *text)
 
 DOMT_TEST(addresses_lie_in_their_networks)
 {
-    ck_assert(is_in_networks("10.0.0.0/8", "10.255.0.1"));
-    ck_assert(!is_in_networks("10.0.0.0/8", "11.0.0.1"));
-    ck_assert(!is_in_networks("10.0.0.0/8", "::a00:1"));
-    /* a listener of IPv6 sees IPv4 addresses in this form */
-    ck_assert(is_in_networks("10.0.0.0/8", "::ffff:10.1.2.3"));
-    ck_assert(is_in_networks("192.0.2.1", "192.0.2.1"));
-    ck_assert(!is_in_networks("192.0.2.1", "192.0.2.0"));
-    ck_assert(is_in_networks("192.0.2.128/25", "192.0.2.200"));
-    ck_assert(!is_in_networks("192.0.2.128/25", "192.0.2.127"));
-    ck_assert(is_in_networks("fd00::/8, 10.0.0.0/8", "fd12::1"));
-    ck_assert(is_in_networks("fd00::/8, 10.0.0.0/8", "10.0.0.1"));
-    ck_assert(!is_in_networks("fd00::/8,10.0.0.0/8", "fe80::1"));
-    ck_assert(is_in_networks("0.0.0.0/0", "203.0.113.9"));
-    ck_assert(!is_in_networks("0.0.0.0/0", "2001:db8::1"));
-    ck_assert(is_in_networks("::/0", "203.0.113.9")); /* the address is mapped into IPv6 */
-    ck_assert(is_in_networks("unix", "unix"));
-    ck_assert(!is_in_networks("::/0", "unix"));
-    ck_assert(!is_in_networks("unix", "127.0.0.1"));
-    ck_assert(!is_in_networks("", "127.0.0.1"));
-    ck_assert(!is_in_networks("::/0, unix", "what has no address"));
+    ck_assert(is_address_in_networks("10.0.0.0/8", "10.255.0.1"));
+    ck_assert(!is_address_in_networks("10.0.0.0/8", "11.0.0.1"));
+    ck_assert(!is_address_in_networks("10.0.0.0/8", "::a00:1"));
+    /* the form in which a listener of IPv6 sees IPv4 addresses */
+    ck_assert(is_address_in_networks("10.0.0.0/8", "::ffff:10.1.2.3"));
+    ck_assert(is_address_in_networks("192.0.2.1", "192.0.2.1"));
+    ck_assert(!is_address_in_networks("192.0.2.1", "192.0.2.0"));
+    ck_assert(is_address_in_networks("192.0.2.128/25", "192.0.2.200"));
+    ck_assert(!is_address_in_networks("192.0.2.128/25", "192.0.2.127"));
+    ck_assert(is_address_in_networks("fd00::/8, 10.0.0.0/8", "fd12::1"));
+    ck_assert(is_address_in_networks("fd00::/8, 10.0.0.0/8", "10.0.0.1"));
+    ck_assert(!is_address_in_networks("fd00::/8,10.0.0.0/8", "fe80::1"));
+    ck_assert(is_address_in_networks("0.0.0.0/0", "203.0.113.9"));
+    ck_assert(!is_address_in_networks("0.0.0.0/0", "2001:db8::1"));
+    /* an IPv4 address lies in ::/0, because it is mapped into IPv6 */
+    ck_assert(is_address_in_networks("::/0", "203.0.113.9"));
+    ck_assert(is_address_in_networks("unix", "unix"));
+    ck_assert(!is_address_in_networks("::/0", "unix"));
+    ck_assert(!is_address_in_networks("unix", "127.0.0.1"));
+    ck_assert(!is_address_in_networks("", "127.0.0.1"));
+    ck_assert(!is_address_in_networks("::/0, unix", "what has no address"));
 }
 
 DOMT_TEST(wrong_entry_of_a_list_is_named)
@@ -280,7 +281,7 @@ DOMT_TEST(names_are_letters_digits_and_dots)
         uint16_t port;
     } cases[] = {
         {"a:1", 0, "a", 1},
-        /* the C library does not complete a name with a final point */
+        /* with a final point, the C library does not complete the name */
         {"Example.ORG.:65535", 0, "example.org.", 65535},
         {"a..:1", -EINVAL, "", 0},
         {".:1", -EINVAL, "", 0},
@@ -342,7 +343,7 @@ DOMT_TEST(names_and_labels_have_a_length)
 DOMT_TEST(families_take_turns_and_keep_their_order)
 {
     static const struct {
-        const char *before, *after; /* a letter for each address: upper case is IPv6 */
+        const char *before, *after; /* a letter for each address, in order: upper case is IPv6 */
     } cases[] = {
         {"", ""},         {"a", "a"},           {"abc", "abc"},
         {"ABCd", "AdBC"}, {"ABCdef", "AdBeCf"}, {"aBCD", "aBCD"},

@@ -17,8 +17,8 @@ static domus_address owner;
 static domus_address stranger;
 static domus_channel *channel;
 static int fd, peer;
-static char heard[64]; /* the bytes that on_read got; '.' for on_end, '-' for on_close */
-static int done;       /* result of the last verb or write */
+static char heard[64]; /* the bytes that on_read was shown; '.' for on_end, '-' for on_close */
+static int done;       /* result of the last verb or write of the channel */
 static int written;
 
 static void record_bytes(const char *bytes, size_t size)
@@ -30,7 +30,7 @@ static void record_bytes(const char *bytes, size_t size)
     heard[length + size] = '\0';
 }
 
-static int on_open(domus_stack *stack, void *self, const void *payload)
+static int on_open_record_channel(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -38,8 +38,8 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Record the bytes; 'p' pauses the channel. */
-static int on_read(domus_stack *stack, void *self, const void *payload)
+/* Record the bytes that were read; 'p' pauses the channel. */
+static int on_read_record_and_pause(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     const char *data = domus_buffer_data(event->bytes);
@@ -51,20 +51,20 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_end(domus_stack *stack, void *self, const void *payload)
+static int on_end_record_point(domus_stack *stack, void *self, const void *payload)
 {
     record_bytes(".", 1);
     return 0;
 }
 
-static int on_close(domus_stack *stack, void *self, const void *payload)
+static int on_close_record_hyphen(domus_stack *stack, void *self, const void *payload)
 {
     record_bytes("-", 1);
     channel = NULL;
     return 0;
 }
 
-static int write_byte(domus_stack *stack)
+static int write_byte_on_channel(domus_stack *stack)
 {
     domus_buffer *bytes = NULL;
 
@@ -73,7 +73,7 @@ static int write_byte(domus_stack *stack)
     return domus_channel_write(stack, channel, bytes);
 }
 
-static int on_word(domus_stack *stack, void *self, const void *payload)
+static int on_word_call_channel_verb(domus_stack *stack, void *self, const void *payload)
 {
     switch (*(const char *)payload) {
     case 'p':
@@ -92,27 +92,27 @@ static int on_word(domus_stack *stack, void *self, const void *payload)
         done = domus_channel_reset(stack, channel, -EPROTO);
         break;
     default:
-        written = write_byte(stack);
+        written = write_byte_on_channel(stack);
     }
     return 0;
 }
 
 static const domus_type word_type = {.name = "word", .size = 1};
-static const domus_on rows[] = {{&word_type, on_word, 0}, {NULL, NULL, 0}};
+static const domus_on rows[] = {{&word_type, on_word_call_channel_verb, 0}, {NULL, NULL, 0}};
 
 static const domus_behaviour line = {
     .name = "line",
     .kind = DOMUS_CHANNELS,
     .on = rows,
-    .on_open = {on_open, 0},
-    .on_read = {on_read, 0},
-    .on_end = {on_end, 0},
-    .on_close = {on_close, 0},
+    .on_open = {on_open_record_channel, 0},
+    .on_read = {on_read_record_and_pause, 0},
+    .on_end = {on_end_record_point, 0},
+    .on_close = {on_close_record_hyphen, 0},
 };
 static const domus_behaviour owning = {
     .name = "owning", .kind = DOMUS_CHANNELS, .on = rows, .channel = &line};
 
-static void begin_with(uint64_t idle_ms)
+static void begin_channel_with_idle_time(uint64_t idle_ms)
 {
     heard[0] = '\0';
     done = written = 1;
@@ -127,26 +127,26 @@ static void begin_with(uint64_t idle_ms)
 
 static void begin_channel(void)
 {
-    begin_with(0);
+    begin_channel_with_idle_time(0);
 }
 
-static void send_word(domus_address to, char word)
+static void send_word_to_actor(domus_address to, char word)
 {
     domt_bed_tell(to, &word_type, &word);
 }
 
-static void send_to_channel(char word)
+static void send_word_to_channel(char word)
 {
-    send_word(domus_channel_address(channel), word);
+    send_word_to_actor(domus_channel_address(channel), word);
 }
 
-static void bring_bytes(const char *bytes)
+static void bring_bytes_and_turn(const char *bytes)
 {
     domt_bed_bring(fd, bytes);
     domt_bed_turn();
 }
 
-static bool is_receiving(void)
+static bool is_channel_receiving(void)
 {
     const domt_op *op = domt_fake_find(bed->fake, DOMT_RECEIVE, fd);
 
@@ -158,27 +158,27 @@ static bool is_receiving(void)
 DOMT_TEST(paused_channel_shows_nothing_until_it_is_resumed)
 {
     begin_channel();
-    bring_bytes("1");
-    send_to_channel('p');
+    bring_bytes_and_turn("1");
+    send_word_to_channel('p');
     ck_assert_int_eq(done, 0);
-    ck_assert(!is_receiving());
-    domt_bed_bring(fd, "2"); /* the cancel has not taken hold */
+    ck_assert(!is_channel_receiving());
+    domt_bed_bring(fd, "2"); /* this byte comes before the cancel of the receive took hold */
     domt_bed_settle();
     ck_assert_str_eq(heard, "1");
-    send_to_channel('p');
+    send_word_to_channel('p');
     ck_assert_int_eq(done, 0);
-    send_to_channel('r');
+    send_word_to_channel('r');
     ck_assert_int_eq(done, 0);
     domt_bed_settle();
     ck_assert_str_eq(heard, "12");
-    ck_assert(is_receiving());
-    send_to_channel('r');
-    bring_bytes("3");
+    ck_assert(is_channel_receiving());
+    send_word_to_channel('r');
+    bring_bytes_and_turn("3");
     ck_assert_str_eq(heard, "123");
     domt_bed_end();
 }
 
-/* A handler that pauses gets no further piece in the same run. */
+/* A handler that pauses its channel is shown no further piece in the same run. */
 DOMT_TEST(pause_within_on_read_holds_at_once)
 {
     begin_channel();
@@ -187,7 +187,7 @@ DOMT_TEST(pause_within_on_read_holds_at_once)
     domt_bed_bring(fd, "2");
     domt_bed_settle();
     ck_assert_str_eq(heard, "p");
-    send_to_channel('r');
+    send_word_to_channel('r');
     domt_bed_settle();
     ck_assert_str_eq(heard, "p12");
     domt_bed_end();
@@ -200,32 +200,32 @@ DOMT_TEST(end_of_the_peer_waits_for_the_resume)
     domt_bed_bring(fd, "1");
     domt_bed_ends(fd, 0);
     ck_assert_str_eq(heard, "p");
-    send_to_channel('r');
+    send_word_to_channel('r');
     domt_bed_settle();
     ck_assert_str_eq(heard, "p1.");
     domt_bed_end();
 }
 
-/* The end waits for the resume, also when no bytes come before it. */
+/* The end of a paused channel waits for the resume, also when no bytes come before the end. */
 DOMT_TEST(end_of_the_peer_alone_waits_for_the_resume)
 {
     begin_channel();
     domt_bed_bring(fd, "p");
     domt_bed_ends(fd, 0);
     ck_assert_str_eq(heard, "p");
-    send_to_channel('r');
+    send_word_to_channel('r');
     domt_bed_settle();
     ck_assert_str_eq(heard, "p.");
     domt_bed_end();
 }
 
-/* While bytes wait, the paused actor is slow and the peer is not idle; without bytes that wait the
- * peer is idle. */
+/* While bytes wait, it is the paused actor that is slow, so its peer is not idle; if no bytes wait,
+ * the peer is idle. */
 DOMT_TEST(paused_channel_is_idle_only_if_nothing_waits)
 {
     for (int waits = 0; waits < 2; waits++) {
-        begin_with(20);
-        send_to_channel('p');
+        begin_channel_with_idle_time(20);
+        send_word_to_channel('p');
         domt_bed_settle();
         if (waits != 0)
             ck_assert_int_eq(send(peer, "x", 1, 0), 1);
@@ -239,11 +239,11 @@ DOMT_TEST(paused_channel_is_idle_only_if_nothing_waits)
 DOMT_TEST(closing_channel_is_not_paused)
 {
     begin_channel();
-    send_to_channel('c');
+    send_word_to_channel('c');
     ck_assert_int_eq(done, 0);
-    send_to_channel('p');
+    send_word_to_channel('p');
     ck_assert_int_eq(done, -EPIPE);
-    send_to_channel('r');
+    send_word_to_channel('r');
     ck_assert_int_eq(done, -EPIPE);
     domt_bed_end();
 }
@@ -253,22 +253,23 @@ DOMT_TEST(closing_channel_is_not_paused)
 DOMT_TEST(finish_sends_fin_behind_the_bytes_and_goes_on_reading)
 {
     begin_channel();
-    send_to_channel('w');
+    send_word_to_channel('w');
     ck_assert_int_eq(written, 0);
-    send_to_channel('f');
+    send_word_to_channel('f');
     ck_assert_int_eq(done, 0);
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'o'); /* the kernel has not taken the byte */
+    /* the kernel has not taken the byte yet, so no FIN was sent */
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'o');
     domt_bed_sent(fd, 1);
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    bring_bytes("1");
+    bring_bytes_and_turn("1");
     ck_assert_str_eq(heard, "1");
-    send_to_channel('w');
+    send_word_to_channel('w');
     ck_assert_int_eq(written, -EPIPE);
-    send_to_channel('f');
+    send_word_to_channel('f');
     ck_assert_int_eq(done, -EALREADY);
     domt_bed_ends(fd, 0);
     ck_assert_str_eq(heard, "1.");
-    send_to_channel('c');
+    send_word_to_channel('c');
     domt_bed_settle();
     ck_assert_str_eq(heard, "1.-");
     ck_assert(!domt_bed_is_open(fd));
@@ -278,9 +279,10 @@ DOMT_TEST(finish_sends_fin_behind_the_bytes_and_goes_on_reading)
 DOMT_TEST(finish_of_a_channel_with_nothing_queued_is_sent_at_once)
 {
     begin_channel();
-    send_to_channel('f');
+    send_word_to_channel('f');
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    send_to_channel('c'); /* a close of a finished channel goes on from there */
+    /* a close of a channel that has sent its FIN waits for the peer's FIN only */
+    send_word_to_channel('c');
     domt_bed_ends(fd, 0);
     ck_assert_str_eq(heard, "-");
     domt_bed_end();
@@ -295,19 +297,19 @@ DOMT_TEST(owner_may_act_on_its_channels_and_others_may_not)
     begin_channel();
     for (const char *word = words; *word != '\0'; word++) {
         done = written = 1;
-        send_word(stranger, *word);
+        send_word_to_actor(stranger, *word);
         ck_assert_int_eq(*word == 'w' ? written : done, -EPERM);
     }
-    ck_assert(is_receiving());
+    ck_assert(is_channel_receiving());
     ck_assert_uint_eq(domus_channel_queued(channel), 0);
-    send_word(owner, 'w');
+    send_word_to_actor(owner, 'w');
     ck_assert_int_eq(written, 0);
     domt_fake_sent(bed->fake, fd, 1);
-    send_word(owner, 'p');
+    send_word_to_actor(owner, 'p');
     ck_assert_int_eq(done, 0);
-    send_word(owner, 'r');
+    send_word_to_actor(owner, 'r');
     ck_assert_int_eq(done, 0);
-    send_word(owner, 'x');
+    send_word_to_actor(owner, 'x');
     ck_assert_int_eq(done, 0);
     domt_bed_settle();
     ck_assert_str_eq(heard, "-");
@@ -324,15 +326,15 @@ DOMT_TEST(channels_that_share_a_state_may_act_on_each_other)
     for (int i = 0; i < 2; i++)
         sharing[i] = domt_bed_spawn(&line, NULL);
     domt_bed_turn();
-    for (int i = 0; i < 3; i++) { /* the last two channels share one state */
+    for (int i = 0; i < 3; i++) { /* the second and the third channel share one state */
         (void)domt_bed_connect_to(sharing[i == 0 ? 0 : 1], NULL);
         channels[i] = domus_channel_address(channel);
     }
-    send_word(channels[0], 'w');
+    send_word_to_actor(channels[0], 'w');
     ck_assert_int_eq(written, -EPERM);
-    send_word(first, 'w');
+    send_word_to_actor(first, 'w');
     ck_assert_int_eq(written, -EPERM);
-    send_word(channels[1], 'w');
+    send_word_to_actor(channels[1], 'w');
     ck_assert_int_eq(written, 0);
     domt_bed_end();
 }
@@ -355,8 +357,8 @@ DOMT_TEST(channel_tells_its_endpoints_and_counts)
     ck_assert_int_eq(domus_channel_local(channel, &own), 0);
     ck_assert_uint_ne(own.port, others.port);
     ck_assert(!domus_endpoint_is_same(&own, &others));
-    bring_bytes("123");
-    send_to_channel('w');
+    bring_bytes_and_turn("123");
+    send_word_to_channel('w');
     domus_channel_counts(channel, &counts);
     ck_assert_uint_eq(counts.received_bytes, 3);
     ck_assert_uint_eq(counts.sent_bytes, 0);

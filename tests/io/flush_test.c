@@ -1,4 +1,4 @@
-/* io/channels/flush.c: the mailbox of a channel with too much to send is full, senders are told
+/* io/channels/flush.c: the mailbox of a channel that has too much to send is full, senders are told
  * when there is room, and conversations wait until bytes have left. */
 #include "base/siphash.h"
 #include "house/family/life.h"
@@ -25,10 +25,10 @@ static domus_address stranger;
 static domus_channel *channel;
 static domus_address address; /* the address of the channel */
 static int fd, peer;
-static char heard[64]; /* a letter for each event that an actor got */
+static char heard[64]; /* a letter for each event that an actor was told of */
 static int last;       /* result of the last verb, or error of the last answer */
 static domus_conversation waiting;
-static domus_conversation each[6]; /* the conversations that wait; each test uses them for itself */
+static domus_conversation each[6]; /* conversations that wait, for a test to cancel */
 static uint32_t each_count;
 
 static const domus_type size_type = {.name = "size", .size = sizeof(uint32_t)};
@@ -46,7 +46,7 @@ static void record_letter(char letter)
     heard[length + 1] = '\0';
 }
 
-static void heard_are(const char *expected)
+static void expect_recorded_letters(const char *expected)
 {
     ck_assert_str_eq(heard, expected);
     heard[0] = '\0';
@@ -54,7 +54,7 @@ static void heard_are(const char *expected)
 
 /* --- the actors ------------------------------------------------------------------------------- */
 
-static int on_size(domus_stack *stack, void *self, const void *payload)
+static int on_size_write_bytes(domus_stack *stack, void *self, const void *payload)
 {
     domus_buffer *bytes = NULL;
 
@@ -63,7 +63,8 @@ static int on_size(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Wait until all but so many bytes have left, and record the outcome: 'f' or 'e'. */
+/* Wait until only so many bytes are left to send, and record how the wait ended: 'f' or, with an
+ * error, 'e'. */
 DOMUS_SEQUENCE(wait_sent, uint32_t)
 {
     DOMUS_BEGIN;
@@ -78,35 +79,35 @@ DOMUS_SEQUENCE(wait_sent, uint32_t)
     DOMUS_END;
 }
 
-static int on_cancel(domus_stack *stack, void *self, const void *payload)
+static int on_cancel_cancel_wait(domus_stack *stack, void *self, const void *payload)
 {
     last = domus_cancel(stack, waiting);
     return 0;
 }
 
-static int on_cancel_one(domus_stack *stack, void *self, const void *payload)
+static int on_cancel_one_of_six(domus_stack *stack, void *self, const void *payload)
 {
     return domus_cancel(stack, each[*(const uint32_t *)payload]);
 }
 
-static int on_room_please(domus_stack *stack, void *self, const void *payload)
+static int on_room_please_watch_room(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_watch_room(stack, address, NULL), 0);
     return 0;
 }
 
-static int on_room(domus_stack *stack, void *self, const void *payload)
+static int on_room_record_letter(domus_stack *stack, void *self, const void *payload)
 {
     record_letter(((const domus_down *)payload)->reason == 0 ? 'r' : 'g');
     return 0;
 }
 
-static const domus_on rows[] = {{&size_type, on_size, 0},
+static const domus_on rows[] = {{&size_type, on_size_write_bytes, 0},
                                 DOMUS_ON(&flush_type, wait_sent),
-                                {&cancel_type, on_cancel, 0},
-                                {&room_please_type, on_room_please, 0},
-                                {&domus_room_type, on_room, 0},
-                                {&cancel_one_type, on_cancel_one, 0},
+                                {&cancel_type, on_cancel_cancel_wait, 0},
+                                {&room_please_type, on_room_please_watch_room, 0},
+                                {&domus_room_type, on_room_record_letter, 0},
+                                {&cancel_one_type, on_cancel_one_of_six, 0},
                                 {NULL, NULL, 0}};
 
 static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS, .on = rows};
@@ -128,8 +129,9 @@ static void begin_channel(void)
     address = domus_channel_address(channel);
 }
 
-/* Put a message of `kind`, and take a turn. Returns the result of the put. */
-static int put_message(domus_address to, const domus_type *type, uint32_t number, uint32_t kind)
+/* Put a message of `kind` for an actor, and take a turn. Returns the result of the put. */
+static int put_message_and_turn(domus_address to, const domus_type *type, uint32_t number,
+                                uint32_t kind)
 {
     int error = domt_bed_put(to, kind, type, &number);
 
@@ -137,24 +139,25 @@ static int put_message(domus_address to, const domus_type *type, uint32_t number
     return error;
 }
 
-static int put_notice(domus_address to, const domus_type *type, uint32_t number)
+static int put_notice_and_turn(domus_address to, const domus_type *type, uint32_t number)
 {
-    return put_message(to, type, number, DOMI_NOTICE);
+    return put_message_and_turn(to, type, number, DOMI_NOTICE);
 }
 
-/* Let the owner write, so that the channel's mailbox does not matter. */
-static void write_bytes(uint32_t size)
+/* Let the owner write to the channel, so that the fullness of the channel's own mailbox does not
+ * matter. */
+static void let_owner_write(uint32_t size)
 {
-    ck_assert_int_eq(put_notice(owner, &size_type, size), 0);
+    ck_assert_int_eq(put_notice_and_turn(owner, &size_type, size), 0);
     ck_assert_int_eq(last, 0);
 }
 
-static void complete_send(int32_t size)
+static void complete_send_of_channel(int32_t size)
 {
     domt_bed_sent(fd, size);
 }
 
-static bool is_full(void)
+static bool is_mailbox_marked_full(void)
 {
     return (domi_house_life(address.house) & DOMI_LIFE_FULL) != 0;
 }
@@ -164,40 +167,41 @@ static bool is_full(void)
 DOMT_TEST(mailbox_is_full_from_send_high_to_send_low)
 {
     begin_channel();
-    write_bytes(HIGH);
-    ck_assert(!is_full());
-    ck_assert_int_eq(put_notice(address, &size_type, 600), 0); /* the last notice that is taken */
-    ck_assert(is_full());
-    ck_assert_int_eq(put_notice(address, &size_type, 1), -ENOBUFS);
-    ck_assert_int_eq(put_message(address, &size_type, 1, DOMI_ASK), -ENOBUFS);
-    ck_assert_int_eq(put_message(address, &size_type, 1, DOMI_EVENT), 0);
+    let_owner_write(HIGH);
+    ck_assert(!is_mailbox_marked_full());
+    /* this notice fills the channel's mailbox, and is the last one that is taken */
+    ck_assert_int_eq(put_notice_and_turn(address, &size_type, 600), 0);
+    ck_assert(is_mailbox_marked_full());
+    ck_assert_int_eq(put_notice_and_turn(address, &size_type, 1), -ENOBUFS);
+    ck_assert_int_eq(put_message_and_turn(address, &size_type, 1, DOMI_ASK), -ENOBUFS);
+    ck_assert_int_eq(put_message_and_turn(address, &size_type, 1, DOMI_EVENT), 0);
     ck_assert_uint_eq(channel->queued_bytes, HIGH + 601);
     ck_assert_uint_eq(domi_counter_read(&bed->manager.counters.refusals), 2);
-    ck_assert_int_eq(put_notice(stranger, &room_please_type, 0), 0);
-    complete_send(HIGH);
-    complete_send(600 - (int32_t)LOW);
+    ck_assert_int_eq(put_notice_and_turn(stranger, &room_please_type, 0), 0);
+    complete_send_of_channel(HIGH);
+    complete_send_of_channel(600 - (int32_t)LOW);
     ck_assert_uint_eq(channel->queued_bytes, LOW + 1);
-    ck_assert_int_eq(put_notice(address, &size_type, 1), -ENOBUFS);
-    heard_are("");
-    complete_send(1);
-    heard_are("r");
-    ck_assert(!is_full());
-    ck_assert_int_eq(put_notice(address, &size_type, 1), 0);
+    ck_assert_int_eq(put_notice_and_turn(address, &size_type, 1), -ENOBUFS);
+    expect_recorded_letters("");
+    complete_send_of_channel(1);
+    expect_recorded_letters("r");
+    ck_assert(!is_mailbox_marked_full());
+    ck_assert_int_eq(put_notice_and_turn(address, &size_type, 1), 0);
     ck_assert_uint_eq(channel->queued_bytes, LOW + 1);
     domt_bed_end();
 }
 
-/* A full channel that runs does not report room. */
+/* A channel with too much to send that runs does not report room. */
 DOMT_TEST(runs_of_a_full_channel_leave_it_full)
 {
     begin_channel();
-    write_bytes(2 * HIGH);
-    ck_assert_int_eq(put_notice(stranger, &room_please_type, 0), 0);
-    ck_assert_int_eq(put_message(address, &size_type, 1, DOMI_EVENT), 0);
-    heard_are("");
-    ck_assert(is_full());
-    complete_send(2 * HIGH);
-    heard_are("r");
+    let_owner_write(2 * HIGH);
+    ck_assert_int_eq(put_notice_and_turn(stranger, &room_please_type, 0), 0);
+    ck_assert_int_eq(put_message_and_turn(address, &size_type, 1, DOMI_EVENT), 0);
+    expect_recorded_letters("");
+    ck_assert(is_mailbox_marked_full());
+    complete_send_of_channel(2 * HIGH);
+    expect_recorded_letters("r");
     domt_bed_end();
 }
 
@@ -206,13 +210,13 @@ DOMT_TEST(runs_of_a_full_channel_leave_it_full)
 DOMT_TEST(wait_for_room_ends_with_the_connection)
 {
     begin_channel();
-    write_bytes(2 * HIGH);
-    ck_assert_int_eq(put_notice(stranger, &room_please_type, 0), 0);
+    let_owner_write(2 * HIGH);
+    ck_assert_int_eq(put_notice_and_turn(stranger, &room_please_type, 0), 0);
     domi_channel_end(channel, -EPROTO, true);
     domt_fake_sent(bed->fake, fd, -ECONNRESET);
     domt_bed_settle();
     ck_assert(strcmp(heard, "r") == 0 || strcmp(heard, "g") == 0);
-    ck_assert_int_eq(put_notice(address, &size_type, 1), -ESTALE);
+    ck_assert_int_eq(put_notice_and_turn(address, &size_type, 1), -ESTALE);
     domt_bed_end();
 }
 
@@ -221,13 +225,13 @@ DOMT_TEST(wait_for_room_ends_with_the_connection)
 DOMT_TEST(flush_waits_for_what_was_queued_at_the_call)
 {
     begin_channel();
-    write_bytes(600);
-    ck_assert_int_eq(put_notice(address, &flush_type, 0), 0);
-    write_bytes(300);
-    complete_send(599);
-    heard_are("");
-    complete_send(1);
-    heard_are("f");
+    let_owner_write(600);
+    ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 0), 0);
+    let_owner_write(300);
+    complete_send_of_channel(599);
+    expect_recorded_letters("");
+    complete_send_of_channel(1);
+    expect_recorded_letters("f");
     ck_assert_int_eq(last, 0);
     ck_assert_uint_eq(channel->queued_bytes, 300);
     domt_bed_end();
@@ -236,15 +240,15 @@ DOMT_TEST(flush_waits_for_what_was_queued_at_the_call)
 DOMT_TEST(flush_of_nothing_goes_on_at_once)
 {
     begin_channel();
-    ck_assert_int_eq(put_notice(address, &flush_type, 0), 0);
-    heard_are("f");
-    write_bytes(100);
-    ck_assert_int_eq(put_notice(address, &flush_type, 100), 0);
-    heard_are("f");
-    ck_assert_int_eq(put_notice(address, &flush_type, 99), 0);
-    heard_are("");
-    complete_send(1);
-    heard_are("f");
+    ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 0), 0);
+    expect_recorded_letters("f");
+    let_owner_write(100);
+    ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 100), 0);
+    expect_recorded_letters("f");
+    ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 99), 0);
+    expect_recorded_letters("");
+    complete_send_of_channel(1);
+    expect_recorded_letters("f");
     domt_bed_end();
 }
 
@@ -253,20 +257,24 @@ DOMT_TEST(flush_of_nothing_goes_on_at_once)
 DOMT_TEST(several_wait_for_one_channel)
 {
     begin_channel();
-    write_bytes(600);
-    ck_assert_int_eq(put_notice(address, &flush_type, 0), 0);   /* waits for 600 bytes */
-    ck_assert_int_eq(put_notice(owner, &flush_type, 500), 0);   /* 100 */
-    ck_assert_int_eq(put_notice(address, &flush_type, 300), 0); /* 300 */
-    ck_assert_int_eq(put_notice(owner, &flush_type, 0), 0);     /* 600 */
-    ck_assert_int_eq(put_notice(owner, &flush_type, 400), 0);   /* 200 */
-    complete_send(100);
-    heard_are("f");
-    complete_send(200);
-    heard_are("ff");
-    complete_send(299);
-    heard_are("");
-    complete_send(1);
-    heard_are("ff");
+    let_owner_write(600);
+    /* this conversation waits until 600 bytes have left */
+    ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 0), 0);
+    /* until 100 bytes have left */
+    ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, 500), 0);
+    /* until 300 bytes have left */
+    ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 300), 0);
+    ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, 0), 0); /* until 600 bytes have left */
+    /* until 200 bytes have left */
+    ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, 400), 0);
+    complete_send_of_channel(100);
+    expect_recorded_letters("f");
+    complete_send_of_channel(200);
+    expect_recorded_letters("ff");
+    complete_send_of_channel(299);
+    expect_recorded_letters("");
+    complete_send_of_channel(1);
+    expect_recorded_letters("ff");
     ck_assert_ptr_null(channel->flushes);
     domt_bed_end();
 }
@@ -278,17 +286,17 @@ DOMT_TEST(flush_that_is_cancelled_leaves_the_channel)
     /* cancels the first wait of the list, one in the middle, and the last one */
     for (uint32_t i = 0; i < 3; i++) {
         begin_channel();
-        write_bytes(600);
+        let_owner_write(600);
         for (uint32_t k = 0; k < 3; k++)
             if (k != i)
-                ck_assert_int_eq(put_notice(address, &flush_type, lefts[k]), 0);
-        ck_assert_int_eq(put_notice(address, &flush_type, lefts[i]), 0);
-        ck_assert_int_eq(put_notice(address, &cancel_type, 0), 0);
-        heard_are("e");
-        complete_send(100);
-        heard_are(i == 0 ? "" : "f");
-        complete_send(500);
-        heard_are(i == 0 ? "ff" : "f");
+                ck_assert_int_eq(put_notice_and_turn(address, &flush_type, lefts[k]), 0);
+        ck_assert_int_eq(put_notice_and_turn(address, &flush_type, lefts[i]), 0);
+        ck_assert_int_eq(put_notice_and_turn(address, &cancel_type, 0), 0);
+        expect_recorded_letters("e");
+        complete_send_of_channel(100);
+        expect_recorded_letters(i == 0 ? "" : "f");
+        complete_send_of_channel(500);
+        expect_recorded_letters(i == 0 ? "ff" : "f");
         domt_bed_end();
     }
 }
@@ -296,15 +304,16 @@ DOMT_TEST(flush_that_is_cancelled_leaves_the_channel)
 DOMT_TEST(flush_fails_with_the_error_of_the_channel)
 {
     begin_channel();
-    write_bytes(600);
-    ck_assert_int_eq(put_notice(address, &flush_type, 0), 0);
-    ck_assert_int_eq(put_notice(owner, &flush_type, 0), 0);
+    let_owner_write(600);
+    ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 0), 0);
+    ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, 0), 0);
     domi_channel_end(channel, -EPROTO, true);
     domt_bed_turn();
-    heard_are("ee");
+    expect_recorded_letters("ee");
     ck_assert_int_eq(last, -EPROTO);
-    ck_assert_int_eq(put_notice(owner, &flush_type, 0), 0); /* the channel is not free yet */
-    heard_are("e");
+    /* the channel's slot is still in use, and the flush fails at once */
+    ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, 0), 0);
+    expect_recorded_letters("e");
     ck_assert_int_eq(last, -EPROTO);
     domt_fake_sent(bed->fake, fd, -ECONNRESET);
     domt_bed_settle();
@@ -315,11 +324,11 @@ DOMT_TEST(flush_fails_with_the_error_of_the_channel)
 DOMT_TEST(flush_ends_with_the_actor_that_waits)
 {
     begin_channel();
-    write_bytes(600);
-    ck_assert_int_eq(put_notice(owner, &flush_type, 0), 0);
+    let_owner_write(600);
+    ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, 0), 0);
     ck_assert_int_eq(domi_house_stop(&bed->manager, owner), 0);
     domt_bed_turn();
-    heard_are("e");
+    expect_recorded_letters("e");
     ck_assert_int_eq(last, -ECANCELED);
     ck_assert_ptr_null(channel->flushes);
     (void)domi_io_abort(&bed->io);
@@ -330,16 +339,16 @@ DOMT_TEST(flush_ends_with_the_actor_that_waits)
 DOMT_TEST(strangers_may_not_flush)
 {
     begin_channel();
-    write_bytes(600);
-    ck_assert_int_eq(put_notice(stranger, &flush_type, 0), 0);
-    heard_are("");
+    let_owner_write(600);
+    ck_assert_int_eq(put_notice_and_turn(stranger, &flush_type, 0), 0);
+    expect_recorded_letters("");
     ck_assert_ptr_null(channel->flushes);
     ck_assert_uint_eq(domi_house_count_parked(stranger.house), 0);
     domt_bed_end();
 }
 
-/* Six waits for some of five numbers of bytes begin in a random order, and some of them are
- * cancelled in another one. The others end when their bytes have left, and not before. */
+/* Six conversations wait for one of five numbers of bytes each, begun in a random order, and some
+ * are cancelled in another one. The others end when their bytes have left, and not before. */
 DOMT_TEST(waits_leave_the_list_in_any_order)
 {
     const uint64_t hash[2] = {1, 2};
@@ -353,28 +362,28 @@ DOMT_TEST(waits_leave_the_list_in_any_order)
             bits[i] = domi_siphash(hash, words, sizeof words);
         }
         begin_channel();
-        write_bytes(500);
+        let_owner_write(500);
         each_count = 0;
         for (uint32_t i = 0; i < 6; i++) {
             left_bytes[i] = (uint32_t)(bits[i] % 5) * 100;
-            ck_assert_int_eq(put_notice(owner, &flush_type, left_bytes[i]), 0);
+            ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, left_bytes[i]), 0);
         }
         for (uint32_t i = 0; i < 6; i++) {
             uint32_t one = (uint32_t)((bits[6] >> (i * 8) & 0xff) % 6);
             if (is_cancelled[one] || i % 2 == 0)
                 continue;
-            ck_assert_int_eq(put_notice(owner, &cancel_one_type, one), 0);
-            heard_are("e");
+            ck_assert_int_eq(put_notice_and_turn(owner, &cancel_one_type, one), 0);
+            expect_recorded_letters("e");
             is_cancelled[one] = true;
         }
         for (uint32_t step = 4;; step--) {
             char expected[7] = "";
             uint32_t length = 0;
-            complete_send(100);
+            complete_send_of_channel(100);
             for (uint32_t i = 0; i < 6; i++)
                 if (left_bytes[i] == step * 100 && !is_cancelled[i])
                     expected[length++] = 'f';
-            heard_are(expected);
+            expect_recorded_letters(expected);
             if (step == 0)
                 break;
         }

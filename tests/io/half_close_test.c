@@ -27,17 +27,17 @@ typedef struct server {
     bool waits_on_open;
     unsigned ends;
     unsigned closes;
-    int error;        /* the error of the last close */
-    unsigned answers; /* number of conversations that ended */
+    int error;        /* the error that the last on_close got */
+    unsigned answers; /* number of conversations that have ended */
     unsigned failed;  /* number of conversations whose wait failed */
-    int written;      /* result of the last write */
+    int written;      /* result of the last write of a digit */
 } server;
 
 static server ours;
 static domus_address actor;
 static int fd, peer;
 
-static void write_byte(domus_stack *stack, domus_channel *channel, char byte)
+static void write_digit(domus_stack *stack, domus_channel *channel, char byte)
 {
     domus_buffer *buffer = NULL;
 
@@ -46,46 +46,46 @@ static void write_byte(domus_stack *stack, domus_channel *channel, char byte)
     ours.written = domi_channel_write(channel, buffer);
 }
 
-/* on_read names no frame here, so each digit needs a function of its own. */
-static int end_wait(domus_stack *stack, const domus_answer *answer, char byte)
+/* The behaviour names no frame for on_read, so each digit is resumed in a function of its own. */
+static int write_digit_after_sleep(domus_stack *stack, const domus_answer *answer, char byte)
 {
     ours.answers++;
     ours.failed += answer->error != 0;
     if (byte == 'f')
         return -EIO;
     if (answer->error == 0 && ours.channel != NULL)
-        write_byte(stack, ours.channel, byte);
+        write_digit(stack, ours.channel, byte);
     return 0;
 }
 
-static int over_3(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_3_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return end_wait(stack, answer, '3');
+    return write_digit_after_sleep(stack, answer, '3');
 }
 
-static int over_6(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_6_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return end_wait(stack, answer, '6');
+    return write_digit_after_sleep(stack, answer, '6');
 }
 
-static int over_9(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_9_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return end_wait(stack, answer, '9');
+    return write_digit_after_sleep(stack, answer, '9');
 }
 
-static int over_fail(domus_stack *stack, void *self, const domus_answer *answer)
+static int fail_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return end_wait(stack, answer, 'f');
+    return write_digit_after_sleep(stack, answer, 'f');
 }
 
-static int over_quiet(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_end_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ours.answers++;
     ours.failed += answer->error != 0;
     return 0;
 }
 
-static int begin_sleep(domus_stack *stack, uint64_t ms, domus_resumed *then)
+static int begin_sleep_of_conversation(domus_stack *stack, uint64_t ms, domus_resumed *then)
 {
     int result = domus_sleep(stack, ms * DOMT_BED_MS, then);
 
@@ -93,13 +93,13 @@ static int begin_sleep(domus_stack *stack, uint64_t ms, domus_resumed *then)
     return result;
 }
 
-static int on_open(domus_stack *stack, void *self, const void *payload)
+static int on_open_record_and_wait(domus_stack *stack, void *self, const void *payload)
 {
     ours.channel = ((const domus_channel_event *)payload)->channel;
-    return ours.waits_on_open ? domus_sleep(stack, DAY_NS, over_quiet) : 0;
+    return ours.waits_on_open ? domus_sleep(stack, DAY_NS, count_end_of_sleep) : 0;
 }
 
-static int on_read(domus_stack *stack, void *self, const void *payload)
+static int on_read_begin_conversation(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     char byte = *(char *)domus_buffer_data(event->bytes);
@@ -107,31 +107,31 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     domus_buffer_free(event->bytes);
     switch (byte) {
     case '3':
-        return begin_sleep(stack, 3, over_3);
+        return begin_sleep_of_conversation(stack, 3, write_3_after_sleep);
     case '6':
-        return begin_sleep(stack, 6, over_6);
+        return begin_sleep_of_conversation(stack, 6, write_6_after_sleep);
     case '9':
-        return begin_sleep(stack, 9, over_9);
+        return begin_sleep_of_conversation(stack, 9, write_9_after_sleep);
     case 'f':
-        return begin_sleep(stack, 5, over_fail);
+        return begin_sleep_of_conversation(stack, 5, fail_after_sleep);
     case 'k':
-        return begin_sleep(stack, DAY_NS / DOMT_BED_MS, over_quiet);
-    case 'n': /* this conversation waits for nothing known to the channel */
+        return begin_sleep_of_conversation(stack, DAY_NS / DOMT_BED_MS, count_end_of_sleep);
+    case 'n': /* this conversation waits for nothing that the channel knows of */
         ck_assert_int_eq(domus_sleep_add(stack, DAY_NS, 1), 0);
         return 0;
     default:
-        write_byte(stack, event->channel, byte);
+        write_digit(stack, event->channel, byte);
         return 0;
     }
 }
 
-static int on_end(domus_stack *stack, void *self, const void *payload)
+static int on_end_count(domus_stack *stack, void *self, const void *payload)
 {
     ours.ends++;
     return 0;
 }
 
-static int on_close(domus_stack *stack, void *self, const void *payload)
+static int on_close_record_error(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -142,12 +142,12 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_sleep(domus_stack *stack, void *self, const void *payload)
+static int on_sleep_begin_endless_sleep(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_sleep(stack, DAY_NS, over_quiet);
+    return domus_sleep(stack, DAY_NS, count_end_of_sleep);
 }
 
-static int on_cancel(domus_stack *stack, void *self, const void *payload)
+static int on_cancel_newest_conversation(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_cancel(stack, ours.newest), 0);
     return 0;
@@ -155,14 +155,15 @@ static int on_cancel(domus_stack *stack, void *self, const void *payload)
 
 static const domus_type sleep_type = {.name = "sleep"};
 static const domus_type cancel_type = {.name = "cancel"};
-static const domus_on rows[] = {
-    {&sleep_type, on_sleep, 0}, {&cancel_type, on_cancel, 0}, {NULL, NULL, 0}};
+static const domus_on rows[] = {{&sleep_type, on_sleep_begin_endless_sleep, 0},
+                                {&cancel_type, on_cancel_newest_conversation, 0},
+                                {NULL, NULL, 0}};
 #define SERVING                                                                                    \
-    .kind = DOMUS_CHANNELS, .on = rows, .on_open = {on_open, 0}, .on_read = {on_read, 0},          \
-    .on_close = {on_close, 0}
+    .kind = DOMUS_CHANNELS, .on = rows, .on_open = {on_open_record_and_wait, 0},                   \
+    .on_read = {on_read_begin_conversation, 0}, .on_close = {on_close_record_error, 0}
 
 static const domus_behaviour serving = {.name = "serving", SERVING};
-static const domus_behaviour ending = {.name = "ending", SERVING, .on_end = {on_end, 0}};
+static const domus_behaviour ending = {.name = "ending", SERVING, .on_end = {on_end_count, 0}};
 static const domus_behaviour going_on = {.name = "going on", SERVING, .conversations_go_on = true};
 
 /* --- the bed --------------------------------------------------------------------------------- */
@@ -177,8 +178,8 @@ static void begin_channel(const domus_behaviour *behaviour)
     fd = domt_bed_connect_to(actor, &peer);
 }
 
-/* Send each of the bytes in a piece of its own, and FIN. */
-static void send_and_finish(const char *bytes)
+/* Send each of the bytes to the channel in a piece of its own, and then FIN. */
+static void bring_bytes_and_fin(const char *bytes)
 {
     for (; *bytes != '\0'; bytes++)
         domt_bed_bring(fd, bytes);
@@ -186,7 +187,7 @@ static void send_and_finish(const char *bytes)
     domt_bed_turn();
 }
 
-static void pass_ms(unsigned ms)
+static void pass_ms_with_turns(unsigned ms)
 {
     for (unsigned i = 0; i < ms; i++)
         domt_bed_pass(1);
@@ -197,8 +198,8 @@ static void send_notice(domus_address to, const domus_type *type)
     domt_bed_tell(to, type, NULL);
 }
 
-/* Check that these are the next bytes on the wire, and let the kernel take them. */
-static void expect_wire(const char *bytes)
+/* Check that the channel sends exactly these bytes next, and let the kernel take them. */
+static void expect_next_bytes_on_wire(const char *bytes)
 {
     char wire[16] = "";
     uint32_t size = domt_fake_wire(bed->fake, fd, wire, sizeof wire - 1);
@@ -208,14 +209,14 @@ static void expect_wire(const char *bytes)
     domt_bed_settle();
 }
 
-static void hold_open(void)
+static void expect_channel_open(void)
 {
     domt_bed_settle();
     ck_assert(domt_bed_is_open(fd));
     ck_assert_uint_eq(ours.closes, 0);
 }
 
-static void check_closed(int error)
+static void expect_channel_closed(int error)
 {
     domt_bed_closed(fd);
     ck_assert_uint_eq(ours.closes, 1);
@@ -230,58 +231,59 @@ DOMT_TEST(answer_is_sent_before_the_close)
     domi_text text = {words, sizeof words, 0};
 
     begin_channel(&serving);
-    send_and_finish("3");
-    hold_open();
+    bring_bytes_and_fin("3");
+    expect_channel_open();
     domi_house_describe(&bed->manager, ours.channel->house, &text);
     ck_assert_ptr_nonnull(strstr(words, "begun by on_read"));
-    ck_assert_int_eq(actor.house->state, DOMI_WAITING); /* the thread would sleep */
-    pass_ms(2);
-    hold_open();
-    pass_ms(3);
+    /* the actor's house is not ready, so its thread would sleep */
+    ck_assert_int_eq(actor.house->state, DOMI_WAITING);
+    pass_ms_with_turns(2);
+    expect_channel_open();
+    pass_ms_with_turns(3);
     ck_assert_int_eq(ours.written, 0);
-    hold_open(); /* open until the kernel has the answer */
-    expect_wire("3");
-    check_closed(0);
+    expect_channel_open(); /* the channel stays open until the kernel has taken the answer */
+    expect_next_bytes_on_wire("3");
+    expect_channel_closed(0);
     domt_bed_end();
 }
 
 DOMT_TEST(last_of_several_conversations_closes)
 {
     begin_channel(&serving);
-    send_and_finish("936");
-    pass_ms(5);
-    expect_wire("3");
-    hold_open();
-    pass_ms(3);
-    expect_wire("6");
-    hold_open();
-    pass_ms(3);
-    expect_wire("9");
-    check_closed(0);
+    bring_bytes_and_fin("936");
+    pass_ms_with_turns(5);
+    expect_next_bytes_on_wire("3");
+    expect_channel_open();
+    pass_ms_with_turns(3);
+    expect_next_bytes_on_wire("6");
+    expect_channel_open();
+    pass_ms_with_turns(3);
+    expect_next_bytes_on_wire("9");
+    expect_channel_closed(0);
     domt_bed_end();
 }
 
-/* A conversation that did not park, or that ended before the FIN, is not waited for. */
+/* A conversation that did not park, or that ended before the peer's FIN, is not waited for. */
 DOMT_TEST(channel_without_conversations_is_closed_at_once)
 {
     static const char *const bytes[] = {"", "n"};
 
     for (int i = 0; i < 2; i++) {
         begin_channel(&serving);
-        send_and_finish(bytes[i]);
-        check_closed(0);
+        bring_bytes_and_fin(bytes[i]);
+        expect_channel_closed(0);
         domt_bed_end();
     }
     begin_channel(&serving);
     domt_bed_bring(fd, "3");
-    pass_ms(5);
-    expect_wire("3");
-    hold_open();
-    domt_bed_bring(fd, "."); /* the channel is still read */
+    pass_ms_with_turns(5);
+    expect_next_bytes_on_wire("3");
+    expect_channel_open();
+    domt_bed_bring(fd, "."); /* the channel has not seen a FIN, and is still read */
     domt_bed_turn();
-    expect_wire(".");
-    send_and_finish("");
-    check_closed(0);
+    expect_next_bytes_on_wire(".");
+    bring_bytes_and_fin("");
+    expect_channel_closed(0);
     domt_bed_end();
 }
 
@@ -291,28 +293,28 @@ DOMT_TEST(conversations_that_its_bytes_did_not_begin_are_not_waited_for)
 {
     begin_channel(&serving);
     send_notice(actor, &sleep_type);
-    send_and_finish("");
-    check_closed(0);
+    bring_bytes_and_fin("");
+    expect_channel_closed(0);
     domt_bed_end();
 
     begin_channel(&serving);
     ours.waits_on_open = true;
     fd = domt_bed_connect_to(actor, &peer);
-    send_and_finish("");
-    check_closed(0);
+    bring_bytes_and_fin("");
+    expect_channel_closed(0);
     domt_bed_end();
 }
 
 DOMT_TEST(on_end_runs_at_once_and_closes_when_it_likes)
 {
     begin_channel(&ending);
-    send_and_finish("3");
+    bring_bytes_and_fin("3");
     ck_assert_uint_eq(ours.ends, 1);
-    pass_ms(5);
-    expect_wire("3");
-    hold_open(); /* with an on_end the library does not close by itself */
+    pass_ms_with_turns(5);
+    expect_next_bytes_on_wire("3");
+    expect_channel_open(); /* a channel with an on_end is not closed by the library */
     ck_assert_int_eq(domi_channel_close(ours.channel), 0);
-    check_closed(0);
+    expect_channel_closed(0);
     ck_assert_uint_eq(ours.ends, 1);
     domt_bed_end();
 }
@@ -320,19 +322,19 @@ DOMT_TEST(on_end_runs_at_once_and_closes_when_it_likes)
 DOMT_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
 {
     begin_channel(&serving);
-    send_and_finish("f");
-    hold_open();
-    pass_ms(7);
-    /* an error of the conversation refuses the channel, as one of on_read would */
-    check_closed(-EIO);
+    bring_bytes_and_fin("f");
+    expect_channel_open();
+    pass_ms_with_turns(7);
+    /* the error with which a conversation ends resets the channel, as one of on_read would */
+    expect_channel_closed(-EIO);
     domt_bed_end();
 
     begin_channel(&serving);
-    send_and_finish("k");
-    hold_open();
+    bring_bytes_and_fin("k");
+    expect_channel_open();
     send_notice(domi_house_address(ours.channel->house), &cancel_type);
     ck_assert_uint_eq(ours.failed, 1);
-    check_closed(0);
+    expect_channel_closed(0);
     domt_bed_end();
 }
 
@@ -342,14 +344,14 @@ DOMT_TEST(conversation_that_never_ends_is_cut_by_the_idle_time)
 {
     for (int pressed = 0; pressed < 2; pressed++) {
         begin_channel(&serving);
-        send_and_finish("k");
+        bring_bytes_and_fin("k");
         if (pressed != 0)
             domi_io_set_pressure(&bed->io,
                                  &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
-        pass_ms(40);
-        hold_open();
-        pass_ms(20);
-        check_closed(-ETIMEDOUT);
+        pass_ms_with_turns(40);
+        expect_channel_open();
+        pass_ms_with_turns(20);
+        expect_channel_closed(-ETIMEDOUT);
         domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
         domt_bed_end();
     }
@@ -358,64 +360,66 @@ DOMT_TEST(conversation_that_never_ends_is_cut_by_the_idle_time)
 DOMT_TEST(reset_ends_the_wait_and_cancels_the_conversation)
 {
     begin_channel(&serving);
-    send_and_finish("3");
+    bring_bytes_and_fin("3");
     domi_channel_end(ours.channel, -EPROTO, true);
-    check_closed(-EPROTO);
+    expect_channel_closed(-EPROTO);
     ck_assert_uint_eq(ours.answers, 1);
     ck_assert_uint_eq(ours.failed, 1);
-    ck_assert_uint_eq(bed->manager.births.houses, 2); /* the bed's own actor and the server */
+    /* two actors are left: the bed's own one and the server */
+    ck_assert_uint_eq(bed->manager.births.houses, 2);
     domt_bed_end();
 }
 
-/* The slot of the channel, and perhaps its memory, belongs to another one when the conversation
+/* The slot of the channel, and perhaps its memory, belongs to another channel when the conversation
  * ends. */
 DOMT_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
 {
     begin_channel(&going_on);
-    send_and_finish("9k");
+    bring_bytes_and_fin("9k");
     uint32_t slot = ours.channel->slot;
     domi_channel_end(ours.channel, -EPROTO, true);
-    check_closed(-EPROTO);
+    expect_channel_closed(-EPROTO);
     ours.closes = 0;
     fd = domt_bed_connect_to(actor, &peer);
     ck_assert_uint_eq(ours.channel->slot, slot);
-    send_and_finish("k");
-    /* cancels the newest conversation, which is this channel's own */
+    bring_bytes_and_fin("k");
+    /* cancels the newest conversation, which is one of this channel */
     send_notice(domi_house_address(ours.channel->house), &cancel_type);
-    check_closed(0);
+    expect_channel_closed(0);
 
     ours.closes = 0;
     fd = domt_bed_connect_to(actor, &peer);
     ck_assert_uint_eq(ours.channel->slot, slot);
-    send_and_finish("k");
-    pass_ms(12); /* conversation 9 has ended, which another channel's bytes began */
+    bring_bytes_and_fin("k");
+    /* the sleep of 9 ms has ended, whose conversation another channel's bytes began */
+    pass_ms_with_turns(12);
     ck_assert_uint_eq(ours.answers, 2);
-    hold_open();
+    expect_channel_open();
     domt_bed_end();
 }
 
 DOMT_TEST(actor_that_stops_does_not_wait)
 {
     begin_channel(&serving);
-    send_and_finish("k");
+    bring_bytes_and_fin("k");
     ck_assert_int_eq(domi_house_stop(&bed->manager, actor), 0);
-    check_closed(0);
+    expect_channel_closed(0);
     ck_assert_uint_eq(ours.failed, 1);
-    ck_assert_uint_eq(bed->manager.births.houses, 1); /* the bed's own actor */
+    ck_assert_uint_eq(bed->manager.births.houses, 1); /* only the bed's own actor is left */
     domt_bed_end();
 }
 
 DOMT_TEST(drain_waits_for_the_conversations_of_its_channels)
 {
     begin_channel(&serving);
-    send_and_finish("36");
+    bring_bytes_and_fin("36");
     domi_io_drain(&bed->io);
-    pass_ms(4);
-    expect_wire("3");
-    hold_open();
-    pass_ms(4);
-    expect_wire("6");
-    check_closed(0);
+    pass_ms_with_turns(4);
+    expect_next_bytes_on_wire("3");
+    expect_channel_open();
+    pass_ms_with_turns(4);
+    expect_next_bytes_on_wire("6");
+    expect_channel_closed(0);
     domt_bed_end();
 }
 
@@ -423,12 +427,12 @@ DOMT_TEST(drain_waits_for_the_conversations_of_its_channels)
 DOMT_TEST(drain_does_not_wait_for_the_conversations_of_others)
 {
     begin_channel(&serving);
-    send_and_finish("3");
+    bring_bytes_and_fin("3");
     send_notice(actor, &sleep_type);
     domi_io_drain(&bed->io);
-    pass_ms(5);
-    expect_wire("3");
-    check_closed(0);
+    pass_ms_with_turns(5);
+    expect_next_bytes_on_wire("3");
+    expect_channel_closed(0);
     domt_bed_end();
 }
 

@@ -1,6 +1,7 @@
-/* Inner channels in a kit of stages, with a stage that carries up to four conversations: a frame is
- * the number of a conversation, a size and so many bytes; a size of 0 is the end of what the peer
- * sends in it. Answers have the same frames, of up to five bytes. */
+/* Inner channels in a kit of stages (domus/inner.h), with a stage that carries up to four
+ * conversations: a frame is the number of a conversation, a size and so many bytes; a size of 0 is
+ * the end of what the peer sends in that conversation. Answers have the same frames, of up to five
+ * bytes. */
 #include "tests/support/suite.h"
 
 #include <domus/inner_kit.h>
@@ -19,7 +20,7 @@ typedef struct mux {
     bool is_draining;
 } mux;
 
-static uint32_t count_carried(const mux *state)
+static uint32_t count_open_conversations(const mux *state)
 {
     uint32_t count = 0;
 
@@ -28,7 +29,7 @@ static uint32_t count_carried(const mux *state)
     return count;
 }
 
-static int decode(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_frames(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     mux *state = state_;
     size_t payload = size >= 2 ? (unsigned char)bytes[1] : 0;
@@ -45,17 +46,17 @@ static int decode(domus_wire *wire, void *state_, const char *bytes, size_t size
         error = domus_inner_pass(*inner, bytes + 2, payload);
     else if (error == 0)
         domus_inner_end(*inner);
-    domus_wire_set_carried(wire, count_carried(state));
+    domus_wire_set_carried(wire, count_open_conversations(state));
     return error != 0 ? error : (int)(2 + payload);
 }
 
-static int wrap(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int wrap_unchanged(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     return domus_wire_append(wire, bytes, size);
 }
 
-/* Send the bytes that an inner channel has queued; its end is the end of the conversation. */
-static int send_queued(domus_wire *wire, mux *state, domus_inner *inner)
+/* Send the bytes that an inner channel has queued; the channel's end ends its conversation. */
+static int send_queued_bytes_in_frames(domus_wire *wire, mux *state, domus_inner *inner)
 {
     domus_inner **place = domus_inner_data(inner);
     char head[2] = {(char)('0' + (place - state->inner)), 0};
@@ -77,7 +78,7 @@ static int send_queued(domus_wire *wire, mux *state, domus_inner *inner)
         return error;
     domus_inner_drop(inner, 0);
     *place = NULL;
-    domus_wire_set_carried(wire, count_carried(state));
+    domus_wire_set_carried(wire, count_open_conversations(state));
     head[1] = 0;
     return domus_wire_append(wire, head, 2);
 }
@@ -87,11 +88,12 @@ static int carry_inner(domus_wire *wire, void *state_)
     mux *state = state_;
     int error = 0;
 
+    /* the loop below looks at all conversations, also at those that had no room before */
     while (domus_wire_inner_next(wire) != NULL)
-        continue; /* looks at all conversations, also at those that had no room before */
+        continue;
     for (uint32_t i = 0; error == 0 && i < CARRIED; i++) {
         if (state->inner[i] != NULL)
-            error = send_queued(wire, state, state->inner[i]);
+            error = send_queued_bytes_in_frames(wire, state, state->inner[i]);
     }
     if (error == 0 && domus_wire_is_draining(wire) && !state->is_draining) {
         state->is_draining = true;
@@ -100,7 +102,7 @@ static int carry_inner(domus_wire *wire, void *state_)
     return error;
 }
 
-static void close_stage(domus_wire *wire, void *state_)
+static void close_stage_and_drop_inner(domus_wire *wire, void *state_)
 {
     mux *state = state_;
 
@@ -112,9 +114,9 @@ static void close_stage(domus_wire *wire, void *state_)
 
 static const domus_stage mux_stage = {.name = "mux",
                                       .state_size = sizeof(mux),
-                                      .decode = decode,
-                                      .wrap = wrap,
-                                      .close = close_stage,
+                                      .decode = decode_frames,
+                                      .wrap = wrap_unchanged,
+                                      .close = close_stage_and_drop_inner,
                                       .carry = carry_inner};
 static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){
@@ -124,15 +126,15 @@ static const domus_pipeline pipeline = {
 
 static domus_stage_kit *kit;
 
-static void make_kit(uint32_t most)
+static void make_kit_with_inner_channels(uint32_t most)
 {
     ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), 0);
     if (most != 0)
         ck_assert_int_eq(domus_stage_kit_allow_inner(kit, most), 0);
 }
 
-/* Feed bytes. Returns the result of the stages. */
-static int feed_bytes(const char *bytes, size_t size)
+/* Feed bytes of the peer to the kit. Returns the result of the stages. */
+static int feed_bytes_to_kit(const char *bytes, size_t size)
 {
     domus_stage_message message;
 
@@ -140,7 +142,7 @@ static int feed_bytes(const char *bytes, size_t size)
     return domus_stage_kit_next(kit, &message);
 }
 
-static domus_kit_inner *inner_at(uint32_t index)
+static domus_kit_inner *inner_channel_at(uint32_t index)
 {
     domus_kit_inner *inner = domus_stage_kit_inner(kit, index);
 
@@ -148,7 +150,7 @@ static domus_kit_inner *inner_at(uint32_t index)
     return inner;
 }
 
-static void check_got(const domus_kit_inner *inner, const char *text)
+static void check_bytes_of_inner(const domus_kit_inner *inner, const char *text)
 {
     size_t size;
     const char *got = domus_kit_inner_got(inner, &size);
@@ -158,7 +160,7 @@ static void check_got(const domus_kit_inner *inner, const char *text)
 }
 
 /* Call `carry`, and check that these bytes go to the peer. */
-static void check_sent(const char *bytes, size_t size)
+static void check_carried_bytes(const char *bytes, size_t size)
 {
     size_t sent;
 
@@ -169,91 +171,93 @@ static void check_sent(const char *bytes, size_t size)
     domus_stage_kit_clear(kit);
 }
 
-#define HOLD_SENT(bytes) check_sent(bytes, sizeof(bytes) - 1)
+#define HOLD_SENT(bytes) check_carried_bytes(bytes, sizeof(bytes) - 1)
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-/* Bytes of two conversations are split at each place. */
-DOMT_TEST(bytes_come_however_they_are_split)
+/* The bytes of two conversations come in two pieces, split at each place. */
+DOMT_TEST(inner_channels_get_bytes_however_they_are_split)
 {
     static const char frames[] = "1\3one2\2tw1\4more2\1o1\0";
     const size_t size = sizeof frames - 1;
 
     for (size_t at = 1; at < size; at++) {
-        make_kit(2);
-        ck_assert_int_eq(feed_bytes(frames, at), 0);
-        ck_assert_int_eq(feed_bytes(frames + at, size - at), 0);
-        check_got(inner_at(0), "onemore");
-        check_got(inner_at(1), "two");
-        ck_assert(domus_kit_inner_has_end(inner_at(0)) && !domus_kit_inner_has_end(inner_at(1)));
+        make_kit_with_inner_channels(2);
+        ck_assert_int_eq(feed_bytes_to_kit(frames, at), 0);
+        ck_assert_int_eq(feed_bytes_to_kit(frames + at, size - at), 0);
+        check_bytes_of_inner(inner_channel_at(0), "onemore");
+        check_bytes_of_inner(inner_channel_at(1), "two");
+        ck_assert(domus_kit_inner_has_end(inner_channel_at(0)) &&
+                  !domus_kit_inner_has_end(inner_channel_at(1)));
         ck_assert_ptr_null(domus_stage_kit_inner(kit, 2));
         ck_assert_uint_eq(domus_stage_kit_carried(kit), 2);
         domus_stage_kit_free(kit);
     }
 }
 
-DOMT_TEST(bytes_go_in_order_and_then_the_end)
+DOMT_TEST(inner_channels_send_bytes_in_order_and_then_the_end)
 {
-    make_kit(2);
-    ck_assert_int_eq(feed_bytes("1\1a2\1b", 6), 0);
+    make_kit_with_inner_channels(2);
+    ck_assert_int_eq(feed_bytes_to_kit("1\1a2\1b", 6), 0);
     HOLD_SENT("");
-    ck_assert_int_eq(domus_kit_inner_send(inner_at(1), "second", 6), 0);
-    ck_assert_int_eq(domus_kit_inner_send(inner_at(0), "first", 5), 0);
-    ck_assert_uint_eq(domus_kit_inner_queued(inner_at(1)), 6);
+    ck_assert_int_eq(domus_kit_inner_send(inner_channel_at(1), "second", 6), 0);
+    ck_assert_int_eq(domus_kit_inner_send(inner_channel_at(0), "first", 5), 0);
+    ck_assert_uint_eq(domus_kit_inner_queued(inner_channel_at(1)), 6);
     HOLD_SENT("1\5first2\5secon2\1d");
-    ck_assert_uint_eq(domus_kit_inner_queued(inner_at(1)), 0);
+    ck_assert_uint_eq(domus_kit_inner_queued(inner_channel_at(1)), 0);
     HOLD_SENT("");
-    ck_assert_int_eq(domus_kit_inner_send(inner_at(0), "x", 1), 0);
-    domus_kit_inner_finish(inner_at(0));
-    ck_assert_int_eq(domus_kit_inner_send(inner_at(0), "y", 1), -EPIPE);
+    ck_assert_int_eq(domus_kit_inner_send(inner_channel_at(0), "x", 1), 0);
+    domus_kit_inner_finish(inner_channel_at(0));
+    ck_assert_int_eq(domus_kit_inner_send(inner_channel_at(0), "y", 1), -EPIPE);
     HOLD_SENT("1\1x1\0");
     int error = 1;
-    ck_assert(domus_kit_inner_is_dropped(inner_at(0), &error));
+    ck_assert(domus_kit_inner_is_dropped(inner_channel_at(0), &error));
     ck_assert_int_eq(error, 0);
     ck_assert_uint_eq(domus_stage_kit_carried(kit), 1);
-    /* Queued bytes are lost with a channel that ends. */
-    ck_assert_int_eq(domus_kit_inner_send(inner_at(1), "z", 1), 0);
-    domus_kit_inner_close(inner_at(1), -ETIMEDOUT);
+    /* Bytes that an inner channel has queued are lost if it is closed with an error. */
+    ck_assert_int_eq(domus_kit_inner_send(inner_channel_at(1), "z", 1), 0);
+    domus_kit_inner_close(inner_channel_at(1), -ETIMEDOUT);
     HOLD_SENT("2\0");
     ck_assert_uint_eq(domus_stage_kit_carried(kit), 0);
     domus_stage_kit_free(kit);
 }
 
-DOMT_TEST(used_bytes_are_gone)
+DOMT_TEST(used_bytes_of_an_inner_channel_are_gone)
 {
-    make_kit(1);
-    ck_assert_int_eq(feed_bytes("0\5hello", 7), 0);
-    domus_kit_inner_use(inner_at(0), 2);
-    check_got(inner_at(0), "llo");
-    domus_kit_inner_use(inner_at(0), 3);
-    check_got(inner_at(0), "");
+    make_kit_with_inner_channels(1);
+    ck_assert_int_eq(feed_bytes_to_kit("0\5hello", 7), 0);
+    domus_kit_inner_use(inner_channel_at(0), 2);
+    check_bytes_of_inner(inner_channel_at(0), "llo");
+    domus_kit_inner_use(inner_channel_at(0), 3);
+    check_bytes_of_inner(inner_channel_at(0), "");
     domus_stage_kit_free(kit);
 }
 
-/* At most four conversations are open at a time; one that was given up makes room. */
-DOMT_TEST(their_number_is_bounded)
+/* At most four conversations are open at a time; one that is given up makes room for another
+ * one. */
+DOMT_TEST(number_of_open_inner_channels_is_bounded)
 {
-    make_kit(2);
-    ck_assert_int_eq(feed_bytes("0\1a1\1b", 6), 0);
-    domus_kit_inner_finish(inner_at(0));
+    make_kit_with_inner_channels(2);
+    ck_assert_int_eq(feed_bytes_to_kit("0\1a1\1b", 6), 0);
+    domus_kit_inner_finish(inner_channel_at(0));
     HOLD_SENT("0\0");
-    ck_assert_int_eq(feed_bytes("2\1c", 3), 0);
-    check_got(inner_at(2), "c");
-    ck_assert_int_eq(feed_bytes("3\1d", 3), -ENOBUFS);
+    ck_assert_int_eq(feed_bytes_to_kit("2\1c", 3), 0);
+    check_bytes_of_inner(inner_channel_at(2), "c");
+    ck_assert_int_eq(feed_bytes_to_kit("3\1d", 3), -ENOBUFS);
     domus_stage_kit_free(kit);
-    make_kit(0);
-    ck_assert_int_eq(feed_bytes("0\1a", 3), -EOPNOTSUPP);
+    make_kit_with_inner_channels(0);
+    ck_assert_int_eq(feed_bytes_to_kit("0\1a", 3), -EOPNOTSUPP);
     domus_stage_kit_free(kit);
 }
 
-DOMT_TEST(a_full_peer_gets_nothing_until_it_has_room)
+DOMT_TEST(a_full_peer_gets_no_bytes_until_it_has_room)
 {
-    make_kit(1);
-    ck_assert_int_eq(feed_bytes("0\1a", 3), 0);
+    make_kit_with_inner_channels(1);
+    ck_assert_int_eq(feed_bytes_to_kit("0\1a", 3), 0);
     domus_stage_kit_fill(kit, true);
-    ck_assert_int_eq(domus_kit_inner_send(inner_at(0), "b", 1), 0);
+    ck_assert_int_eq(domus_kit_inner_send(inner_channel_at(0), "b", 1), 0);
     HOLD_SENT("");
-    ck_assert_uint_eq(domus_kit_inner_queued(inner_at(0)), 1);
+    ck_assert_uint_eq(domus_kit_inner_queued(inner_channel_at(0)), 1);
     domus_stage_kit_fill(kit, false);
     HOLD_SENT("0\1b");
     domus_stage_kit_drain(kit);
@@ -262,32 +266,33 @@ DOMT_TEST(a_full_peer_gets_nothing_until_it_has_room)
     domus_stage_kit_free(kit);
 }
 
-/* Bytes behind a stage that leaves belong to the next stage. */
-DOMT_TEST(a_stage_that_leaves_is_gone)
+/* Bytes behind the last one of a stage that leaves belong to the next stage. */
+DOMT_TEST(a_stage_that_leaves_gives_later_bytes_to_the_next)
 {
     domus_stage_message message;
 
-    make_kit(1);
-    ck_assert_int_eq(feed_bytes("lines\n0\1a\n", 10), 1);
+    make_kit_with_inner_channels(1);
+    ck_assert_int_eq(feed_bytes_to_kit("lines\n0\1a\n", 10), 1);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
     ck_assert_ptr_null(domus_stage_kit_state(kit, &mux_stage));
     ck_assert_ptr_null(domus_stage_kit_inner(kit, 0));
     domus_stage_kit_free(kit);
 }
 
-static int pass_on(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int pass_bytes_unchanged(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     int error = domus_wire_pass(wire, bytes, size);
     return error != 0 ? error : (int)size;
 }
 
-static const domus_stage same = {.name = "same", .decode = pass_on, .wrap = wrap};
+static const domus_stage same = {
+    .name = "same", .decode = pass_bytes_unchanged, .wrap = wrap_unchanged};
 static const domus_pipeline behind = {
     .stages = (const domus_pipeline_stage[]){
         {&same, NULL}, {&mux_stage, NULL}, {&domus_line_stage, NULL}, {NULL, NULL}}};
 
-/* A stage that stands behind another one can leave: however its bytes are split, it then does
- * nothing any more. */
+/* A carrying stage that stands behind another stage can leave: however its bytes are split, it then
+ * does nothing any more. */
 DOMT_TEST(a_stage_behind_another_one_leaves)
 {
     static const char text[] = "a line\n0\1x\n";
@@ -309,7 +314,7 @@ DOMT_TEST(a_stage_behind_another_one_leaves)
             }
         }
         ck_assert_uint_eq(lines, 2);
-        check_sent(text, size);
+        check_carried_bytes(text, size);
         ck_assert_ptr_null(domus_stage_kit_inner(kit, 0));
         domus_stage_kit_finish(kit);
         ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);

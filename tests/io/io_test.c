@@ -20,9 +20,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Returns the number that the next descriptor gets, which shows whether a descriptor was left
- * open. */
-static int next_descriptor(void)
+/* Returns the number that the next descriptor gets, which shows whether one was left open. */
+static int number_of_next_descriptor(void)
 {
     int fd = dup(STDIN_FILENO);
 
@@ -34,7 +33,7 @@ static int next_descriptor(void)
 DOMT_TEST(io_that_cannot_be_made_leaves_nothing)
 {
     char error[256] = "";
-    int next = next_descriptor();
+    int next = number_of_next_descriptor();
 
     bed->managers[0] = &bed->manager;
     const domi_manager_options options = {
@@ -49,7 +48,7 @@ DOMT_TEST(io_that_cannot_be_made_leaves_nothing)
     ck_assert_int_eq(domi_io_init(&bed->io, &bed->manager, &domt_fake_backend, error, sizeof error),
                      -EPERM);
     ck_assert_str_eq(error, "the fake ring does not open");
-    ck_assert_int_eq(next_descriptor(), next);
+    ck_assert_int_eq(number_of_next_descriptor(), next);
     domt_fake_fail(0, 0);
     for (int64_t n = 0; n < 2; n++) {
         domi_memory_fail_after(n, 0);
@@ -58,7 +57,7 @@ DOMT_TEST(io_that_cannot_be_made_leaves_nothing)
             -ENOMEM);
         domi_memory_fail_after(-1, 0);
         ck_assert_ptr_nonnull(strstr(error, "io.buffers"));
-        ck_assert_int_eq(next_descriptor(), next);
+        ck_assert_int_eq(number_of_next_descriptor(), next);
     }
     domi_manager_fini(&bed->manager);
     ck_assert_int_eq(domt_fake_open_count(), 0);
@@ -66,17 +65,17 @@ DOMT_TEST(io_that_cannot_be_made_leaves_nothing)
 
 DOMT_TEST(io_that_cannot_start_leaves_nothing)
 {
-    int next = next_descriptor();
+    int next = number_of_next_descriptor();
 
     domt_fake_fail(0, -ENOSYS);
     ck_assert_int_eq(domt_bed_try_start(), -ENOSYS);
-    ck_assert_int_eq(next_descriptor(), next);
+    ck_assert_int_eq(number_of_next_descriptor(), next);
     ck_assert_int_eq(domt_fake_open_count(), 0);
 }
 
-/* Run a connection that is handed over, gets more bytes than it may hold, answers, and closes,
- * while allocations fail. Returns 0 when none failed. */
-static int run_scenario(int64_t passes)
+/* Run a bed whose connection is handed over, gets more bytes than it may hold, answers, and closes,
+ * while allocations fail. Returns 0 when none has failed. */
+static int run_bed_without_allocation(int64_t passes)
 {
     int ours = -1;
     int peer = -1;
@@ -116,16 +115,17 @@ static int run_scenario(int64_t passes)
 
 DOMT_TEST(memory_may_run_out_anywhere)
 {
-    int next = next_descriptor();
+    int next = number_of_next_descriptor();
     int64_t n = 0;
 
-    while (n < 1000 && run_scenario(n) != 0) {
+    while (n < 1000 && run_bed_without_allocation(n) != 0) {
         domi_memory_fail_after(-1, 0);
-        ck_assert_int_eq(next_descriptor(), next);
+        ck_assert_int_eq(number_of_next_descriptor(), next);
         n++;
     }
     ck_assert_int_lt(n, 1000);
-    ck_assert_int_ge(n, 8); /* manager, io, house, channel, slots, copies */
+    /* at least these allocations have failed: manager, io, house, channel, slots, copies */
+    ck_assert_int_ge(n, 8);
 }
 
 DOMT_TEST(a_channel_that_is_gone_before_it_opened_is_never_told)
@@ -169,9 +169,9 @@ DOMT_TEST(an_actor_that_stops_closes_its_channels_first)
 
 /* --- the drain -------------------------------------------------------------------------------- */
 
-/* Make a channel that was handed over and opened, with `waiting` bytes of the peer's in the
+/* Make a channel that was handed over and opened, with `waiting` bytes of the peer in the
  * socket. */
-static int drained_channel(uint32_t waiting, int *ret_peer)
+static int make_channel_with_waiting_bytes(uint32_t waiting, int *ret_peer)
 {
     char bytes[256] = {0};
     int fd = domt_bed_connect(ret_peer);
@@ -187,9 +187,11 @@ DOMT_TEST(a_drain_answers_what_had_come_and_then_closes)
 
     bed->mode = DOMT_BED_ECHO;
     domt_bed_start();
-    fds[0] = drained_channel(0, &peers[0]);  /* an idle channel */
-    fds[1] = drained_channel(10, &peers[1]); /* the bytes of this channel are in the socket */
-    fds[2] = drained_channel(0, &peers[2]);  /* the bytes of this channel are in a completion */
+    fds[0] = make_channel_with_waiting_bytes(0, &peers[0]); /* a channel for which nothing waits */
+    /* a channel whose bytes are in the socket */
+    fds[1] = make_channel_with_waiting_bytes(10, &peers[1]);
+    /* a channel whose bytes are in a completion */
+    fds[2] = make_channel_with_waiting_bytes(0, &peers[2]);
     domt_bed_bring(fds[2], "late");
     domi_io_drain(&bed->io);
     domi_io_drain(&bed->io);
@@ -205,7 +207,8 @@ DOMT_TEST(a_drain_answers_what_had_come_and_then_closes)
     domt_bed_settle();
     domt_fake_sent(bed->fake, fds[1], 5);
     domt_bed_settle();
-    ck_assert_int_eq(domt_bed_peer_sees(peers[1]), 'o'); /* five more had come */
+    /* the peer still sees the channel open, because five more bytes had come */
+    ck_assert_int_eq(domt_bed_peer_sees(peers[1]), 'o');
     domt_bed_bring(fds[1], "56789");
     domt_bed_settle();
     domt_fake_sent(bed->fake, fds[1], 5);
@@ -234,8 +237,8 @@ DOMT_TEST(an_abort_resets_and_counts_the_channels_that_are_left)
     int peers[2];
 
     domt_bed_start();
-    (void)drained_channel(10, &peers[0]);
-    (void)drained_channel(10, &peers[1]);
+    (void)make_channel_with_waiting_bytes(10, &peers[0]);
+    (void)make_channel_with_waiting_bytes(10, &peers[1]);
     domi_io_drain(&bed->io);
     domt_bed_settle();
     ck_assert_uint_eq(domi_io_abort(&bed->io), 2);
@@ -270,7 +273,7 @@ DOMT_TEST(the_wake_poll_is_armed_again_when_its_last_shot_has_gone)
 
 static int fd, peer;
 
-static void begin_channel(domt_bed_mode mode)
+static void begin_channel_in_mode(domt_bed_mode mode)
 {
     bed->mode = mode;
     domt_bed_begin(&fd, &peer);
@@ -281,18 +284,18 @@ DOMT_TEST(a_kernel_without_room_is_asked_again_and_nothing_is_lost)
 {
     static const int passing[] = {-EBUSY, -EAGAIN, -ENOMEM};
 
-    begin_channel(DOMT_BED_ECHO);
+    begin_channel_in_mode(DOMT_BED_ECHO);
     for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++) {
         uint64_t refused = bed->io.counters.enters_refused;
 
         bed->fake->enter_result = passing[i];
         domt_bed_show(fd, 'x', 3);
-        domt_bed_noted("A(xxx) "); /* messages that are there are handled meanwhile */
+        domt_bed_noted("A(xxx) "); /* the actor handles the bytes that had come before */
         uint64_t began_ns = domt_monotonic_ns();
         for (int turn = 0; turn < 5; turn++)
             domt_bed_turn();
         ck_assert_uint_ge(domt_monotonic_ns() - began_ns,
-                          5 * DOMT_BED_MS); /* the enters come not in a tight loop */
+                          5 * DOMT_BED_MS); /* enters are not tried again in a tight loop */
         ck_assert_uint_ge(bed->io.counters.enters_refused, refused + 5);
         ck_assert_uint_ge(bed->io.refusals, 5);
         ck_assert_int_eq(bed->io.failed, 0);
@@ -305,7 +308,8 @@ DOMT_TEST(a_kernel_without_room_is_asked_again_and_nothing_is_lost)
     domt_bed_end();
 }
 
-/* One channel sends, one is being closed with its cancel in flight, and one waits for bytes. */
+/* Of three channels one sends, one is being closed while its cancel is in flight, and one waits for
+ * bytes. */
 DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
 {
     static const int fatal[] = {-EBADR, -EBADF, -EBADFD, -EFAULT, -ENXIO, -EINVAL, -EPERM, -EIO};
@@ -314,7 +318,7 @@ DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) {
         char expected[64];
 
-        begin_channel(DOMT_BED_ECHO);
+        begin_channel_in_mode(DOMT_BED_ECHO);
         silent_fd = domt_bed_connect(&silent_peer);
         closing_fd = domt_bed_connect(&closing_peer);
         domt_bed_show(fd, 'x', 3);
@@ -329,7 +333,7 @@ DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
         ck_assert(domi_io_submit(&bed->io));
         ck_assert_int_eq(bed->io.failed, fatal[i]);
         domi_io_fail(&bed->io);
-        /* the channel that owed an answer was cut */
+        /* only the channel that owed bytes to its peer counts as cut */
         ck_assert_uint_eq(bed->io.counters.channels_cut, 1);
         ck_assert_uint_eq(bed->io.counters.cut_bytes, 3);
         domt_bed_turn();
@@ -339,7 +343,7 @@ DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
         ck_assert_ptr_nonnull(strstr(bed->note, expected));
         snprintf(expected, sizeof expected, "B-(%d) ", fatal[i]);
         ck_assert_ptr_nonnull(strstr(bed->note, expected));
-        /* this channel had an error of its own */
+        /* this channel is told of the error that it had before */
         ck_assert_ptr_nonnull(strstr(bed->note, "C-(-71) "));
         ck_assert(!domt_bed_is_open(fd) && !domt_bed_is_open(silent_fd) &&
                   !domt_bed_is_open(closing_fd));
@@ -347,7 +351,7 @@ DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
         ck_assert_int_ne(domt_bed_peer_sees(silent_peer), 'o');
         ck_assert_uint_eq(bed->io.connections, 0);
 
-        /* The ring gets no more calls, and no connection is accepted. */
+        /* The failed ring gets no more calls, and no connection is accepted. */
         uint32_t enters = bed->fake->enters;
         bed->fake->pending = true;
         ck_assert(!domi_io_submit(&bed->io));
@@ -364,7 +368,7 @@ DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
 
 DOMT_TEST(a_thread_without_a_ring_sleeps_until_it_is_woken)
 {
-    begin_channel(DOMT_BED_ECHO);
+    begin_channel_in_mode(DOMT_BED_ECHO);
     bed->io.failed = -EBADF;
     domi_io_fail(&bed->io);
     domt_bed_turn();
@@ -374,7 +378,8 @@ DOMT_TEST(a_thread_without_a_ring_sleeps_until_it_is_woken)
         domi_io_enter(&bed->io, 1, 60000 * DOMT_BED_MS);
         ck_assert_uint_lt(domt_monotonic_ns() - began_ns, 30000 * DOMT_BED_MS);
         began_ns = domt_monotonic_ns();
-        domi_io_enter(&bed->io, 1, 20 * DOMT_BED_MS); /* the wake-up before has been consumed */
+        /* the wake-up of before was consumed, so this enter sleeps its time */
+        domi_io_enter(&bed->io, 1, 20 * DOMT_BED_MS);
         ck_assert_uint_ge(domt_monotonic_ns() - began_ns, 20 * DOMT_BED_MS);
     }
     domt_bed_end();
@@ -387,10 +392,10 @@ DOMT_TEST(a_thread_without_a_ring_sleeps_until_it_is_woken)
 static struct {
     domus_ready ready[TOLD_MAX];
     uint32_t count;
-    int again; /* result of a new watch after the last watch had failed */
+    int again; /* result of another watch, which on_ready tries after the last watch has failed */
 } told;
 
-static int watch_two(domus_stack *stack, void *self)
+static int watch_two_descriptors(domus_stack *stack, void *self)
 {
     int *fds = self;
     int result = domus_watch_fd(stack, fds[0], POLLIN, NULL);
@@ -398,7 +403,7 @@ static int watch_two(domus_stack *stack, void *self)
     return result != 0 ? result : domus_watch_fd(stack, fds[1], POLLIN, NULL);
 }
 
-static int on_ready(domus_stack *stack, void *self, const void *payload)
+static int on_ready_record_and_watch_again(domus_stack *stack, void *self, const void *payload)
 {
     const domus_ready *ready = payload;
 
@@ -413,17 +418,18 @@ static const domus_behaviour watcher = {
     .name = "watcher",
     .kind = DOMUS_CHANNELS,
     .state_size = 2 * sizeof(int),
-    .on_mount = watch_two,
-    .on = (const domus_on[]){{&domus_ready_type, on_ready, 0}, {NULL, NULL, 0}},
+    .on_mount = watch_two_descriptors,
+    .on = (const domus_on[]){{&domus_ready_type, on_ready_record_and_watch_again, 0},
+                             {NULL, NULL, 0}},
 };
 
-/* One watch waits in the ring, and an event of the other one is under way. */
+/* One watch waits in the ring, and the event of another watch is under way. */
 DOMT_TEST(a_ring_that_has_failed_tells_every_watch_its_error_once)
 {
     int fds[2];
     domus_address address;
 
-    begin_channel(DOMT_BED_ECHO);
+    begin_channel_in_mode(DOMT_BED_ECHO);
     memset(&told, 0, sizeof told);
     fds[0] = eventfd(0, EFD_CLOEXEC);
     fds[1] = eventfd(0, EFD_CLOEXEC);
@@ -457,16 +463,17 @@ DOMT_TEST(a_ring_that_has_failed_tells_every_watch_its_error_once)
 
 DOMT_TEST(an_acceptor_that_mounts_when_the_ring_has_failed_closes_its_listener)
 {
-    begin_channel(DOMT_BED_ECHO);
+    begin_channel_in_mode(DOMT_BED_ECHO);
     domi_acceptor *acceptor = domt_bed_listen(16);
     bed->io.failed = -EBADF;
     domi_io_fail(&bed->io);
     domus_address address = domt_bed_spawn(&domi_acceptor_behaviour, &acceptor);
     domt_bed_turn();
-    ck_assert_ptr_eq(bed->io.acceptors[0], acceptor); /* the acceptor is mounted */
+    /* the acceptor is mounted on a ring that has failed */
+    ck_assert_ptr_eq(bed->io.acceptors[0], acceptor);
     ck_assert_int_eq(acceptor->fd, -1);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
-    /* the acceptor waits for no connection */
+    /* the acceptor waits for no connection, so its stop ends at once */
     ck_assert_int_eq(domi_house_stop(&bed->manager, address), 0);
     domt_bed_turn();
     ck_assert_ptr_null(bed->io.acceptors[0]);

@@ -1,4 +1,4 @@
-/* The functions of lines and of their owner, and how a test sends to them (line.h). */
+/* The functions of lines and of their owner, and how a test sends to them (tests/io/line.h). */
 #include "tests/io/line.h"
 
 #include "house/conversation/stack.h"
@@ -41,7 +41,7 @@ void domt_lines_settled(const char *expected)
     domt_lines_told(expected);
 }
 
-static int mount_line(domus_stack *stack, void *self)
+static int mount_line_and_name_it(domus_stack *stack, void *self)
 {
     domt_line *mine = self;
 
@@ -52,13 +52,13 @@ static int mount_line(domus_stack *stack, void *self)
     return domt_lines_now.mount_result;
 }
 
-static void stop_line(domus_stack *stack, void *self)
+static void record_stop_of_line(domus_stack *stack, void *self)
 {
     ck_assert_ptr_null(domus_channel_running(stack));
     record_call(((domt_line *)self)->name, "s");
 }
 
-static int open_line(domus_stack *stack, void *self, const void *payload)
+static int record_open_of_line(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -67,14 +67,14 @@ static int open_line(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int count_end_of_nap(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_end_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_lines_now.answers++;
     domt_lines_now.cancelled += answer->error == -ECANCELED;
     return 0;
 }
 
-static int read_line(domus_stack *stack, void *self, const void *payload)
+static int record_read_of_line(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     char byte = *(char *)domus_buffer_data(event->bytes);
@@ -85,10 +85,10 @@ static int read_line(domus_stack *stack, void *self, const void *payload)
     ((domt_line *)self)->bytes += (uint32_t)domus_buffer_size(event->bytes);
     domus_buffer_free(event->bytes);
     record_call(((domt_line *)self)->name, "r");
-    return byte == '5' ? domus_sleep(stack, 5 * DOMT_BED_MS, count_end_of_nap) : 0;
+    return byte == '5' ? domus_sleep(stack, 5 * DOMT_BED_MS, count_end_of_sleep) : 0;
 }
 
-static int close_line(domus_stack *stack, void *self, const void *payload)
+static int record_close_of_line(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -97,38 +97,38 @@ static int close_line(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int record_line(domus_stack *stack, void *self, const void *nothing)
+static int record_notice_of_line(domus_stack *stack, void *self, const void *nothing)
 {
     record_call(((domt_line *)self)->name, "n");
     return domt_lines_now.note_result;
 }
 
-static int nap_line(domus_stack *stack, void *self, const void *nothing)
+static int sleep_9_ms_as_line(domus_stack *stack, void *self, const void *nothing)
 {
-    return domus_sleep(stack, 9 * DOMT_BED_MS, count_end_of_nap);
+    return domus_sleep(stack, 9 * DOMT_BED_MS, count_end_of_sleep);
 }
 
-static int escalate_line(domus_stack *stack, void *self, const void *nothing)
+static int escalate_from_line(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_escalate(stack, -EPROTO);
 }
 
-static int fail_mount(domus_stack *stack, void *self)
+static int fail_mount_of_child(domus_stack *stack, void *self)
 {
     return -EIO;
 }
 
-static int bear_child(domus_stack *stack, void *self, const void *nothing)
+static int spawn_child_that_fails_mount(domus_stack *stack, void *self, const void *nothing)
 {
     static const domus_behaviour child = {
-        .name = "child", .kind = DOMUS_CHANNELS, .on_mount = fail_mount};
+        .name = "child", .kind = DOMUS_CHANNELS, .on_mount = fail_mount_of_child};
     domus_address born;
 
     return domi_house_spawn_child(stack->manager, domi_stack_house(stack), stack->manager, &child,
                                   NULL, NULL, &born);
 }
 
-static int link_line(domus_stack *stack, void *self, const void *payload)
+static int link_line_to_address(domus_stack *stack, void *self, const void *payload)
 {
     domus_address address;
 
@@ -141,17 +141,20 @@ const domus_type domt_nap_type = {.name = "nap"};
 const domus_type domt_escalate_type = {.name = "escalate"};
 const domus_type domt_bear_type = {.name = "bear"};
 const domus_type domt_link_type = {.name = "link", .size = sizeof(domus_address)};
-static const domus_on line_rows[] = {
-    {&domt_note_type, record_line, 0},       {&domt_nap_type, nap_line, 0},
-    {&domt_escalate_type, escalate_line, 0}, {&domt_bear_type, bear_child, 0},
-    {&domt_link_type, link_line, 0},         {NULL, NULL, 0}};
+static const domus_on line_rows[] = {{&domt_note_type, record_notice_of_line, 0},
+                                     {&domt_nap_type, sleep_9_ms_as_line, 0},
+                                     {&domt_escalate_type, escalate_from_line, 0},
+                                     {&domt_bear_type, spawn_child_that_fails_mount, 0},
+                                     {&domt_link_type, link_line_to_address, 0},
+                                     {NULL, NULL, 0}};
 
 static const domus_supervision escalating = {.otherwise = DOMUS_ESCALATE};
 
 #define LINE                                                                                       \
     .kind = DOMUS_CHANNELS, .state_size = sizeof(domt_line), .on = line_rows,                      \
-    .on_mount = mount_line, .on_stop = stop_line, .on_open = {open_line, 0},                       \
-    .on_read = {read_line, 0}, .on_close = {close_line, 0}, .supervision = &escalating
+    .on_mount = mount_line_and_name_it, .on_stop = record_stop_of_line,                            \
+    .on_open = {record_open_of_line, 0}, .on_read = {record_read_of_line, 0},                      \
+    .on_close = {record_close_of_line, 0}, .supervision = &escalating
 
 static const domus_behaviour line_behaviour = {.name = "line", LINE};
 static const domus_behaviour lasting_line = {.name = "lasting", LINE, .conversations_go_on = true};
@@ -159,7 +162,7 @@ static const domus_behaviour lasting_line = {.name = "lasting", LINE, .conversat
 /* A behaviour of channels that share the state of their owner. */
 static const domus_behaviour sharing_line = {.name = "sharing", LINE, .shares_state = true};
 
-static int mount_owner(domus_stack *stack, void *self)
+static int name_owner_z(domus_stack *stack, void *self)
 {
     ck_assert_ptr_null(domus_channel_running(stack));
     ((domt_line *)self)->name = 'z';
@@ -168,7 +171,7 @@ static int mount_owner(domus_stack *stack, void *self)
 
 #define OWNER(of)                                                                                  \
     .kind = DOMUS_CHANNELS, .state_size = sizeof(domt_line), .on = line_rows,                      \
-    .on_mount = mount_owner, .on_stop = stop_line, .channel = (of)
+    .on_mount = name_owner_z, .on_stop = record_stop_of_line, .channel = (of)
 
 const domus_behaviour domt_owner_of_lines = {.name = "with lines", OWNER(&line_behaviour)};
 const domus_behaviour domt_owner_of_lasting = {.name = "with lasting", OWNER(&lasting_line)};
@@ -178,7 +181,7 @@ const domus_behaviour domt_owner_with_rules = {
 
 /* --- who watches ------------------------------------------------------------------------------ */
 
-static int on_down(domus_stack *stack, void *self, const void *payload)
+static int on_down_count_end(domus_stack *stack, void *self, const void *payload)
 {
     domt_lines_now.downs++;
     domt_lines_now.down_reason = ((const domus_down *)payload)->reason;
@@ -200,7 +203,7 @@ static const domus_behaviour watching = {
     .name = "watching",
     .kind = DOMUS_CHANNELS, /* a channels actor, so that it runs in the turns of the bed */
     .on = (const domus_on[]){{&domt_watch_type, watch_given_actor, 0},
-                             {&domus_down_type, on_down, 0},
+                             {&domus_down_type, on_down_count_end, 0},
                              {NULL, NULL, 0}},
 };
 

@@ -1,4 +1,4 @@
-/* Listeners. io/acceptors/listen.c: the addresses that a listener may have and the port that the
+/* Listeners. io/acceptors/listen.c: the addresses that a listener may have, and the port that the
  * kernel chose. io/acceptors/backlog.c: connections that wait to be accepted when the system drains
  * are handed over, or counted. */
 #include "base/memory.h"
@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-DOMT_TEST(addresses_are_numbers)
+DOMT_TEST(only_numeric_addresses_can_be_listened_at)
 {
     static const char *const wrong[] = {
         "",         "[::1:7000",   "127.0.0.1:80x",   "7000",      "::1]:7000",   "127.0.0.1 :70",
@@ -47,7 +47,7 @@ DOMT_TEST(a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)
         snprintf(text, sizeof text, "%s:0", hosts[i]);
         int fd = domi_acceptor_listen(&io, text, &(domi_listen_plan){.backlog = 1}, &port);
         if (fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT)
-            continue; /* the machine has no IPv6 */
+            continue; /* the machine has no IPv6, so this address is not tried */
         ck_assert_int_ge(fd, 0);
         ck_assert_uint_ne(port, 0);
         ck_assert_int_ne(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
@@ -59,7 +59,7 @@ DOMT_TEST(a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)
     }
 }
 
-static int read_option(int fd, int level, int name)
+static int read_socket_option(int fd, int level, int name)
 {
     int value = -1;
     socklen_t size = sizeof value;
@@ -69,7 +69,7 @@ static int read_option(int fd, int level, int name)
 }
 
 /* Returns the accepted end of a connection to a listener with these options. */
-static int accept_by(const domus_config *config, const domi_channel_settings *settings)
+static int accept_with_settings(const domus_config *config, const domi_channel_settings *settings)
 {
     const domi_io io = {.backend = &domi_backend_uring, .config = config};
     struct sockaddr_in address = {.sin_family = AF_INET};
@@ -89,9 +89,9 @@ static int accept_by(const domus_config *config, const domi_channel_settings *se
     return fd;
 }
 
-static int accept_with(const domus_config *config)
+static int accept_with_configuration(const domus_config *config)
 {
-    return accept_by(config, NULL);
+    return accept_with_settings(config, NULL);
 }
 
 DOMT_TEST(accepted_sockets_inherit_the_options_of_their_listener)
@@ -109,14 +109,14 @@ DOMT_TEST(accepted_sockets_inherit_the_options_of_their_listener)
     domus_config_init(&config);
     config.connection.keepalive.interval_ns = UINT64_C(5000000000);
     domi_settings_resolve(&config, &options, &settings);
-    int fd = accept_by(&config, &settings);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 30);
-    /* the value of the configuration */
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 5);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 7000);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 0);
-    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_RCVBUF), 40000);
+    int fd = accept_with_settings(&config, &settings);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 30);
+    /* the option is not set for the listener, so the configuration's value holds */
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 5);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 7000);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 0);
+    ck_assert_int_eq(read_socket_option(fd, SOL_SOCKET, SO_RCVBUF), 40000);
     close(fd);
 }
 
@@ -125,13 +125,13 @@ DOMT_TEST(accepted_sockets_inherit_keep_alive_and_the_user_time_out)
     domus_config config;
 
     domus_config_init(&config);
-    int fd = accept_with(&config);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_NODELAY), 1);
-    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 60);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 10);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPCNT), 6);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
+    int fd = accept_with_configuration(&config);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_NODELAY), 1);
+    ck_assert_int_eq(read_socket_option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 60);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 10);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_KEEPCNT), 6);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
     close(fd);
 
     /* idle_ns is below a second, the kernel's unit, and is rounded up */
@@ -139,17 +139,17 @@ DOMT_TEST(accepted_sockets_inherit_keep_alive_and_the_user_time_out)
     config.connection.keepalive.interval_ns = UINT64_C(32400000000000);
     config.connection.keepalive.count = 127;
     config.connection.user_timeout_ns = UINT64_C(1500001);
-    fd = accept_with(&config);
-    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 1);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 32400);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPCNT), 127);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 2);
+    fd = accept_with_configuration(&config);
+    ck_assert_int_eq(read_socket_option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 1);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 32400);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_KEEPCNT), 127);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 2);
     close(fd);
 
     config.connection.keepalive.idle_ns = 0;
-    fd = accept_with(&config);
-    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_KEEPALIVE), 0);
+    fd = accept_with_configuration(&config);
+    ck_assert_int_eq(read_socket_option(fd, SOL_SOCKET, SO_KEEPALIVE), 0);
     close(fd);
 }
 
@@ -158,30 +158,30 @@ DOMT_TEST(accepted_sockets_inherit_the_bounds_of_their_buffers)
     domus_config config;
 
     domus_config_init(&config);
-    int fd = accept_with(&config);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 131072);
-    int own_send = read_option(fd, SOL_SOCKET, SO_SNDBUF);
-    int own_receive = read_option(fd, SOL_SOCKET, SO_RCVBUF);
+    int fd = accept_with_configuration(&config);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 131072);
+    int own_send = read_socket_option(fd, SOL_SOCKET, SO_SNDBUF);
+    int own_receive = read_socket_option(fd, SOL_SOCKET, SO_RCVBUF);
     close(fd);
 
     config.sockets.unsent_max_bytes = 4096;
     config.sockets.send_buffer_bytes = 40000;
     config.sockets.receive_buffer_bytes = 20000;
-    fd = accept_with(&config);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 4096);
-    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_SNDBUF),
-                     80000); /* the kernel doubles the sizes */
-    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_RCVBUF), 40000);
+    fd = accept_with_configuration(&config);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 4096);
+    /* the kernel doubles the sizes of socket buffers that it is asked for */
+    ck_assert_int_eq(read_socket_option(fd, SOL_SOCKET, SO_SNDBUF), 80000);
+    ck_assert_int_eq(read_socket_option(fd, SOL_SOCKET, SO_RCVBUF), 40000);
     close(fd);
 
     config.sockets.unsent_max_bytes = 0;
     config.sockets.send_buffer_bytes = 0;
     config.sockets.receive_buffer_bytes = 0;
-    fd = accept_with(&config);
-    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT),
-                     0); /* 0: the kernel's own rule */
-    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_SNDBUF), own_send);
-    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_RCVBUF), own_receive);
+    fd = accept_with_configuration(&config);
+    ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT),
+                     0); /* the option's value 0 stands for the kernel's own rule */
+    ck_assert_int_eq(read_socket_option(fd, SOL_SOCKET, SO_SNDBUF), own_send);
+    ck_assert_int_eq(read_socket_option(fd, SOL_SOCKET, SO_RCVBUF), own_receive);
     close(fd);
 }
 
@@ -195,8 +195,8 @@ DOMT_TEST(small_sends_leave_at_once_unless_the_options_say_otherwise)
     for (int i = 0; i < 4; i++) {
         config.sockets.no_delay = i < 2;
         domi_settings_resolve(&config, i == 1 ? &off : i == 3 ? &on : NULL, &settings);
-        int fd = accept_by(&config, &settings);
-        ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_NODELAY), i == 0 || i == 3);
+        int fd = accept_with_settings(&config, &settings);
+        ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_NODELAY), i == 0 || i == 3);
         close(fd);
     }
 }
@@ -227,7 +227,7 @@ static void end_listening(void)
 }
 
 /* Make connections that wait in the backlog, each of which has sent a byte. */
-static void let_wait(int count)
+static void make_connections_that_wait(int count)
 {
     struct sockaddr_in at;
     socklen_t size = sizeof at;
@@ -241,14 +241,14 @@ static void let_wait(int count)
     }
 }
 
-static void end_waiting(void)
+static void end_and_close_waiting(void)
 {
     end_listening();
     for (int i = 0; i < waiting_count; i++)
         close(waiting[i]);
 }
 
-static void limit_descriptors(bool none_left)
+static void allow_or_deny_descriptors(bool none_left)
 {
     struct rlimit limit;
 
@@ -257,7 +257,7 @@ static void limit_descriptors(bool none_left)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-static void begin_to_drain(void)
+static void begin_drain_of_listener(void)
 {
     domi_io_drain(&bed->io);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 1);
@@ -270,7 +270,8 @@ DOMT_TEST(a_drain_hands_over_all_waiting_connections)
 {
     bed->config.channel.connections_max = 1;
     begin_listening();
-    int early[2]; /* one is served, and one was accepted beyond the limit of connections */
+    /* the peer of a connection that is served, and of one beyond the limit of connections */
+    int early[2];
     for (int i = 0; i < 2; i++) {
         int ours;
         domt_bed_pair(&ours, &early[i]);
@@ -279,7 +280,7 @@ DOMT_TEST(a_drain_hands_over_all_waiting_connections)
         domt_bed_turn();
     }
     ck_assert_uint_eq(bed->opened, 1);
-    let_wait(WAITING);
+    make_connections_that_wait(WAITING);
     domi_io_drain(&bed->io);
     if (domt_fake_find(bed->fake, DOMT_CANCEL, -1) != NULL)
         domt_fake_cancel_step(bed->fake);
@@ -289,16 +290,17 @@ DOMT_TEST(a_drain_hands_over_all_waiting_connections)
     ck_assert_int_lt(fcntl(listener, F_GETFD), 0);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
     ck_assert_uint_eq(bed->io.turned_away, 0);
-    end_waiting();
+    end_and_close_waiting();
 }
 
-static void tries_again(bool late)
+static void check_drain_tries_again(bool late)
 {
     begin_listening();
-    let_wait(WAITING);
-    limit_descriptors(true);
+    make_connections_that_wait(WAITING);
+    allow_or_deny_descriptors(true);
     domi_io_drain(&bed->io);
-    /* The end of the accept says so, too, and comes before the end of its cancel, or after it. */
+    /* The end of the accept operation, which comes before or after that of its cancel, says too
+     * that no more connections come. */
     domt_op *accepting = domt_fake_find(bed->fake, DOMT_ACCEPT, listener);
     if (late)
         domt_fake_complete(bed->fake, domt_fake_find(bed->fake, DOMT_CANCEL, -1), -ENOENT, 0);
@@ -309,57 +311,58 @@ static void tries_again(bool late)
         domt_fake_complete(bed->fake, domt_fake_find(bed->fake, DOMT_CANCEL, -1), -ENOENT, 0);
     domt_bed_turn();
     ck_assert_uint_eq(bed->opened, 0);
-    ck_assert_uint_eq(bed->io.counters.listeners_open, 1); /* the drain waits for the listener */
-    limit_descriptors(false);
+    /* the listener is still open, because the drain waits for it */
+    ck_assert_uint_eq(bed->io.counters.listeners_open, 1);
+    allow_or_deny_descriptors(false);
     domt_bed_pass(12);
     domt_bed_turn();
     ck_assert_uint_eq(bed->opened, WAITING);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
-    end_waiting();
+    end_and_close_waiting();
 }
 
 DOMT_TEST(without_descriptors_a_drain_tries_again)
 {
-    tries_again(false);
-    tries_again(true);
+    check_drain_tries_again(false);
+    check_drain_tries_again(true);
 }
 
 DOMT_TEST(connections_that_wait_when_the_time_is_over_are_refused_and_counted)
 {
     for (int without = 0; without < 2; without++) {
         begin_listening();
-        let_wait(WAITING);
-        limit_descriptors(true);
-        begin_to_drain();
-        limit_descriptors(without != 0);
+        make_connections_that_wait(WAITING);
+        allow_or_deny_descriptors(true);
+        begin_drain_of_listener();
+        allow_or_deny_descriptors(without != 0);
         (void)domi_io_abort(&bed->io);
-        /* without memory a connection is not even accepted, so its bytes are not known */
+        /* without memory the connections are not accepted, so nobody knows their bytes */
         if (without != 0)
             (void)domi_house_stop(&bed->manager, address);
         domt_bed_turn();
-        limit_descriptors(false);
+        allow_or_deny_descriptors(false);
         ck_assert_uint_eq(bed->opened, 0);
         ck_assert_uint_eq(bed->io.turned_away, WAITING);
         ck_assert_uint_eq(bed->io.turned_away_bytes, without != 0 ? 0 : WAITING);
         ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
-        end_waiting();
+        end_and_close_waiting();
     }
 }
 
-#define TURN 32u /* io.completionEntries */
+#define TURN 32u /* number of completions in a turn (io.completionEntries) */
 
-static void begin_small(void)
+static void begin_with_small_turns(void)
 {
     bed->config.io.ring_entries = 16;
     bed->config.io.completion_entries = TURN;
     begin_listening();
-    let_wait(WAITING_MAX);
+    make_connections_that_wait(WAITING_MAX);
 }
 
 DOMT_TEST(a_turn_of_a_drain_accepts_so_many_and_the_next_one_the_rest)
 {
-    begin_small();
-    begin_to_drain();
+    begin_with_small_turns();
+    begin_drain_of_listener();
     ck_assert_uint_eq(bed->opened, TURN);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 1);
     domt_bed_pass(2);
@@ -367,12 +370,12 @@ DOMT_TEST(a_turn_of_a_drain_accepts_so_many_and_the_next_one_the_rest)
     ck_assert_uint_eq(bed->opened, WAITING_MAX);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
     ck_assert_uint_eq(bed->io.turned_away, 0);
-    end_waiting();
+    end_and_close_waiting();
 }
 
 DOMT_TEST(a_turn_of_a_stop_turns_so_many_away_and_the_next_one_the_rest)
 {
-    begin_small();
+    begin_with_small_turns();
     ck_assert_int_eq(domi_house_stop(&bed->manager, address), 0);
     domt_bed_turn();
     domt_fake_cancel_step(bed->fake);
@@ -384,8 +387,8 @@ DOMT_TEST(a_turn_of_a_stop_turns_so_many_away_and_the_next_one_the_rest)
     domt_bed_turn();
     ck_assert_uint_eq(bed->io.turned_away, WAITING_MAX);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
-    ck_assert_uint_eq(bed->manager.births.houses, 1); /* the acceptor has ended */
-    end_waiting();
+    ck_assert_uint_eq(bed->manager.births.houses, 1); /* the acceptor's actor has ended */
+    end_and_close_waiting();
 }
 
 DOMT_SUITE(20)

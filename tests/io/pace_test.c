@@ -21,7 +21,7 @@
 
 static int fd, peer;
 
-static void begin_silent_within(uint64_t first_ms, uint64_t idle_ms)
+static void begin_silent_channel_with_times(uint64_t first_ms, uint64_t idle_ms)
 {
     bed->config.connection.first_byte_timeout_ns = first_ms * DOMT_BED_MS;
     bed->config.channel.idle_timeout_ns = idle_ms * DOMT_BED_MS;
@@ -29,17 +29,17 @@ static void begin_silent_within(uint64_t first_ms, uint64_t idle_ms)
     domt_bed_noted("A+ ");
 }
 
-static void begin_silent(void)
+static void begin_silent_channel(void)
 {
-    begin_silent_within(FIRST_MS, 0);
+    begin_silent_channel_with_times(FIRST_MS, 0);
 }
 
-static uint64_t count_silent(void)
+static uint64_t count_silent_closes(void)
 {
     return domi_counter_read(&bed->io.counters.channels_silent);
 }
 
-/* Check that a silent channel is closed within `ms`; the timer may be up to 1 ms late. */
+/* Check that a silent channel is closed within `ms`; its timer may fire up to 1 ms late. */
 static void expect_silent_close_within(uint64_t ms)
 {
     domt_bed_wait(ms - 2);
@@ -49,115 +49,115 @@ static void expect_silent_close_within(uint64_t ms)
     domt_bed_noted("A-(-110) ");
 }
 
-static void expect_open(void)
+static void expect_channel_stays_open(void)
 {
     domt_bed_wait(10 * FIRST_MS);
     ck_assert(domt_bed_is_open(fd));
-    ck_assert_uint_eq(count_silent(), 0);
+    ck_assert_uint_eq(count_silent_closes(), 0);
 }
 
 DOMT_TEST(a_peer_that_sends_nothing_is_closed_in_time)
 {
-    begin_silent();
+    begin_silent_channel();
     expect_silent_close_within(FIRST_MS);
-    ck_assert_uint_eq(count_silent(), 1);
+    ck_assert_uint_eq(count_silent_closes(), 1);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_reset), 1);
     domt_bed_end();
 }
 
-/* Bytes that are sent to the peer prove nothing: it may not read them. */
+/* Bytes that are sent to the peer prove nothing about the peer: it may not read them. */
 DOMT_TEST(bytes_sent_to_a_silent_peer_give_it_no_more_time)
 {
-    begin_silent();
+    begin_silent_channel();
     domt_bed_wait(FIRST_MS / 2);
     ck_assert_int_eq(domt_bed_write(bed->channels[0], 'w', 10), 0);
     domt_bed_turn();
     domt_fake_sent(bed->fake, fd, 10);
     expect_silent_close_within(FIRST_MS / 2);
-    ck_assert_uint_eq(count_silent(), 1);
+    ck_assert_uint_eq(count_silent_closes(), 1);
     domt_bed_end();
 }
 
 DOMT_TEST(one_byte_ends_the_wait_for_the_first)
 {
-    begin_silent();
+    begin_silent_channel();
     domt_bed_wait(FIRST_MS - 2);
     domt_bed_feed(fd, 'x', 1);
     domt_bed_wait(0);
-    expect_open();
+    expect_channel_stays_open();
     domt_bed_end();
 }
 
-/* The thread has not received the byte yet, for instance because it was busy until the time was
- * over. */
+/* The peer's first byte has come, but the thread has not received it yet, for instance because it
+ * was busy until the time was over. */
 DOMT_TEST(a_first_byte_that_waits_in_the_socket_is_in_time)
 {
-    begin_silent();
+    begin_silent_channel();
     ck_assert_int_eq(send(peer, "x", 1, MSG_NOSIGNAL), 1);
-    expect_open();
+    expect_channel_stays_open();
     domt_bed_end();
 }
 
 DOMT_TEST(zero_is_no_time_out)
 {
-    begin_silent_within(0, 0);
+    begin_silent_channel_with_times(0, 0);
     ck_assert(!domi_wheel_is_armed(&bed->channels[0]->timer.node));
-    expect_open();
+    expect_channel_stays_open();
     domt_bed_end();
 }
 
 DOMT_TEST(after_the_first_byte_the_idle_time_out_holds)
 {
-    begin_silent_within(FIRST_MS, 3 * FIRST_MS);
+    begin_silent_channel_with_times(FIRST_MS, 3 * FIRST_MS);
     domt_bed_wait(FIRST_MS / 2);
     domt_bed_feed(fd, 'x', 1);
     domt_bed_wait(0);
     domt_bed_noted("A(x) ");
     expect_silent_close_within(3 * FIRST_MS);
-    ck_assert_uint_eq(count_silent(), 0);
+    ck_assert_uint_eq(count_silent_closes(), 0);
     domt_bed_end();
 }
 
 DOMT_TEST(a_shorter_idle_time_out_comes_first_and_is_not_counted)
 {
-    begin_silent_within(2 * FIRST_MS, FIRST_MS);
+    begin_silent_channel_with_times(2 * FIRST_MS, FIRST_MS);
     expect_silent_close_within(FIRST_MS);
-    ck_assert_uint_eq(count_silent(), 0);
+    ck_assert_uint_eq(count_silent_closes(), 0);
     domt_bed_end();
 }
 
-/* Stop reading: no channel is read while there is no room for bytes that are queued for peers. */
-static void stop_reading(void)
+/* Stop reading: no channel is read while the bytes that are queued for peers are at their bound. */
+static void stop_reading_for_lack_of_room(void)
 {
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = 0});
     bed->io.piece = 1;
     domi_channel_decide_receive(bed->channels[0]);
 }
 
-static void go_on_reading(void)
+static void make_room_for_reading(void)
 {
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
 }
 
 DOMT_TEST(the_time_in_which_nobody_reads_does_not_count)
 {
-    begin_silent();
+    begin_silent_channel();
     domt_bed_wait(FIRST_MS / 2);
-    stop_reading();
+    stop_reading_for_lack_of_room();
     domt_bed_settle();
-    expect_open();
+    expect_channel_stays_open();
     domt_bed_wait(FIRST_MS / 2);
-    go_on_reading();
+    make_room_for_reading();
     domt_bed_settle();
     expect_silent_close_within(FIRST_MS);
     domt_bed_end();
 }
 
-/* The end of the receive is under way: the first byte may come with it. */
+/* The receive is being ended when the time is over: its end may bring the first byte. */
 DOMT_TEST(a_receive_that_is_being_cancelled_reads_no_more)
 {
-    begin_silent();
-    stop_reading();
+    begin_silent_channel();
+    stop_reading_for_lack_of_room();
     domt_bed_turn();
     ck_assert_ptr_nonnull(domt_fake_find(bed->fake, DOMT_RECEIVE, fd));
     domt_bed_wait(FIRST_MS + 2);
@@ -167,20 +167,20 @@ DOMT_TEST(a_receive_that_is_being_cancelled_reads_no_more)
 
 DOMT_TEST(a_peer_that_has_finished_is_not_waited_for)
 {
-    begin_silent();
+    begin_silent_channel();
     bed->ignore_end = true;
     domt_bed_ends(fd, 0);
     domt_bed_noted("A. ");
-    expect_open();
-    /* no later turn looks for the first byte */
+    expect_channel_stays_open();
+    /* the timer is off, so no later turn looks for the first byte */
     ck_assert(!domi_wheel_is_armed(&bed->channels[0]->timer.node));
     domt_bed_end();
 }
 
-/* The peer takes its answer slowly; sendTimeout bounds that. */
+/* The peer takes its answer slowly; only channel.sendTimeout bounds that. */
 DOMT_TEST(a_channel_that_its_actor_has_closed_is_not_silent)
 {
-    begin_silent();
+    begin_silent_channel();
     ck_assert_int_eq(domt_bed_write(bed->channels[0], 'w', 10), 0);
     domt_bed_turn();
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
@@ -193,13 +193,13 @@ DOMT_TEST(a_channel_that_its_actor_has_closed_is_not_silent)
 }
 
 /* While memory is short each receive brings one piece. A proxy that sends its header byte by byte
- * gets no more time by that. */
+ * gets no more time by these. */
 DOMT_TEST(a_header_that_drips_has_to_come_in_time)
 {
     static const char header[] = "PROXY TCP4 192.0.2.1 ";
     int own, other;
 
-    begin_silent();
+    begin_silent_channel();
     bed->io.careful = true;
     domt_bed_pair(&own, &other);
     ck_assert_int_eq(domi_channel_adopt(&bed->io, bed->actor.house,
@@ -218,7 +218,7 @@ DOMT_TEST(a_header_that_drips_has_to_come_in_time)
 #define GRACE_MS 1000
 #define AGE_MS   10000
 
-static void begin_with(uint64_t rate, uint64_t age_ms, uint32_t jitter)
+static void begin_channel_with_rate_and_age(uint64_t rate, uint64_t age_ms, uint32_t jitter)
 {
     bed->mode = DOMT_BED_DROP;
     bed->config.connection.first_byte_timeout_ns = 0;
@@ -230,24 +230,25 @@ static void begin_with(uint64_t rate, uint64_t age_ms, uint32_t jitter)
     domt_bed_begin(&fd, &peer);
 }
 
-static void send_answer(void)
+static void answer_with_one_byte(void)
 {
     ck_assert_int_eq(domt_bed_write(bed->channels[0], 'w', 1), 0);
     domt_bed_turn();
     domt_bed_sent(fd, 1);
 }
 
-static uint64_t count_slow(void)
+static uint64_t count_slow_cuts(void)
 {
     return domi_counter_read(&bed->io.counters.channels_slow);
 }
 
-static uint64_t count_aged(void)
+static uint64_t count_closes_by_age(void)
 {
     return domi_counter_read(&bed->io.counters.channels_aged);
 }
 
-/* Check that the channel is cut after so many graces; the timer may be up to 1 ms late. */
+/* Check that the channel is cut after so many times of grace; its timer may fire up to 1 ms
+ * late. */
 static void expect_cut_after_graces(uint32_t graces)
 {
     for (uint32_t i = 1; i < graces; i++)
@@ -255,7 +256,7 @@ static void expect_cut_after_graces(uint32_t graces)
     ck_assert(domt_bed_is_open(fd));
     domt_bed_wait(GRACE_MS + 2);
     ck_assert(!domt_bed_is_open(fd));
-    ck_assert_uint_eq(count_slow(), 1);
+    ck_assert_uint_eq(count_slow_cuts(), 1);
     ck_assert_uint_eq(bed->closed, 1);
 }
 
@@ -265,34 +266,34 @@ static void expect_cut_after_graces(uint32_t graces)
  * second. */
 DOMT_TEST(a_dripping_peer_is_closed)
 {
-    begin_with(20, 0, 0);
+    begin_channel_with_rate_and_age(20, 0, 0);
     for (uint32_t i = 0; i < 2 * GRACE_MS / 100 + 1 && domt_bed_is_open(fd); i++) {
         domt_bed_show(fd, 'x', 1);
         domt_bed_wait(100);
     }
     domt_bed_wait(2);
     ck_assert(!domt_bed_is_open(fd));
-    ck_assert_uint_eq(count_slow(), 1);
+    ck_assert_uint_eq(count_slow_cuts(), 1);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_silent), 0);
     domt_bed_end();
 }
 
 DOMT_TEST(a_peer_that_keeps_to_the_rate_stays)
 {
-    begin_with(20, 0, 0);
+    begin_channel_with_rate_and_age(20, 0, 0);
     for (uint32_t i = 0; i < 100; i++) {
         domt_bed_show(fd, 'x', 3);
         domt_bed_wait(100);
     }
     ck_assert(domt_bed_is_open(fd));
-    ck_assert_uint_eq(count_slow(), 0);
+    ck_assert_uint_eq(count_slow_cuts(), 0);
     domt_bed_end();
 }
 
-/* A burst gains no time later: each span is measured for itself. */
+/* A burst of bytes gains no time for later: each span of time is measured for itself. */
 DOMT_TEST(a_burst_buys_one_span_only)
 {
-    begin_with(20, 0, 0);
+    begin_channel_with_rate_and_age(20, 0, 0);
     domt_bed_show(fd, 'x', 255);
     expect_cut_after_graces(2);
     domt_bed_end();
@@ -300,26 +301,27 @@ DOMT_TEST(a_burst_buys_one_span_only)
 
 DOMT_TEST(a_peer_without_a_message_under_way_may_be_idle)
 {
-    begin_with(20, 0, 0);
+    begin_channel_with_rate_and_age(20, 0, 0);
     domt_bed_wait(5 * GRACE_MS);
     ck_assert(domt_bed_is_open(fd));
-    /* one short message now and then, each of which is answered */
+    /* the peer sends one short message now and then, and each is answered */
     for (uint32_t i = 0; i < 10; i++) {
         domt_bed_show(fd, 'x', 1);
-        send_answer();
+        answer_with_one_byte();
         domt_bed_wait(GRACE_MS);
     }
     ck_assert(domt_bed_is_open(fd));
-    ck_assert_uint_eq(count_slow(), 0);
+    ck_assert_uint_eq(count_slow_cuts(), 0);
     domt_bed_end();
 }
 
-/* Messages are not answered, but each is done before the next: no message lasts a whole span. */
+/* Messages are not answered, but each is done before the next one comes: no message lasts a whole
+ * span of time. */
 DOMT_TEST(a_message_ends_when_the_actor_says_so)
 {
     domus_stack stack;
 
-    begin_with(20, 0, 0);
+    begin_channel_with_rate_and_age(20, 0, 0);
     domi_stack_begin(&stack, &bed->manager, bed->channels[0]->house);
     for (uint32_t i = 0; i < 10; i++) {
         domt_bed_show(fd, 'x', 1);
@@ -327,19 +329,20 @@ DOMT_TEST(a_message_ends_when_the_actor_says_so)
         domt_bed_wait(GRACE_MS);
     }
     ck_assert(domt_bed_is_open(fd));
-    domt_bed_show(fd, 'x', 1); /* this time domus_channel_message_done() is not called */
+    domt_bed_show(fd, 'x', 1); /* the actor does not call domus_channel_message_done() this time */
     expect_cut_after_graces(2);
     domt_bed_end();
 }
 
-/* Short messages follow one another: a span in which another message began does not count. */
+/* Short messages follow one another: a span of time in which another message began does not
+ * count. */
 DOMT_TEST(an_answer_in_a_span_ends_its_measure)
 {
-    begin_with(20, 0, 0);
+    begin_channel_with_rate_and_age(20, 0, 0);
     for (uint32_t i = 0; i < 10; i++) {
         domt_bed_show(fd, 'x', 1);
         domt_bed_wait(GRACE_MS / 2);
-        send_answer();
+        answer_with_one_byte();
         domt_bed_show(fd, 'x', 1);
         domt_bed_wait(GRACE_MS / 2);
     }
@@ -349,20 +352,21 @@ DOMT_TEST(an_answer_in_a_span_ends_its_measure)
 
 DOMT_TEST(time_in_which_nobody_read_does_not_count)
 {
-    begin_with(20, 0, 0);
+    begin_channel_with_rate_and_age(20, 0, 0);
     domt_bed_show(fd, 'x', 1);
-    domt_bed_wait(GRACE_MS + 1); /* the span that begins here is measured */
+    domt_bed_wait(GRACE_MS + 1); /* the span of time that begins after this wait is measured */
     domi_channel_starve(bed->channels[0]);
     domi_channel_unstarve(bed->channels[0]);
     domt_bed_wait(GRACE_MS + 1);
-    ck_assert(domt_bed_is_open(fd)); /* this span is not measured */
+    /* the span of time in which the channel could not read is not measured */
+    ck_assert(domt_bed_is_open(fd));
     expect_cut_after_graces(1);
     domt_bed_end();
 }
 
 DOMT_TEST(without_a_rate_nothing_is_measured)
 {
-    begin_with(0, 0, 0);
+    begin_channel_with_rate_and_age(0, 0, 0);
     domt_bed_show(fd, 'x', 1);
     ck_assert(!domi_wheel_is_armed(&bed->channels[0]->timer.node));
     domt_bed_end();
@@ -372,37 +376,37 @@ DOMT_TEST(without_a_rate_nothing_is_measured)
 
 DOMT_TEST(an_idle_channel_is_closed_at_its_age)
 {
-    begin_with(0, AGE_MS, 0);
+    begin_channel_with_rate_and_age(0, AGE_MS, 0);
     domt_bed_show(fd, 'x', 1);
-    send_answer();
+    answer_with_one_byte();
     domt_bed_wait(AGE_MS - 2);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
     domt_bed_wait(4);
-    /* the channel sends a FIN, and no reset */
+    /* the channel closes with a FIN at its age, not with a reset */
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    ck_assert_uint_eq(count_aged(), 1);
+    ck_assert_uint_eq(count_closes_by_age(), 1);
     domt_bed_end();
 }
 
 DOMT_TEST(a_message_under_way_is_waited_for)
 {
-    begin_with(0, AGE_MS, 0);
+    begin_channel_with_rate_and_age(0, AGE_MS, 0);
     domt_bed_show(fd, 'x', 1);
     domt_bed_wait(AGE_MS + 500);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
-    domt_bed_show(fd, 'x', 1); /* the rest of the message */
-    send_answer();
+    domt_bed_show(fd, 'x', 1); /* brings the rest of the message, which may be answered now */
+    answer_with_one_byte();
     domt_bed_wait(200);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
     ck_assert_uint_eq(bed->unsent_bytes, 0);
-    ck_assert_uint_eq(count_aged(), 1);
+    ck_assert_uint_eq(count_closes_by_age(), 1);
     domt_bed_end();
 }
 
 DOMT_TEST(a_message_that_does_not_end_is_waited_for_as_long_as_a_drain)
 {
-    begin_with(0, AGE_MS, 0);
+    begin_channel_with_rate_and_age(0, AGE_MS, 0);
     domt_bed_show(fd, 'x', 1);
     domt_bed_wait(AGE_MS + 10000 - 2);
     domt_bed_wait(0);
@@ -416,7 +420,7 @@ DOMT_TEST(ages_are_spread_and_stay_in_their_bounds)
 {
     uint64_t least = UINT64_MAX, most = 0;
 
-    begin_with(0, AGE_MS, 20);
+    begin_channel_with_rate_and_age(0, AGE_MS, 20);
     domus_channel one = *bed->channels[0];
     for (uint32_t i = 0; i < 1000; i++) {
         one.slot = i;

@@ -1,4 +1,4 @@
-/* The stages of packets, without a runtime: line, delimiter, length and fixed. */
+/* The stages of packets without a runtime: line, delimiter, length and fixed. */
 #include <domus/pipeline.h>
 
 #include "tests/support/stages.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static domus_stage_kit *kit_of(const domus_stage *stage, const void *options)
+static domus_stage_kit *make_kit_of_stage(const domus_stage *stage, const void *options)
 {
     /* static: a kit uses its pipeline as long as it lives */
     static domus_pipeline_stage stages[2];
@@ -21,10 +21,10 @@ static domus_stage_kit *kit_of(const domus_stage *stage, const void *options)
     return kit;
 }
 
-/* Check that the packets of `bytes` are these, each with its kind and its size, and that then comes
- * `error`; in pieces of every size. */
-static void assert_decodes(const domus_stage *stage, const void *options, const char *bytes,
-                           size_t size, const char *packets, int error)
+/* Check that `bytes` are decoded to these packets, each with its kind and its size, and that then
+ * `error` comes; in pieces of every size. */
+static void expect_decoded_packets(const domus_stage *stage, const void *options, const char *bytes,
+                                   size_t size, const char *packets, int error)
 {
     const domus_pipeline_stage stages[] = {{stage, options}, {NULL, NULL}};
     const domus_pipeline pipeline = {.stages = stages};
@@ -41,11 +41,11 @@ static void assert_decodes(const domus_stage *stage, const void *options, const 
     }
 }
 
-/* Check that a packet of these bytes is encoded to those. */
-static void assert_encodes(const domus_stage *stage, const void *options, const char *bytes,
-                           size_t size, const char *expected, size_t expected_size)
+/* Check that a packet of `bytes` is encoded to the expected bytes. */
+static void expect_encoded_packet(const domus_stage *stage, const void *options, const char *bytes,
+                                  size_t size, const char *expected, size_t expected_size)
 {
-    domus_stage_kit *kit = kit_of(stage, options);
+    domus_stage_kit *kit = make_kit_of_stage(stage, options);
     domus_packet packet = {.bytes = {NULL, 0, 0}};
     size_t sent;
 
@@ -61,7 +61,7 @@ static void assert_encodes(const domus_stage *stage, const void *options, const 
 static int error_of_encode(const domus_stage *stage, const void *options, const domus_type *type,
                            const char *bytes, size_t size)
 {
-    domus_stage_kit *kit = kit_of(stage, options);
+    domus_stage_kit *kit = make_kit_of_stage(stage, options);
     domus_packet packet = {.bytes = {NULL, 0, 0}};
     size_t sent;
 
@@ -86,7 +86,7 @@ static int error_of_options(const domus_stage *stage, const void *options)
 }
 
 /* Write `size` bytes that are `byte`, and then `end`. The caller frees them. */
-static char *make_bytes(char byte, size_t size, const char *end)
+static char *make_equal_bytes_with_end(char byte, size_t size, const char *end)
 {
     char *bytes = malloc(size + strlen(end) + 1);
 
@@ -95,14 +95,14 @@ static char *make_bytes(char byte, size_t size, const char *end)
     return bytes;
 }
 
-/* Returns the error for a packet of `size` bytes, which must be the same in one piece and in small
- * ones. */
-static int error_of_size(const domus_stage *stage, const void *options, const char *begin,
-                         size_t begin_size, size_t size, const char *end)
+/* Returns the error with which a packet of `size` bytes is refused; it must be the same in one
+ * piece and in small ones. */
+static int error_of_packet_size(const domus_stage *stage, const void *options, const char *begin,
+                                size_t begin_size, size_t size, const char *end)
 {
     const domus_pipeline_stage stages[] = {{stage, options}, {NULL, NULL}};
     const domus_pipeline pipeline = {.stages = stages};
-    char *text = make_bytes('x', begin_size + size, end);
+    char *text = make_equal_bytes_with_end('x', begin_size + size, end);
     size_t all = begin_size + size + strlen(end);
     size_t step = 13;
     domt_decoded whole;
@@ -127,21 +127,21 @@ DOMT_TEST(lines_end_with_either_end)
     static const domus_line_options peer = {.role = DOMUS_ROLE_PEER};
     static const domus_line_options client = {.role = DOMUS_ROLE_CLIENT};
 
-    assert_decodes(&domus_line_stage, NULL, "one\ntwo\r\n\n\r\nth\rree\r\r\n", 21,
-                   "0 3:one0 3:two0 0:0 0:0 7:th\rree\r", 0);
-    assert_decodes(&domus_line_stage, &peer, "a\nb", 3, "1 1:a", -EPIPE);
-    assert_decodes(&domus_line_stage, &client, "a\n\r", 3, "2 1:a", -EPIPE);
+    expect_decoded_packets(&domus_line_stage, NULL, "one\ntwo\r\n\n\r\nth\rree\r\r\n", 21,
+                           "0 3:one0 3:two0 0:0 0:0 7:th\rree\r", 0);
+    expect_decoded_packets(&domus_line_stage, &peer, "a\nb", 3, "1 1:a", -EPIPE);
+    expect_decoded_packets(&domus_line_stage, &client, "a\n\r", 3, "2 1:a", -EPIPE);
 }
 
-DOMT_TEST(lines_leave_with_the_end_that_was_chosen)
+DOMT_TEST(lines_are_sent_with_the_chosen_line_end)
 {
     static const domus_line_options crlf = {.crlf = true};
 
-    assert_encodes(&domus_line_stage, NULL, "line", 4, "line\n", 5);
-    assert_encodes(&domus_line_stage, NULL, "", 0, "\n", 1);
-    assert_encodes(&domus_line_stage, &crlf, "line", 4, "line\r\n", 6);
-    assert_encodes(&domus_line_stage, NULL, "line\r", 5, "line\r\r\n", 7);
-    assert_encodes(&domus_line_stage, &crlf, "line\r", 5, "line\r\r\n", 7);
+    expect_encoded_packet(&domus_line_stage, NULL, "line", 4, "line\n", 5);
+    expect_encoded_packet(&domus_line_stage, NULL, "", 0, "\n", 1);
+    expect_encoded_packet(&domus_line_stage, &crlf, "line", 4, "line\r\n", 6);
+    expect_encoded_packet(&domus_line_stage, NULL, "line\r", 5, "line\r\r\n", 7);
+    expect_encoded_packet(&domus_line_stage, &crlf, "line\r", 5, "line\r\r\n", 7);
     ck_assert_int_eq(error_of_encode(&domus_line_stage, NULL, &domus_packet_type, "a\nb", 3),
                      -EINVAL);
     ck_assert_int_eq(error_of_encode(&domus_line_stage, NULL, &domus_slice_type, "a", 1),
@@ -157,23 +157,25 @@ DOMT_TEST(lines_have_a_largest_size)
 
     for (int crlf = 0; crlf < 2; crlf++) {
         const char *end = crlf != 0 ? "\r\n" : "\n";
-        ck_assert_int_eq(error_of_size(&domus_line_stage, &ten, "", 0, 10, end), 0);
-        ck_assert_int_eq(error_of_size(&domus_line_stage, &ten, "", 0, 11, end), -EMSGSIZE);
-        ck_assert_int_eq(error_of_size(&domus_line_stage, NULL, "", 0, 8192, end), 0);
-        ck_assert_int_eq(error_of_size(&domus_line_stage, NULL, "", 0, 8193, end), -EMSGSIZE);
-        ck_assert_int_eq(error_of_size(&domus_line_stage, &most, "", 0, 65534, end), 0);
-        ck_assert_int_eq(error_of_size(&domus_line_stage, &most, "", 0, 65535, end), -EMSGSIZE);
+        ck_assert_int_eq(error_of_packet_size(&domus_line_stage, &ten, "", 0, 10, end), 0);
+        ck_assert_int_eq(error_of_packet_size(&domus_line_stage, &ten, "", 0, 11, end), -EMSGSIZE);
+        ck_assert_int_eq(error_of_packet_size(&domus_line_stage, NULL, "", 0, 8192, end), 0);
+        ck_assert_int_eq(error_of_packet_size(&domus_line_stage, NULL, "", 0, 8193, end),
+                         -EMSGSIZE);
+        ck_assert_int_eq(error_of_packet_size(&domus_line_stage, &most, "", 0, 65534, end), 0);
+        ck_assert_int_eq(error_of_packet_size(&domus_line_stage, &most, "", 0, 65535, end),
+                         -EMSGSIZE);
     }
-    ck_assert_int_eq(error_of_size(&domus_line_stage, &ten, "", 0, 11, ""), -EPIPE);
-    ck_assert_int_eq(error_of_size(&domus_line_stage, &ten, "", 0, 12, ""), -EMSGSIZE);
+    ck_assert_int_eq(error_of_packet_size(&domus_line_stage, &ten, "", 0, 11, ""), -EPIPE);
+    ck_assert_int_eq(error_of_packet_size(&domus_line_stage, &ten, "", 0, 12, ""), -EMSGSIZE);
     ck_assert_int_eq(error_of_options(&domus_line_stage, &most), 0);
     ck_assert_int_eq(error_of_options(&domus_line_stage, &more), -EINVAL);
     ck_assert_int_eq(error_of_options(&domus_line_stage, &role), -EINVAL);
 }
 
-static void assert_fails(const void *options, int error, const char *text)
+static void expect_answer_to_failure(const void *options, int error, const char *text)
 {
-    domus_stage_kit *kit = kit_of(&domus_line_stage, options);
+    domus_stage_kit *kit = make_kit_of_stage(&domus_line_stage, options);
     size_t size;
     int result = domus_stage_kit_fail(kit, DOMUS_NO_ID, &domus_packet_type, error);
     const char *output = domus_stage_kit_output(kit, &size);
@@ -189,10 +191,10 @@ DOMT_TEST(request_line_that_fails_gets_a_line)
     static const domus_line_options sorry = {.failed = "SORRY", .crlf = true};
     static const domus_line_options client = {.role = DOMUS_ROLE_CLIENT};
 
-    assert_fails(NULL, -ETIMEDOUT, "error: ETIMEDOUT\n");
-    assert_fails(NULL, -12345, "error: unknown\n");
-    assert_fails(&sorry, -EINVAL, "SORRY\r\n");
-    assert_fails(&client, -EINVAL, NULL);
+    expect_answer_to_failure(NULL, -ETIMEDOUT, "error: ETIMEDOUT\n");
+    expect_answer_to_failure(NULL, -12345, "error: unknown\n");
+    expect_answer_to_failure(&sorry, -EINVAL, "SORRY\r\n");
+    expect_answer_to_failure(&client, -EINVAL, NULL);
 }
 
 /* --- delimiters ------------------------------------------------------------------------------- */
@@ -202,9 +204,11 @@ DOMT_TEST(delimiter_ends_a_packet)
     static const domus_delimiter_options zero = {.delimiter = '\0'};
     static const domus_delimiter_options high = {.delimiter = '\xff', .role = DOMUS_ROLE_PEER};
 
-    assert_decodes(&domus_delimiter_stage, &zero, "one\0\0two\n\0", 10, "0 3:one0 0:0 4:two\n", 0);
-    assert_decodes(&domus_delimiter_stage, &high, "a\xff\x7f\xff.", 5, "1 1:a1 1:\x7f", -EPIPE);
-    assert_encodes(&domus_delimiter_stage, &high, "a\n", 2, "a\n\xff", 3);
+    expect_decoded_packets(&domus_delimiter_stage, &zero, "one\0\0two\n\0", 10,
+                           "0 3:one0 0:0 4:two\n", 0);
+    expect_decoded_packets(&domus_delimiter_stage, &high, "a\xff\x7f\xff.", 5, "1 1:a1 1:\x7f",
+                           -EPIPE);
+    expect_encoded_packet(&domus_delimiter_stage, &high, "a\n", 2, "a\n\xff", 3);
     ck_assert_int_eq(error_of_encode(&domus_delimiter_stage, &zero, &domus_packet_type, "a\0b", 3),
                      -EINVAL);
     ck_assert_int_eq(error_of_encode(&domus_delimiter_stage, &zero, &domus_slice_type, "a", 1),
@@ -219,13 +223,13 @@ DOMT_TEST(delimited_packets_have_a_largest_size)
     static const domus_delimiter_options more = {.delimiter = ';', .size_max = 65536};
     const domus_stage *stage = &domus_delimiter_stage;
 
-    ck_assert_int_eq(error_of_size(stage, &one, "", 0, 1, ";"), 0);
-    ck_assert_int_eq(error_of_size(stage, &one, "", 0, 2, ";"), -EMSGSIZE);
-    ck_assert_int_eq(error_of_size(stage, &one, "", 0, 2, ""), -EMSGSIZE);
-    ck_assert_int_eq(error_of_size(stage, &plain, "", 0, 8192, ";"), 0);
-    ck_assert_int_eq(error_of_size(stage, &plain, "", 0, 8193, ";"), -EMSGSIZE);
-    ck_assert_int_eq(error_of_size(stage, &most, "", 0, 65535, ";"), 0);
-    ck_assert_int_eq(error_of_size(stage, &most, "", 0, 65536, ";"), -EMSGSIZE);
+    ck_assert_int_eq(error_of_packet_size(stage, &one, "", 0, 1, ";"), 0);
+    ck_assert_int_eq(error_of_packet_size(stage, &one, "", 0, 2, ";"), -EMSGSIZE);
+    ck_assert_int_eq(error_of_packet_size(stage, &one, "", 0, 2, ""), -EMSGSIZE);
+    ck_assert_int_eq(error_of_packet_size(stage, &plain, "", 0, 8192, ";"), 0);
+    ck_assert_int_eq(error_of_packet_size(stage, &plain, "", 0, 8193, ";"), -EMSGSIZE);
+    ck_assert_int_eq(error_of_packet_size(stage, &most, "", 0, 65535, ";"), 0);
+    ck_assert_int_eq(error_of_packet_size(stage, &most, "", 0, 65536, ";"), -EMSGSIZE);
     ck_assert_int_eq(error_of_options(stage, &more), -EINVAL);
     ck_assert_int_eq(error_of_options(stage, NULL), -EINVAL);
 }
@@ -240,14 +244,15 @@ DOMT_TEST(length_begins_a_packet)
     static const domus_length_options eight = {.width = 8, .counts_itself = true};
     const domus_stage *stage = &domus_length_stage;
 
-    assert_decodes(stage, &one, "\3abc\0\1x", 7, "0 3:abc0 0:0 1:x", 0);
-    assert_decodes(stage, &big, "\0\3abc\0\0\0", 8, "2 3:abc2 0:", -EPIPE);
-    assert_decodes(stage, &little, "\3\0\0\0abc", 7, "0 3:abc", 0);
-    assert_decodes(stage, &eight, "\0\0\0\0\0\0\0\013abc\0\0\0\0\0\0\0\10", 19, "0 3:abc0 0:", 0);
-    assert_encodes(stage, &one, "abc", 3, "\3abc", 4);
-    assert_encodes(stage, &big, "abc", 3, "\0\3abc", 5);
-    assert_encodes(stage, &little, "abc", 3, "\3\0\0\0abc", 7);
-    assert_encodes(stage, &eight, "", 0, "\0\0\0\0\0\0\0\10", 8);
+    expect_decoded_packets(stage, &one, "\3abc\0\1x", 7, "0 3:abc0 0:0 1:x", 0);
+    expect_decoded_packets(stage, &big, "\0\3abc\0\0\0", 8, "2 3:abc2 0:", -EPIPE);
+    expect_decoded_packets(stage, &little, "\3\0\0\0abc", 7, "0 3:abc", 0);
+    expect_decoded_packets(stage, &eight, "\0\0\0\0\0\0\0\013abc\0\0\0\0\0\0\0\10", 19,
+                           "0 3:abc0 0:", 0);
+    expect_encoded_packet(stage, &one, "abc", 3, "\3abc", 4);
+    expect_encoded_packet(stage, &big, "abc", 3, "\0\3abc", 5);
+    expect_encoded_packet(stage, &little, "abc", 3, "\3\0\0\0abc", 7);
+    expect_encoded_packet(stage, &eight, "", 0, "\0\0\0\0\0\0\0\10", 8);
     ck_assert_int_eq(error_of_encode(stage, &one, &domus_slice_type, "a", 1), -EOPNOTSUPP);
 }
 
@@ -258,10 +263,10 @@ DOMT_TEST(wrong_lengths_are_refused)
     static const domus_length_options little = {.width = 8, .little_endian = true};
     const domus_stage *stage = &domus_length_stage;
 
-    assert_decodes(stage, &itself, "\0\2\0\1x", 5, "0 0:", -EBADMSG);
-    assert_decodes(stage, &itself, "\0\0", 2, "", -EBADMSG);
-    assert_decodes(stage, &eight, "\xff\xff\xff\xff\xff\xff\xff\xff", 8, "", -EMSGSIZE);
-    assert_decodes(stage, &little, "\0\0\0\0\0\0\0\x80", 8, "", -EMSGSIZE);
+    expect_decoded_packets(stage, &itself, "\0\2\0\1x", 5, "0 0:", -EBADMSG);
+    expect_decoded_packets(stage, &itself, "\0\0", 2, "", -EBADMSG);
+    expect_decoded_packets(stage, &eight, "\xff\xff\xff\xff\xff\xff\xff\xff", 8, "", -EMSGSIZE);
+    expect_decoded_packets(stage, &little, "\0\0\0\0\0\0\0\x80", 8, "", -EMSGSIZE);
 }
 
 DOMT_TEST(packets_with_a_length_have_a_largest_size)
@@ -274,12 +279,13 @@ DOMT_TEST(packets_with_a_length_have_a_largest_size)
     static const domus_length_options none = {.width = 0};
     static const domus_length_options more = {.width = 2, .size_max = 65529};
     const domus_stage *stage = &domus_length_stage;
-    char *bytes = make_bytes('x', 70000, "");
+    char *bytes = make_equal_bytes_with_end('x', 70000, "");
 
-    ck_assert_int_eq(error_of_size(stage, &ten, "\0\0\0\12", 4, 10, ""), 0);
-    ck_assert_int_eq(error_of_size(stage, &ten, "\0\0\0\13", 4, 11, ""), -EMSGSIZE);
-    ck_assert_int_eq(error_of_size(stage, &eight, "\0\0\0\0\0\0\xff\xf8", 8, 65528, ""), 0);
-    ck_assert_int_eq(error_of_size(stage, &eight, "\0\0\0\0\0\0\xff\xf9", 8, 65529, ""), -EMSGSIZE);
+    ck_assert_int_eq(error_of_packet_size(stage, &ten, "\0\0\0\12", 4, 10, ""), 0);
+    ck_assert_int_eq(error_of_packet_size(stage, &ten, "\0\0\0\13", 4, 11, ""), -EMSGSIZE);
+    ck_assert_int_eq(error_of_packet_size(stage, &eight, "\0\0\0\0\0\0\xff\xf8", 8, 65528, ""), 0);
+    ck_assert_int_eq(error_of_packet_size(stage, &eight, "\0\0\0\0\0\0\xff\xf9", 8, 65529, ""),
+                     -EMSGSIZE);
     ck_assert_int_eq(error_of_encode(stage, &one, &domus_packet_type, bytes, 255), 0);
     ck_assert_int_eq(error_of_encode(stage, &one, &domus_packet_type, bytes, 256), -EMSGSIZE);
     ck_assert_int_eq(error_of_encode(stage, &itself, &domus_packet_type, bytes, 254), 0);
@@ -294,7 +300,7 @@ DOMT_TEST(packets_with_a_length_have_a_largest_size)
 
 /* --- one size --------------------------------------------------------------------------------- */
 
-DOMT_TEST(packets_of_one_size)
+DOMT_TEST(packets_of_one_fixed_size_are_decoded)
 {
     static const domus_fixed_options three = {.size = 3};
     static const domus_fixed_options most = {.size = 65536, .role = DOMUS_ROLE_PEER};
@@ -302,11 +308,11 @@ DOMT_TEST(packets_of_one_size)
     static const domus_fixed_options none = {.size = 0};
     const domus_stage *stage = &domus_fixed_stage;
 
-    assert_decodes(stage, &three, "abcdefgh", 8, "0 3:abc0 3:def", -EPIPE);
-    assert_decodes(stage, &three, "abc", 3, "0 3:abc", 0);
-    ck_assert_int_eq(error_of_size(stage, &most, "", 0, 65536, ""), 0);
-    ck_assert_int_eq(error_of_size(stage, &most, "", 0, 65535, ""), -EPIPE);
-    assert_encodes(stage, &three, "abc", 3, "abc", 3);
+    expect_decoded_packets(stage, &three, "abcdefgh", 8, "0 3:abc0 3:def", -EPIPE);
+    expect_decoded_packets(stage, &three, "abc", 3, "0 3:abc", 0);
+    ck_assert_int_eq(error_of_packet_size(stage, &most, "", 0, 65536, ""), 0);
+    ck_assert_int_eq(error_of_packet_size(stage, &most, "", 0, 65535, ""), -EPIPE);
+    expect_encoded_packet(stage, &three, "abc", 3, "abc", 3);
     ck_assert_int_eq(error_of_encode(stage, &three, &domus_packet_type, "ab", 2), -EINVAL);
     ck_assert_int_eq(error_of_encode(stage, &three, &domus_packet_type, "abcd", 4), -EINVAL);
     ck_assert_int_eq(error_of_encode(stage, &three, &domus_slice_type, "abc", 3), -EOPNOTSUPP);
@@ -315,11 +321,11 @@ DOMT_TEST(packets_of_one_size)
     ck_assert_int_eq(error_of_options(stage, NULL), -EINVAL);
 }
 
-/* For all stages but lines, a request that fails is the end of the channel. */
+/* A request that fails ends the channel, with each of these stages but that of lines. */
 DOMT_TEST(other_stages_have_nothing_to_say_about_a_failure)
 {
     static const domus_fixed_options three = {.size = 3};
-    domus_stage_kit *kit = kit_of(&domus_fixed_stage, &three);
+    domus_stage_kit *kit = make_kit_of_stage(&domus_fixed_stage, &three);
 
     ck_assert_int_eq(domus_stage_kit_fail(kit, DOMUS_NO_ID, NULL, -EIO), -EIO);
     domus_stage_kit_free(kit);

@@ -1,4 +1,4 @@
-/* The stage of parts.h, and functions that make kits and wires with it. */
+/* The stage of tests/io/parts.h, and functions that make kits and wires with it. */
 #include "tests/io/parts.h"
 #include "tests/support/suite.h"
 
@@ -28,7 +28,7 @@ void domt_release_part(void *payload)
 const domus_type domt_part_type = {
     .name = "part", .size = sizeof(domt_part), .release = domt_release_part};
 
-static int open_parts(domus_wire *wire, void *state_, const void *options_)
+static int open_stage_of_parts(domus_wire *wire, void *state_, const void *options_)
 {
     state *self = state_;
 
@@ -57,7 +57,7 @@ static int decode_part(domus_wire *wire, void *state_, const char *bytes, size_t
     }
     if ((how & DOMT_KEEPS) != 0 && self->kept.page == NULL &&
         domus_slice_keep(domus_wire_slice(wire, bytes, 2), &self->kept) == 0)
-        /* the slice that the wire held; its bytes are counted only once now */
+        /* frees the slice that the wire held; now its bytes count only once */
         domus_slice_free(self->kept);
     domt_part *made = domus_wire_request(wire, &domt_part_type, length);
     if (made == NULL)
@@ -74,7 +74,7 @@ static int decode_part(domus_wire *wire, void *state_, const char *bytes, size_t
                                              : (int)(2 + length);
 }
 
-static int end_parts(domus_wire *wire, void *state_, size_t left)
+static int end_stage_of_parts(domus_wire *wire, void *state_, size_t left)
 {
     const state *self = state_;
 
@@ -97,7 +97,7 @@ static int encode_part(domus_wire *wire, void *state_, uint64_t id, const domus_
     return error != 0 ? error : domus_wire_append_slice(wire, given->bytes);
 }
 
-static void close_parts(domus_wire *wire, void *state_)
+static void close_stage_of_parts(domus_wire *wire, void *state_)
 {
     const state *self = state_;
 
@@ -108,11 +108,11 @@ static void close_parts(domus_wire *wire, void *state_)
 const domus_stage domt_part_stage = {
     .name = "part",
     .state_size = sizeof(state),
-    .open = open_parts,
+    .open = open_stage_of_parts,
     .decode = decode_part,
-    .end = end_parts,
+    .end = end_stage_of_parts,
     .encode = encode_part,
-    .close = close_parts,
+    .close = close_stage_of_parts,
 };
 
 domus_stage_kit *domt_parts_kit(const domt_parts *how)
@@ -184,13 +184,14 @@ size_t domt_write_parts(char *to)
     return size;
 }
 
-static void *make_part(domus_wire *wire, domus_stage_kind kind, const domus_type *type)
+static void *make_message_in_bare_wire(domus_wire *wire, domus_stage_kind kind,
+                                       const domus_type *type)
 {
     memset(wire->owner, 0, type->size);
     return wire->owner;
 }
 
-static const domi_wire_services services = {.make = make_part};
+static const domi_wire_services services = {.make = make_message_in_bare_wire};
 
 domt_bare *domt_bare_new(const domt_parts *how)
 {

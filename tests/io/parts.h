@@ -6,7 +6,7 @@
 
 #include "io/wire/wire.h"
 
-/* The oddities of a stage. */
+/* The oddities that a stage of this test may have, as bits. */
 enum {
     DOMT_NEEDS = 1,        /* the stage calls domus_wire_need() */
     DOMT_FAILS_AFTER = 2,  /* the stage makes the message, and then fails */
@@ -19,7 +19,7 @@ enum {
     32,
     DOMT_PEEKS = 64,    /* the slice reaches one byte beyond the used bytes */
     DOMT_ENDS = 128,    /* the stage's `end` makes a message */
-    DOMT_NO_ASKS = 256, /* the stage asks for less than it has */
+    DOMT_NO_ASKS = 256, /* the stage asks by domus_wire_need() for fewer bytes than it has */
     DOMT_TWICE = 512,   /* the stage tries to make two messages */
 };
 
@@ -44,14 +44,14 @@ void domt_release_part(void *payload);
 
 /* How the stage was called since the last kit or bare wire was made. */
 extern struct domt_seen {
-    uint32_t decodes;  /* number of calls of `decode` */
-    const char *bytes; /* the bytes that the last call was shown */
+    uint32_t decodes;  /* number of calls of the stage's `decode` */
+    const char *bytes; /* the bytes that the last call of `decode` was shown */
     size_t size;
     uint32_t ends, closes, releases;
-    size_t left; /* bytes that were left when `end` was last called */
+    size_t left; /* number of bytes that were left when `end` was last called */
 } domt_seen;
 
-/* Make a kit with this stage alone; or feed a kit. */
+/* Make a kit with this stage alone; or feed bytes to a kit. */
 domus_stage_kit *domt_parts_kit(const domt_parts *how);
 void domt_feed(domus_stage_kit *kit, const char *bytes, size_t size);
 
@@ -64,26 +64,26 @@ void domt_expect_output(domus_stage_kit *kit, const char *text);
 /* Write a message of `length` bytes, which count up from `first`. Returns its size. */
 size_t domt_write_part(char *to, size_t length, int first);
 
-/* Write a message of each length, the bytes of message i counting up from i. Returns their size,
- * which is less than 1000. */
+/* Write a message of each length, the bytes of message `i` counting up from `i`. Returns their
+ * size, which is less than 1000. */
 #define DOMT_PARTS 7
 extern const size_t domt_lengths[DOMT_PARTS];
 size_t domt_write_parts(char *to);
 
-/* Check that this is a message that domt_write_part() wrote. */
+/* Check that this is a message as domt_write_part() wrote it. */
 void domt_assert_part(const domus_stage_message *message, size_t length, int first);
 
-/* A wire without a kit, whose bytes lie where the test puts them. */
+/* A wire without a kit: its bytes lie where the test puts them. */
 typedef struct domt_bare {
     domus_wire *wire;
     domi_out out;
-    domt_part part; /* the message that was decoded */
+    domt_part part; /* the message that was decoded last */
 } domt_bare;
 
 domt_bare *domt_bare_new(const domt_parts *how);
 void domt_bare_free(domt_bare *bare);
 
-/* Tell the wire that the message was handled. */
+/* Tell the wire that its message was handled. */
 void domt_bare_done(domt_bare *bare);
 
 #endif

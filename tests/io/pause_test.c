@@ -14,12 +14,12 @@
 
 #define COUNT      300u
 #define TIMEOUT_MS 100u
-#define PIECE      20 /* longer than the bed records */
+#define PIECE      20 /* longer than what the bed records of a read */
 
 static int fds[COUNT];
 static int peers[COUNT];
 
-static void begin_channels(uint32_t count, domt_bed_mode mode)
+static void begin_channels_in_mode(uint32_t count, domt_bed_mode mode)
 {
     bed->config.io.buffers.count = 512;
     bed->mode = mode;
@@ -28,15 +28,15 @@ static void begin_channels(uint32_t count, domt_bed_mode mode)
         fds[i] = domt_bed_connect(&peers[i]);
 }
 
-/* Begin with `count` channels whose idle time is short. */
-static void begin_idle(uint32_t count, domt_bed_mode mode)
+/* Begin with `count` channels, all with a short idle time-out. */
+static void begin_channels_with_idle_time(uint32_t count, domt_bed_mode mode)
 {
     bed->config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
-    begin_channels(count, mode);
+    begin_channels_in_mode(count, mode);
     bed->note_length = 0;
 }
 
-static void end_channels(uint32_t count)
+static void end_channels_and_ring(uint32_t count)
 {
     bed->fake->floods = false;
     while (bed->fake->completions_shown != bed->fake->completions_tail)
@@ -48,7 +48,7 @@ static void end_channels(uint32_t count)
 
 DOMT_TEST(bytes_that_came_during_a_pause_are_reaped_before_anybody_is_idle)
 {
-    begin_idle(COUNT, DOMT_BED_DROP);
+    begin_channels_with_idle_time(COUNT, DOMT_BED_DROP);
     bed->fake->defers = true;
     for (uint32_t i = 0; i < COUNT; i++)
         domt_bed_feed(fds[i], 'x', PIECE);
@@ -57,16 +57,16 @@ DOMT_TEST(bytes_that_came_during_a_pause_are_reaped_before_anybody_is_idle)
     ck_assert_uint_eq(bed->read_bytes, COUNT * PIECE);
     bed->note_length = 0;
     bed->fake->defers = false;
-    domt_bed_pass(TIMEOUT_MS + 2); /* now nothing has come, so the channels are idle */
+    domt_bed_pass(TIMEOUT_MS + 2); /* nothing came in this time, so all channels are idle */
     domt_bed_settle();
     ck_assert_uint_eq(bed->io.counters.channels_reset, COUNT);
-    end_channels(COUNT);
+    end_channels_and_ring(COUNT);
 }
 
 DOMT_TEST(a_peer_that_read_during_a_pause_has_not_timed_out)
 {
     bed->config.channel.send_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
-    begin_channels(COUNT, DOMT_BED_ECHO);
+    begin_channels_in_mode(COUNT, DOMT_BED_ECHO);
     bed->note_length = 0;
     for (uint32_t i = 0; i < COUNT; i++)
         domt_bed_feed(fds[i], 'x', PIECE);
@@ -76,13 +76,13 @@ DOMT_TEST(a_peer_that_read_during_a_pause_has_not_timed_out)
         domt_fake_sent(bed->fake, fds[i], PIECE);
     domt_bed_pass(30 * TIMEOUT_MS);
     ck_assert_uint_eq(bed->io.counters.channels_reset, 0);
-    end_channels(COUNT);
+    end_channels_and_ring(COUNT);
 }
 
-/* A thread without buffers leaves the bytes in the socket, and no receive is armed on it. */
+/* A thread without free buffers leaves the bytes in the socket, and no receive is armed on it. */
 DOMT_TEST(a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle)
 {
-    begin_idle(2, DOMT_BED_DROP);
+    begin_channels_with_idle_time(2, DOMT_BED_DROP);
     ck_assert_int_eq(send(peers[0], "waits", 5, 0), 5);
     bed->io.buffers_used = bed->io.config->io.buffers.count;
     for (int i = 0; i < 2; i++)
@@ -93,19 +93,19 @@ DOMT_TEST(a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle)
     domt_bed_wait(TIMEOUT_MS - 4);
     ck_assert(domt_bed_is_open(fds[0]));
     char bytes[5];
-    /* without the bytes the peer is idle */
+    /* without bytes that wait in the socket the peer is idle */
     ck_assert_int_eq(recv(fds[0], bytes, sizeof bytes, 0), 5);
     domt_bed_wait(TIMEOUT_MS + 2);
     domt_bed_noted("A-(-110) ");
     bed->io.buffers_used = bed->config.io.buffers.count - 512;
-    end_channels(2);
+    end_channels_and_ring(2);
 }
 
-/* The actor could not read the peer's bytes, because the mailbox of the actor that it asks is
- * full. */
+/* The actor could not read the peer's bytes, because the mailbox of another actor, which it asks,
+ * is full. */
 DOMT_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
 {
-    begin_idle(1, DOMT_BED_DROP);
+    begin_channels_with_idle_time(1, DOMT_BED_DROP);
     domi_house *house = bed->channels[0]->house;
     house->marks |= DOMI_MARK_SATURATED;
     domt_bed_feed(fds[0], 'x', 4);
@@ -118,7 +118,7 @@ DOMT_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
         domi_house_make_ready(&bed->manager, house);
     domt_bed_turn();
     domt_bed_noted("A(xxxx) ");
-    end_channels(1);
+    end_channels_and_ring(1);
 }
 
 /* The peer sends, but reads no answers, so it has caused the wait of the bytes in its socket. */
@@ -127,20 +127,20 @@ DOMT_TEST(a_peer_that_takes_no_answers_is_idle_although_it_sends)
     bed->config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
     bed->config.channel.send_high_bytes = 8;
     bed->config.channel.send_low_bytes = 4;
-    begin_channels(1, DOMT_BED_ECHO);
+    begin_channels_in_mode(1, DOMT_BED_ECHO);
     domt_bed_feed(fds[0], 'x', 20);
     domt_bed_settle();
     ck_assert(bed->channels[0]->blocked);
     ck_assert_int_eq(send(peers[0], "more", 4, 0), 4);
     domt_bed_wait(TIMEOUT_MS + 2);
     ck_assert(!domt_bed_is_open(fds[0]));
-    end_channels(1);
+    end_channels_and_ring(1);
 }
 
 /* The channel was closed by its actor, so the bytes in its socket will never be read. */
 DOMT_TEST(a_peer_that_is_being_closed_is_idle_although_it_sends)
 {
-    begin_idle(1, DOMT_BED_ECHO);
+    begin_channels_with_idle_time(1, DOMT_BED_ECHO);
     domt_bed_feed(fds[0], 'x', PIECE);
     domt_bed_settle();
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
@@ -148,16 +148,17 @@ DOMT_TEST(a_peer_that_is_being_closed_is_idle_although_it_sends)
     ck_assert_int_eq(send(peers[0], "more", 4, 0), 4);
     domt_bed_wait(TIMEOUT_MS + 2);
     ck_assert(!domt_bed_is_open(fds[0]));
-    end_channels(1);
+    end_channels_and_ring(1);
 }
 
-/* The completions fill more than one turn: the time-outs wait for the next turns. */
+/* The completions fill more than one turn: the time-outs wait until all are reaped in the next
+ * turns. */
 DOMT_TEST(time_outs_wait_for_a_crowd_that_one_turn_cannot_collect)
 {
     bed->config.io.ring_entries = 16;
     bed->config.io.completion_entries = 32;
     bed->config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
-    begin_channels(COUNT, DOMT_BED_DROP);
+    begin_channels_in_mode(COUNT, DOMT_BED_DROP);
     bed->note_length = 0;
     bed->fake->defers = true;
     for (uint32_t i = 0; i < COUNT; i++)
@@ -172,17 +173,17 @@ DOMT_TEST(time_outs_wait_for_a_crowd_that_one_turn_cannot_collect)
     domt_bed_turn();
     ck_assert_uint_eq(bed->read_bytes, COUNT * PIECE);
     ck_assert_uint_eq(bed->io.counters.channels_reset, 0);
-    end_channels(COUNT);
+    end_channels_and_ring(COUNT);
 }
 
-/* The sockets are asked what is left in them only when all that had arrived is read. */
+/* The sockets are asked what is left in them only when all bytes that had arrived are read. */
 DOMT_TEST(a_drain_waits_for_a_crowd_that_one_turn_cannot_collect)
 {
     uint32_t turns = 0;
 
     bed->config.io.ring_entries = 16;
     bed->config.io.completion_entries = 32;
-    begin_channels(COUNT, DOMT_BED_DROP);
+    begin_channels_in_mode(COUNT, DOMT_BED_DROP);
     bed->note_length = 0;
     bed->fake->defers = true;
     for (uint32_t i = 0; i < COUNT; i++)
@@ -199,25 +200,25 @@ DOMT_TEST(a_drain_waits_for_a_crowd_that_one_turn_cannot_collect)
     ck_assert_uint_ge(turns, COUNT / 64 / 2);
     domt_bed_turn();
     ck_assert_uint_eq(bed->read_bytes, COUNT * PIECE);
-    end_channels(COUNT);
+    end_channels_and_ring(COUNT);
 }
 
 DOMT_TEST(a_flood_without_end_cannot_hold_a_drain_up_for_ever)
 {
     uint32_t calls = 1;
 
-    begin_channels(1, DOMT_BED_DROP);
+    begin_channels_in_mode(1, DOMT_BED_DROP);
     bed->fake->defers = true;
     bed->fake->floods = true;
     for (; !domi_io_collect_before_drain(&bed->io) && calls < 1000; calls++)
         continue;
     ck_assert_uint_eq(calls, DOMI_POSTPONED_MAX);
-    end_channels(1);
+    end_channels_and_ring(1);
 }
 
 DOMT_TEST(a_flood_without_end_cannot_hold_time_outs_up_for_ever)
 {
-    begin_idle(1, DOMT_BED_DROP);
+    begin_channels_with_idle_time(1, DOMT_BED_DROP);
     bed->fake->defers = true;
     bed->fake->floods = true;
     domt_bed_pass(TIMEOUT_MS + 2);
@@ -225,45 +226,46 @@ DOMT_TEST(a_flood_without_end_cannot_hold_time_outs_up_for_ever)
     for (int i = 0; i < 100 && bed->channels[0]->state == DOMI_CHANNEL_OPEN; i++)
         domt_bed_turn();
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_CLOSING);
-    end_channels(1);
+    end_channels_and_ring(1);
 }
 
-/* An enter may run deferred work that shows nothing yet; the rest comes with the next enter. */
+/* An enter may run deferred work of the kernel that shows nothing yet; the rest comes with the next
+ * enter. */
 DOMT_TEST(an_enter_that_shows_nothing_is_not_the_last)
 {
-    begin_idle(1, DOMT_BED_DROP);
+    begin_channels_with_idle_time(1, DOMT_BED_DROP);
     bed->fake->defers = true;
     domt_bed_feed(fds[0], 'x', PIECE);
     bed->fake->barren = 3;
     domt_bed_pass(TIMEOUT_MS + 2);
     ck_assert_uint_eq(bed->read_bytes, PIECE);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
-    end_channels(1);
+    end_channels_and_ring(1);
 }
 
 DOMT_TEST(enters_that_never_show_anything_hold_up_no_turn)
 {
-    begin_idle(1, DOMT_BED_DROP);
+    begin_channels_with_idle_time(1, DOMT_BED_DROP);
     bed->fake->defers = true;
     domt_bed_feed(fds[0], 'x', PIECE);
     bed->fake->barren = UINT32_MAX;
     domt_bed_pass(TIMEOUT_MS + 2);
     ck_assert_uint_le(bed->fake->enters, bed->config.io.completion_entries + 10);
     bed->fake->barren = 0;
-    end_channels(1);
+    end_channels_and_ring(1);
 }
 
-/* A needless enter is a system call each millisecond. */
+/* An enter without a need would be a system call each millisecond. */
 DOMT_TEST(without_a_timer_that_is_due_nothing_is_collected)
 {
     bed->config.channel.idle_timeout_ns = 1000 * DOMT_BED_MS;
-    begin_channels(1, DOMT_BED_DROP);
+    begin_channels_in_mode(1, DOMT_BED_DROP);
     domt_bed_turn();
     uint32_t enters = bed->fake->enters;
     for (int i = 0; i < 50; i++)
         domt_bed_pass(1);
     ck_assert_uint_eq(bed->fake->enters, enters);
-    end_channels(1);
+    end_channels_and_ring(1);
 }
 
 DOMT_SUITE(20)

@@ -17,14 +17,15 @@
 
 static const uint64_t secret[2] = {1, 2};
 
-static void make_peers(domi_peers *peers, uint32_t connections_max, uint32_t share, uint32_t local)
+static void make_table_of_peers(domi_peers *peers, uint32_t connections_max, uint32_t share,
+                                uint32_t local)
 {
     const domi_peers_limits limits = {connections_max, share, local};
 
     ck_assert_int_eq(domi_peers_init(peers, &limits, secret), 0);
 }
 
-static domi_peer_key key_of(const char *address)
+static domi_peer_key key_of_address(const char *address)
 {
     struct sockaddr_storage storage = {0};
     struct sockaddr_in *v4 = (struct sockaddr_in *)&storage;
@@ -45,14 +46,14 @@ static domi_peer_key key_of(const char *address)
     return key;
 }
 
-static bool are_one(const char *one, const char *other)
+static bool are_counted_as_one(const char *one, const char *other)
 {
     domi_peers peers;
     domi_peer *first;
     domi_peer *second;
-    domi_peer_key keys[2] = {key_of(one), key_of(other)};
+    domi_peer_key keys[2] = {key_of_address(one), key_of_address(other)};
 
-    make_peers(&peers, 100, 50, 50);
+    make_table_of_peers(&peers, 100, 50, 50);
     ck_assert_int_eq(domi_peers_count_in(&peers, &keys[0], &first), 0);
     ck_assert_int_eq(domi_peers_count_in(&peers, &keys[1], &second), 0);
     bool same = first == second;
@@ -65,19 +66,20 @@ static bool are_one(const char *one, const char *other)
 
 DOMT_TEST(an_address_is_ipv4_or_the_half_of_ipv6)
 {
-    ck_assert(are_one("192.0.2.1", "192.0.2.1"));
-    ck_assert(!are_one("192.0.2.1", "192.0.2.2"));
-    ck_assert(!are_one("192.0.2.1", "193.0.2.1"));
-    ck_assert(are_one("192.0.2.1", "::ffff:192.0.2.1"));
-    ck_assert(!are_one("::ffff:192.0.2.2", "::ffff:192.0.2.1"));
-    ck_assert(are_one("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"));
-    ck_assert(!are_one("2001:db8:1:2::1", "2001:db8:1:3::1"));
-    ck_assert(!are_one("2001:db8:1:2::1", "2002:db8:1:2::1"));
-    ck_assert(!are_one("::2", "0.0.0.0"));
-    ck_assert(!are_one("::1", "::2")); /* ::1 is an address of this machine, ::2 is not */
-    ck_assert(are_one("unix", "unix"));
-    ck_assert(!are_one("unix", "::1"));
-    ck_assert(are_one("", ""));
+    ck_assert(are_counted_as_one("192.0.2.1", "192.0.2.1"));
+    ck_assert(!are_counted_as_one("192.0.2.1", "192.0.2.2"));
+    ck_assert(!are_counted_as_one("192.0.2.1", "193.0.2.1"));
+    ck_assert(are_counted_as_one("192.0.2.1", "::ffff:192.0.2.1"));
+    ck_assert(!are_counted_as_one("::ffff:192.0.2.2", "::ffff:192.0.2.1"));
+    ck_assert(are_counted_as_one("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"));
+    ck_assert(!are_counted_as_one("2001:db8:1:2::1", "2001:db8:1:3::1"));
+    ck_assert(!are_counted_as_one("2001:db8:1:2::1", "2002:db8:1:2::1"));
+    ck_assert(!are_counted_as_one("::2", "0.0.0.0"));
+    /* ::1 is an address of this machine, ::2 is a foreign one */
+    ck_assert(!are_counted_as_one("::1", "::2"));
+    ck_assert(are_counted_as_one("unix", "unix"));
+    ck_assert(!are_counted_as_one("unix", "::1"));
+    ck_assert(are_counted_as_one("", ""));
 }
 
 DOMT_TEST(loopback_and_unix_sockets_are_local)
@@ -88,9 +90,9 @@ DOMT_TEST(loopback_and_unix_sockets_are_local)
                                           "::ffff:10.0.0.1", "::127.0.0.1", ""};
 
     for (size_t i = 0; i < sizeof local / sizeof local[0]; i++)
-        ck_assert_msg(key_of(local[i]).is_local, "%s", local[i]);
+        ck_assert_msg(key_of_address(local[i]).is_local, "%s", local[i]);
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
-        ck_assert_msg(!key_of(foreign[i]).is_local, "%s", foreign[i]);
+        ck_assert_msg(!key_of_address(foreign[i]).is_local, "%s", foreign[i]);
 }
 
 DOMT_TEST(an_address_has_its_share_and_no_more)
@@ -109,9 +111,9 @@ DOMT_TEST(an_address_has_its_share_and_no_more)
         domi_peers peers;
         domi_peer *peer = NULL;
         domi_peer *none = NULL;
-        domi_peer_key key = key_of(cases[i].address);
-        domi_peer_key other = key_of("198.51.100.1");
-        make_peers(&peers, cases[i].connections_max, cases[i].share, cases[i].local);
+        domi_peer_key key = key_of_address(cases[i].address);
+        domi_peer_key other = key_of_address("198.51.100.1");
+        make_table_of_peers(&peers, cases[i].connections_max, cases[i].share, cases[i].local);
         ck_assert(domi_peers_are_bounded(&peers));
         ck_assert_uint_eq(domi_peers_max(&peers, &key), cases[i].most);
         for (uint32_t n = 0; n < cases[i].most; n++)
@@ -120,7 +122,7 @@ DOMT_TEST(an_address_has_its_share_and_no_more)
         ck_assert_ptr_null(none);
         ck_assert_int_eq(domi_peers_count_in(&peers, &other, &none), 0);
         domi_peers_count_out(&peers, none);
-        domi_peers_count_out(&peers, peer); /* there is room for one connection */
+        domi_peers_count_out(&peers, peer); /* makes room for one connection of the first address */
         ck_assert_int_eq(domi_peers_count_in(&peers, &key, &peer), 0);
         ck_assert_int_eq(domi_peers_count_in(&peers, &key, &none), -EDQUOT);
         for (uint32_t n = 0; n < cases[i].most; n++) {
@@ -136,15 +138,16 @@ DOMT_TEST(without_a_bound_nothing_is_kept)
 {
     domi_peers peers;
     domi_peer *peer = (domi_peer *)(uintptr_t)1;
-    domi_peer_key local = key_of("127.0.0.1");
+    domi_peer_key local = key_of_address("127.0.0.1");
 
-    make_peers(&peers, 10, 100, 100);
+    make_table_of_peers(&peers, 10, 100, 100);
     ck_assert(!domi_peers_are_bounded(&peers));
     ck_assert_int_eq(domi_peers_count_in(&peers, &local, &peer), 0);
     ck_assert_ptr_null(peer);
     domi_peers_count_out(&peers, NULL);
     domi_peers_fini(&peers);
-    make_peers(&peers, 10, 10, 100); /* only foreign addresses have a bound */
+    /* foreign addresses have a bound, those of this machine none */
+    make_table_of_peers(&peers, 10, 10, 100);
     for (int i = 0; i < 20; i++) {
         ck_assert_int_eq(domi_peers_count_in(&peers, &local, &peer), 0);
         ck_assert_ptr_null(peer);
@@ -162,7 +165,7 @@ DOMT_TEST(addresses_of_one_bucket_are_told_apart)
     domi_peers peers;
 
     domi_random_init(&random, 7);
-    make_peers(&peers, 64, 10, 10);
+    make_table_of_peers(&peers, 64, 10, 10);
     ck_assert_uint_eq(peers.buckets_count, 16);
     for (uint32_t i = 0; i < COUNT; i++) {
         domi_peer_key key = {.network = i, .family = AF_INET};
@@ -203,7 +206,7 @@ DOMT_TEST(another_key_spreads_the_same_addresses_otherwise)
         for (int t = 0; t < 2; t++)
             domi_peers_count_out(&peers[t], at[t]);
     }
-    /* fewer than 20 meet by chance: 1000 addresses in 16,384 buckets */
+    /* of 1000 addresses in 16,384 buckets fewer than 20 meet by chance */
     ck_assert_uint_lt(same, 20);
     domi_peers_fini(&peers[0]);
     domi_peers_fini(&peers[1]);
@@ -212,14 +215,14 @@ DOMT_TEST(another_key_spreads_the_same_addresses_otherwise)
 DOMT_TEST(without_memory_nothing_is_counted)
 {
     domi_peers_limits limits = {100, 10, 10};
-    domi_peer_key key = key_of("192.0.2.1");
+    domi_peer_key key = key_of_address("192.0.2.1");
     domi_peer *peer = NULL;
     domi_peers peers;
 
     domi_memory_fail_after(0, 0);
     ck_assert_int_eq(domi_peers_init(&peers, &limits, secret), -ENOMEM);
     domi_peers_fini(&peers);
-    make_peers(&peers, 100, 10, 10);
+    make_table_of_peers(&peers, 100, 10, 10);
     domi_memory_fail_after(0, 0);
     ck_assert_int_eq(domi_peers_count_in(&peers, &key, &peer), -ENOMEM);
     ck_assert_ptr_null(peer);
@@ -232,13 +235,13 @@ DOMT_TEST(without_memory_nothing_is_counted)
 /* --- memory that is given back ------------------------------------------------------------- */
 
 static int blocks;
-/* while it allocates, another connection enters, as one of another thread would */
+/* if not NULL: while the table allocates, another connection is counted in, as by another thread */
 static domi_peers *entered;
 static domi_peer *faster;
 
-static void *take_block(void *context, size_t bytes)
+static void *allocate_and_count_block(void *context, size_t bytes)
 {
-    domi_peer_key key = key_of("192.0.2.1");
+    domi_peer_key key = key_of_address("192.0.2.1");
     domi_peers *peers = entered;
 
     entered = NULL;
@@ -248,7 +251,7 @@ static void *take_block(void *context, size_t bytes)
     return calloc(1, bytes);
 }
 
-static void *take_pages(void *context, size_t bytes)
+static void *allocate_and_count_pages(void *context, size_t bytes)
 {
     void *pages = aligned_alloc(4096, bytes);
 
@@ -257,28 +260,28 @@ static void *take_pages(void *context, size_t bytes)
     return memset(pages, 0, bytes);
 }
 
-static void give_block(void *context, void *memory, size_t bytes)
+static void free_and_uncount_block(void *context, void *memory, size_t bytes)
 {
     blocks--;
     free(memory);
 }
 
 static const domus_allocator counting = {
-    .allocate = take_block,
-    .free = give_block,
-    .map = take_pages,
-    .unmap = give_block,
+    .allocate = allocate_and_count_block,
+    .free = free_and_uncount_block,
+    .map = allocate_and_count_pages,
+    .unmap = free_and_uncount_block,
 };
 
 DOMT_TEST(the_memory_of_an_address_goes_with_its_last_connection)
 {
-    domi_peer_key key = key_of("192.0.2.1");
+    domi_peer_key key = key_of_address("192.0.2.1");
     domi_peer *one = NULL;
     domi_peer *other = NULL;
     domi_peers peers;
 
     (void)domi_memory_set_allocator(&counting);
-    make_peers(&peers, 100, 50, 50);
+    make_table_of_peers(&peers, 100, 50, 50);
     int before = blocks;
     ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), 0);
     ck_assert_int_eq(domi_peers_count_in(&peers, &key, &other), 0);
@@ -288,19 +291,20 @@ DOMT_TEST(the_memory_of_an_address_goes_with_its_last_connection)
     domi_peers_count_out(&peers, other);
     ck_assert_int_eq(blocks, before);
     ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), 0);
-    domi_peers_fini(&peers); /* the connection is never counted out */
+    /* the connection is never counted out, but the end of the table frees its entry */
+    domi_peers_fini(&peers);
     ck_assert_int_eq(blocks, 0);
     (void)domi_memory_set_allocator(NULL);
 }
 
 DOMT_TEST(of_two_entries_for_one_address_one_is_given_back)
 {
-    domi_peer_key key = key_of("192.0.2.1");
+    domi_peer_key key = key_of_address("192.0.2.1");
     domi_peer *one = NULL;
     domi_peers peers;
 
     (void)domi_memory_set_allocator(&counting);
-    make_peers(&peers, 2, 50, 50); /* one connection is the limit */
+    make_table_of_peers(&peers, 2, 50, 50); /* a table with one connection for each address */
     int before = blocks;
     entered = &peers;
     ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), -EDQUOT);
@@ -309,7 +313,7 @@ DOMT_TEST(of_two_entries_for_one_address_one_is_given_back)
     domi_peers_count_out(&peers, faster);
     ck_assert_int_eq(blocks, before);
     domi_peers_fini(&peers);
-    make_peers(&peers, 4, 50, 50);
+    make_table_of_peers(&peers, 4, 50, 50);
     entered = &peers;
     ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), 0);
     ck_assert_ptr_eq(one, faster);
@@ -322,10 +326,10 @@ DOMT_TEST(of_two_entries_for_one_address_one_is_given_back)
     (void)domi_memory_set_allocator(NULL);
 }
 
-/* The key does not matter, even if both fall into one bucket. */
+/* The key does not matter here, even if both addresses fall into one bucket. */
 DOMT_TEST(a_local_address_is_none_of_its_foreign_neighbours)
 {
-    domi_peer_key keys[2] = {key_of("::1"), key_of("::2")};
+    domi_peer_key keys[2] = {key_of_address("::1"), key_of_address("::2")};
     const domi_peers_limits limits = {16, 50, 50};
 
     for (uint64_t seed = 0; seed < 300; seed++) {
@@ -353,7 +357,7 @@ static domi_peers shared;
 static _Atomic uint32_t inside[ADDRESSES];
 static _Atomic uint32_t refused;
 
-static void *come_and_go(void *number)
+static void *count_in_and_out_at_random(void *number)
 {
     struct {
         domi_peer *peer;
@@ -390,9 +394,10 @@ DOMT_TEST(threads_agree_on_the_counts)
 {
     pthread_t threads[THREADS];
 
-    make_peers(&shared, 100, 10, 10);
+    make_table_of_peers(&shared, 100, 10, 10);
     for (uintptr_t i = 0; i < THREADS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, come_and_go, (void *)i), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, count_in_and_out_at_random, (void *)i),
+                         0);
     for (uintptr_t i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
     ck_assert_uint_gt(refused, 0);
@@ -400,10 +405,10 @@ DOMT_TEST(threads_agree_on_the_counts)
     domi_peers_fini(&shared);
 }
 
-static void expect_printed(const char *address, const char *expected)
+static void expect_printed_address(const char *address, const char *expected)
 {
     char text[DOMI_PEER_TEXT_SIZE];
-    domi_peer_key key = key_of(address);
+    domi_peer_key key = key_of_address(address);
 
     domi_peer_print(&key, text, sizeof text);
     ck_assert_str_eq(text, expected);
@@ -411,11 +416,11 @@ static void expect_printed(const char *address, const char *expected)
 
 DOMT_TEST(an_address_is_printed_as_it_counts)
 {
-    expect_printed("192.0.2.1", "192.0.2.1");
-    expect_printed("::ffff:192.0.2.1", "192.0.2.1");
-    expect_printed("2001:db8:1:2:3::4", "2001:db8:1:2::/64");
-    expect_printed("unix", "a Unix socket");
-    expect_printed("", "an unknown address");
+    expect_printed_address("192.0.2.1", "192.0.2.1");
+    expect_printed_address("::ffff:192.0.2.1", "192.0.2.1");
+    expect_printed_address("2001:db8:1:2:3::4", "2001:db8:1:2::/64");
+    expect_printed_address("unix", "a Unix socket");
+    expect_printed_address("", "an unknown address");
 }
 
 DOMT_SUITE(60)

@@ -1,5 +1,5 @@
-/* While memory is short channels go on reading, one piece at a time when the level is critical;
- * accepting pauses (acceptor_test.c tests that). Pages of slices that wait for many channels count
+/* While memory is short channels go on reading, one piece at a time when the level is critical; the
+ * accept pauses (acceptor_test.c tests that). Pages of slices that wait for many channels count
  * once on their thread, as a whole, and hinder others up to half of the bound
  * (io/resources/pages.c). A spell of shortage begins once and is over once, and no stranger fills
  * the log by causing it again and again (io/resources/shortage.c). */
@@ -19,8 +19,8 @@
 
 static int fd, peer;
 
-/* Begin with an idle time-out of `idle_ms`; 0: none. */
-static void begin_with(domt_bed_mode mode, uint64_t idle_ms)
+/* Begin with a connection whose idle time-out is `idle_ms`; 0: none. */
+static void begin_channel_with_idle_time(domt_bed_mode mode, uint64_t idle_ms)
 {
     bed->config.channel.idle_timeout_ns = idle_ms * DOMT_BED_MS;
     bed->mode = mode;
@@ -28,18 +28,19 @@ static void begin_with(domt_bed_mode mode, uint64_t idle_ms)
     domt_bed_noted("A+ ");
 }
 
-static void begin_channel(domt_bed_mode mode)
+static void begin_channel_in_mode(domt_bed_mode mode)
 {
-    begin_with(mode, 0);
+    begin_channel_with_idle_time(mode, 0);
 }
 
-static const domt_op *find_receive(void)
+static const domt_op *find_receive_of_channel(void)
 {
     return domt_fake_find(bed->fake, DOMT_RECEIVE, fd);
 }
 
-/* Set the level. A sweep then goes through the channels, twice when the level has ended. */
-static void set_level(domus_memory_level level)
+/* Set the level of memory, and let a sweep go through the channels, twice when the level has
+ * ended. */
+static void set_memory_level_and_sweep(domus_memory_level level)
 {
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.pauses = level != DOMUS_MEMORY_NORMAL,
                                                        .spares = level == DOMUS_MEMORY_CRITICAL,
@@ -49,42 +50,44 @@ static void set_level(domus_memory_level level)
     }
 }
 
-static void bring_byte(char byte)
+static void bring_byte_and_turn(char byte)
 {
     domt_bed_show(fd, byte, 1);
 }
 
 DOMT_TEST(channels_read_on_while_memory_is_short)
 {
-    begin_channel(DOMT_BED_DROP);
-    ck_assert(!find_receive()->once);
+    begin_channel_in_mode(DOMT_BED_DROP);
+    ck_assert(!find_receive_of_channel()->once);
     for (uint64_t i = 1; i <= 3; i++) {
-        set_level(DOMUS_MEMORY_HIGH);
-        ck_assert(find_receive()->once);
-        bring_byte('x');
-        bring_byte('y');
+        set_memory_level_and_sweep(DOMUS_MEMORY_HIGH);
+        ck_assert(find_receive_of_channel()->once);
+        bring_byte_and_turn('x');
+        bring_byte_and_turn('y');
         domt_bed_noted("A(x) A(y) ");
-        ck_assert(find_receive()->once);
-        set_level(DOMUS_MEMORY_HIGH); /* the same level again: nothing changes */
+        ck_assert(find_receive_of_channel()->once);
+        /* the same level comes again, and changes nothing */
+        set_memory_level_and_sweep(DOMUS_MEMORY_HIGH);
         ck_assert_uint_eq(domi_counter_read(&bed->io.counters.memory_pauses), i);
-        set_level(DOMUS_MEMORY_NORMAL);
-        bring_byte('z');
+        set_memory_level_and_sweep(DOMUS_MEMORY_NORMAL);
+        bring_byte_and_turn('z');
         domt_bed_noted("A(z) ");
-        ck_assert(!find_receive()->once);
+        ck_assert(!find_receive_of_channel()->once);
     }
     domt_bed_end();
 }
 
 DOMT_TEST(while_memory_is_critical_a_channel_reads_one_piece_at_a_time)
 {
-    begin_channel(DOMT_BED_KEEP);
-    set_level(DOMUS_MEMORY_CRITICAL);
+    begin_channel_in_mode(DOMT_BED_KEEP);
+    set_memory_level_and_sweep(DOMUS_MEMORY_CRITICAL);
     for (int i = 0; i < 3; i++) {
-        ck_assert(find_receive()->once);
-        bring_byte('x');
+        ck_assert(find_receive_of_channel()->once);
+        bring_byte_and_turn('x');
         domt_bed_noted("A(x) ");
         domt_bed_pass(1000);
-        ck_assert_ptr_null(find_receive()); /* the actor has not handled the last piece yet */
+        /* no receive is armed, because the actor has not handled the last piece yet */
+        ck_assert_ptr_null(find_receive_of_channel());
         domt_bed_release(1);
     }
     domt_bed_end();
@@ -92,69 +95,70 @@ DOMT_TEST(while_memory_is_critical_a_channel_reads_one_piece_at_a_time)
 
 DOMT_TEST(bytes_that_come_before_a_receive_has_ended_are_handled)
 {
-    begin_channel(DOMT_BED_KEEP);
+    begin_channel_in_mode(DOMT_BED_KEEP);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
-    bring_byte('x');
-    bring_byte('y'); /* this receive was begun before */
+    bring_byte_and_turn('x');
+    bring_byte_and_turn('y'); /* the second byte comes by the receive that was begun before */
     domt_bed_settled("A(x) A(y) ");
-    ck_assert_ptr_null(find_receive());
+    ck_assert_ptr_null(find_receive_of_channel());
     domt_bed_release(1);
-    ck_assert_ptr_null(find_receive());
+    ck_assert_ptr_null(find_receive_of_channel());
     domt_bed_release(1);
-    ck_assert(find_receive()->once);
+    ck_assert(find_receive_of_channel()->once);
     domt_bed_end();
 }
 
 DOMT_TEST(when_memory_is_no_longer_critical_all_read_though_they_hold_a_piece)
 {
-    begin_channel(DOMT_BED_KEEP);
-    set_level(DOMUS_MEMORY_CRITICAL);
-    bring_byte('x');
-    ck_assert_ptr_null(find_receive());
-    set_level(DOMUS_MEMORY_NORMAL);
-    ck_assert_ptr_nonnull(find_receive());
+    begin_channel_in_mode(DOMT_BED_KEEP);
+    set_memory_level_and_sweep(DOMUS_MEMORY_CRITICAL);
+    bring_byte_and_turn('x');
+    ck_assert_ptr_null(find_receive_of_channel());
+    set_memory_level_and_sweep(DOMUS_MEMORY_NORMAL);
+    ck_assert_ptr_nonnull(find_receive_of_channel());
     domt_bed_end();
 }
 
 DOMT_TEST(a_channel_that_holds_its_share_pauses_at_each_level)
 {
-    begin_channel(DOMT_BED_KEEP);
+    begin_channel_in_mode(DOMT_BED_KEEP);
     for (uint32_t i = 0; i < 6; i++) {
         domt_bed_show(fd, 'x', 10);
     }
     domt_bed_settle();
-    ck_assert_ptr_null(find_receive()); /* the channel holds its share of the buffers */
-    set_level(DOMUS_MEMORY_HIGH);
-    set_level(DOMUS_MEMORY_NORMAL);
-    ck_assert_ptr_null(find_receive());
+    /* no receive is armed, because the channel holds its share of the buffers */
+    ck_assert_ptr_null(find_receive_of_channel());
+    set_memory_level_and_sweep(DOMUS_MEMORY_HIGH);
+    set_memory_level_and_sweep(DOMUS_MEMORY_NORMAL);
+    ck_assert_ptr_null(find_receive_of_channel());
     domt_bed_release(bed->kept_count);
-    ck_assert_ptr_nonnull(find_receive());
+    ck_assert_ptr_nonnull(find_receive_of_channel());
     domt_bed_end();
 }
 
 DOMT_TEST(a_channel_that_closes_is_read_to_its_end)
 {
-    begin_channel(DOMT_BED_DROP);
-    set_level(DOMUS_MEMORY_CRITICAL);
+    begin_channel_in_mode(DOMT_BED_DROP);
+    set_memory_level_and_sweep(DOMUS_MEMORY_CRITICAL);
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     domt_bed_turn();
-    /* Bytes that stayed unread would turn the close into a reset, so they are read and thrown
-     * away. */
-    ck_assert_ptr_nonnull(find_receive());
+    /* Bytes that stayed unread would turn the close into a reset, so they are read and thrown away
+     * even while memory is short. */
+    ck_assert_ptr_nonnull(find_receive_of_channel());
     domt_bed_ends(fd, 0);
     domt_bed_noted("A-(0) ");
     domt_bed_end();
 }
 
 /* The peer of a paused channel may have sent bytes that nobody has read, also at the moment in
- * which the channel may go on. */
+ * which the channel may read again. */
 DOMT_TEST(a_peer_that_nobody_reads_is_not_idle)
 {
-    begin_with(DOMT_BED_KEEP, 100);
+    begin_channel_with_idle_time(DOMT_BED_KEEP, 100);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
-    bring_byte('x');
+    bring_byte_and_turn('x');
     domt_bed_settle();
-    ck_assert_ptr_null(find_receive());
+    ck_assert_ptr_null(find_receive_of_channel());
     for (int i = 0; i < 35; i++)
         domt_bed_pass(10);
     domt_bed_pass(97);
@@ -170,16 +174,17 @@ DOMT_TEST(a_peer_that_nobody_reads_is_not_idle)
 
 DOMT_TEST(a_drain_reads_while_memory_is_critical)
 {
-    begin_channel(DOMT_BED_KEEP);
-    set_level(DOMUS_MEMORY_CRITICAL);
-    bring_byte('x');
-    ck_assert_ptr_null(find_receive());
+    begin_channel_in_mode(DOMT_BED_KEEP);
+    set_memory_level_and_sweep(DOMUS_MEMORY_CRITICAL);
+    bring_byte_and_turn('x');
+    ck_assert_ptr_null(find_receive_of_channel());
     ck_assert_int_eq(write(peer, "abc", 3), 3);
     domi_io_drain(&bed->io);
     domt_bed_settle();
-    ck_assert_ptr_nonnull(find_receive());
-    set_level(DOMUS_MEMORY_CRITICAL); /* no more than before */
-    ck_assert_ptr_nonnull(find_receive());
+    ck_assert_ptr_nonnull(find_receive_of_channel());
+    /* the critical level changes nothing in a drain */
+    set_memory_level_and_sweep(DOMUS_MEMORY_CRITICAL);
+    ck_assert_ptr_nonnull(find_receive_of_channel());
     ck_assert(!bed->io.pressure.spares);
     domt_bed_end();
 }
@@ -188,13 +193,13 @@ DOMT_TEST(a_drain_reads_while_memory_is_critical)
  * buffer. */
 DOMT_TEST(a_piece_is_not_lost_for_want_of_memory)
 {
-    begin_channel(DOMT_BED_KEEP);
+    begin_channel_in_mode(DOMT_BED_KEEP);
     uint32_t free = domi_io_buffers_free(&bed->io);
     bed->io.reserve = free + 1;
-    bring_byte('x');
+    bring_byte_and_turn('x');
     ck_assert_uint_eq(domi_io_buffers_free(&bed->io), free);
     domi_memory_fail_after(0, 1);
-    bring_byte('y');
+    bring_byte_and_turn('y');
     domi_memory_fail_after(-1, 0);
     ck_assert_uint_eq(domi_io_buffers_free(&bed->io), free - 1);
     domt_bed_noted("A(x) A(y) ");
@@ -206,7 +211,7 @@ DOMT_TEST(a_piece_is_not_lost_for_want_of_memory)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-DOMT_TEST(table_finds_each_page)
+DOMT_TEST(table_of_queued_pages_finds_each_page)
 {
     enum { PAGES = 3000 };
     static domus_slice slices[PAGES];
@@ -241,7 +246,7 @@ DOMT_TEST(table_finds_each_page)
     ck_assert(pages.count == 0 && pages.bytes == 0 && pages.lists == NULL);
 }
 
-DOMT_TEST(table_without_memory_finds_what_it_has)
+DOMT_TEST(table_of_queued_pages_without_memory_keeps_its_pages)
 {
     domus_slice slices[40];
     domi_queued_page *queued[40];
@@ -249,7 +254,7 @@ DOMT_TEST(table_without_memory_finds_what_it_has)
 
     for (int i = 0; i < 40; i++)
         ck_assert_int_eq(domus_slice_copy(&i, sizeof i, &slices[i]), 0);
-    /* fails the allocation of the table, and then that of the page */
+    /* the allocation of the table fails first, then that of the page */
     for (int64_t n = 0; n < 2; n++) {
         domi_memory_fail_after(n, 0);
         ck_assert_ptr_null(domi_pages_join(&pages, slices[0].page));
@@ -258,7 +263,7 @@ DOMT_TEST(table_without_memory_finds_what_it_has)
     }
     for (int i = 0; i < 40; i++) {
         if (i == 16)
-            domi_memory_fail_after(0, 0); /* the table stays as it is */
+            domi_memory_fail_after(0, 0); /* the table cannot grow, and stays as it is */
         queued[i] = domi_pages_join(&pages, slices[i].page);
         domi_memory_fail_after(-1, 0);
         ck_assert_ptr_nonnull(queued[i]);
@@ -275,7 +280,7 @@ DOMT_TEST(table_without_memory_finds_what_it_has)
     domi_pages_end(&pages);
 }
 
-DOMT_TEST(a_small_part_of_a_page_is_mostly_others)
+DOMT_TEST(small_slice_of_a_page_counts_as_mostly_others)
 {
     static char bytes[8 * 20000];
     domus_slice whole, part;
@@ -286,7 +291,7 @@ DOMT_TEST(a_small_part_of_a_page_is_mostly_others)
     part.size = 16384;
     ck_assert(domi_page_is_mostly_others(part));
     part.size = 16385;
-    ck_assert(!domi_page_is_mostly_others(part)); /* a copy of this part is too large */
+    ck_assert(!domi_page_is_mostly_others(part)); /* this part is too large to be copied instead */
     domus_slice_free(whole);
     ck_assert_int_eq(domus_slice_copy(bytes, 80000, &whole), 0);
     part = whole;
@@ -299,7 +304,7 @@ DOMT_TEST(a_small_part_of_a_page_is_mostly_others)
 
 /* --- channels --------------------------------------------------------------------------------- */
 
-static void begin_channels(uint64_t queue_max)
+static void begin_channels_with_bound(uint64_t queue_max)
 {
     bed->mode = DOMT_BED_DROP;
     bed->config.io.buffers.size_bytes = 1024;
@@ -310,7 +315,7 @@ static void begin_channels(uint64_t queue_max)
     domt_bed_settle();
 }
 
-static int write_slice(int i, domus_slice slice)
+static int write_slice_on_channel(int i, domus_slice slice)
 {
     domus_slice kept;
 
@@ -318,12 +323,12 @@ static int write_slice(int i, domus_slice slice)
     return domi_channel_write(bed->channels[i], domi_buffer_of_slice(&bed->io, kept));
 }
 
-static int write_copy(int i, uint32_t size)
+static int write_copied_bytes(int i, uint32_t size)
 {
     return domi_channel_write(bed->channels[i], domi_buffer_heap(&bed->io, size));
 }
 
-static domus_slice make_value(void)
+static domus_slice make_large_slice(void)
 {
     static const char bytes[VALUE];
     domus_slice value;
@@ -334,17 +339,17 @@ static domus_slice make_value(void)
 
 DOMT_TEST(a_page_counts_once_on_its_thread)
 {
-    begin_channels(UINT64_C(1) << 30);
-    domus_slice value = make_value();
+    begin_channels_with_bound(UINT64_C(1) << 30);
+    domus_slice value = make_large_slice();
     uint64_t page = domi_page_bytes(value.page);
 
     for (int i = 0; i < CHANNELS; i++) {
-        ck_assert_int_eq(write_slice(i, value), 0);
+        ck_assert_int_eq(write_slice_on_channel(i, value), 0);
         ck_assert_uint_ge(domi_io_queued(&bed->io), page);
         ck_assert_uint_le(domi_io_queued(&bed->io), page + 200 * (uint64_t)(i + 1));
         ck_assert_uint_ge(bed->channels[i]->cost, VALUE);
     }
-    domus_slice_free(value); /* only the queue has the slice now */
+    domus_slice_free(value); /* now only the channels' queues have the slice */
     for (int i = 0; i < CHANNELS; i++) {
         ck_assert_uint_ge(domi_io_queued(&bed->io), page);
         domi_channel_end(bed->channels[i], -EPROTO, true);
@@ -354,42 +359,42 @@ DOMT_TEST(a_page_counts_once_on_its_thread)
     domt_bed_end();
 }
 
-/* A part of a page keeps the whole page. */
+/* A part of a page that waits in a queue keeps the whole page. */
 DOMT_TEST(a_page_counts_as_a_whole)
 {
-    begin_channels(UINT64_C(1) << 30);
-    domus_slice value = make_value();
+    begin_channels_with_bound(UINT64_C(1) << 30);
+    domus_slice value = make_large_slice();
     domus_slice part = value;
 
     part.size = 3000;
-    ck_assert_int_eq(write_slice(0, part), 0);
+    ck_assert_int_eq(write_slice_on_channel(0, part), 0);
     ck_assert_uint_ge(domi_io_queued(&bed->io), VALUE);
     part.offset = 5000;
-    ck_assert_int_eq(write_slice(1, part), 0);
+    ck_assert_int_eq(write_slice_on_channel(1, part), 0);
     ck_assert_uint_le(domi_io_queued(&bed->io), VALUE + 1000);
     domus_slice_free(value);
     domt_bed_end();
 }
 
 /* A page is larger than the bound: a write that takes no further memory is queued all the same,
- * short answers have half of the bound for themselves, and others are refused. */
+ * short answers have half of the bound for themselves, and other writes are refused. */
 DOMT_TEST(a_page_larger_than_the_bound_silences_nobody)
 {
-    begin_channels(VALUE / 2);
-    domus_slice value = make_value();
-    domus_slice other = make_value();
+    begin_channels_with_bound(VALUE / 2);
+    domus_slice value = make_large_slice();
+    domus_slice other = make_large_slice();
 
-    ck_assert_int_eq(write_slice(0, value), 0);
-    ck_assert_int_eq(write_slice(1, value), 0);
-    ck_assert_int_eq(write_slice(2, value), 0);
-    ck_assert_int_eq(write_slice(3, other), -ENOBUFS);
-    ck_assert_int_eq(write_copy(3, 1025), -ENOBUFS);
-    ck_assert_int_eq(write_copy(3, 1024), 0);
-    /* this channel may read its first piece */
+    ck_assert_int_eq(write_slice_on_channel(0, value), 0);
+    ck_assert_int_eq(write_slice_on_channel(1, value), 0);
+    ck_assert_int_eq(write_slice_on_channel(2, value), 0);
+    ck_assert_int_eq(write_slice_on_channel(3, other), -ENOBUFS);
+    ck_assert_int_eq(write_copied_bytes(3, 1025), -ENOBUFS);
+    ck_assert_int_eq(write_copied_bytes(3, 1024), 0);
+    /* the channel may still read its first piece */
     ck_assert(!domi_channel_is_above_part(bed->channels[4], 0));
     domi_io_set_queue_max(&bed->io, 8 * VALUE);
     ck_assert_uint_eq(bed->io.pages.beyond, 0);
-    ck_assert_int_eq(write_slice(3, other), 0);
+    ck_assert_int_eq(write_slice_on_channel(3, other), 0);
     domus_slice_free(value);
     domus_slice_free(other);
     domt_bed_end();
@@ -398,17 +403,19 @@ DOMT_TEST(a_page_larger_than_the_bound_silences_nobody)
 DOMT_TEST(short_answers_have_half_of_the_bound_beside_pages)
 {
     enum { BOUND = 20000 };
-    begin_channels(BOUND);
-    domus_slice value = make_value();
+    begin_channels_with_bound(BOUND);
+    domus_slice value = make_large_slice();
     uint64_t before;
     int result = 0;
 
-    ck_assert_int_eq(write_slice(0, value), 0);
+    ck_assert_int_eq(write_slice_on_channel(0, value), 0);
     before = domi_io_queued(&bed->io);
     bed->channels[1]->settings = bed->channels[0]->settings;
     for (int i = 0; result == 0 && i < 1000; i++) {
-        bed->channels[1]->queued_bytes = 0; /* as if each slice was the only one of its channel */
-        result = write_copy(1, 600);        /* this write is not joined with others */
+        /* as if the next slice was the only one of its channel */
+        bed->channels[1]->queued_bytes = 0;
+        /* 600 bytes are too many to be joined with other writes */
+        result = write_copied_bytes(1, 600);
     }
     ck_assert_int_eq(result, -ENOBUFS);
     ck_assert_uint_ge(domi_io_queued(&bed->io) - before, BOUND / 2 - 1000);
@@ -424,8 +431,8 @@ DOMT_TEST(short_answers_have_half_of_the_bound_beside_pages)
 
 #define HOUR_S 3600u
 
-/* A stranger who makes something run out again and again does not fill the log. */
-DOMT_TEST(a_spell_that_comes_back_has_to_be_quiet_for_longer)
+/* A stranger who makes a resource run out again and again does not fill the log. */
+DOMT_TEST(shortage_that_returns_is_told_over_later)
 {
     const uint64_t second = UINT64_C(1000000000);
     domi_shortage shortage = {0};
@@ -433,14 +440,17 @@ DOMT_TEST(a_spell_that_comes_back_has_to_be_quiet_for_longer)
     uint64_t lasted_ns = 0;
     uint32_t lines = 0;
 
-    for (uint32_t i = 0; i < HOUR_S; i++) { /* an hour in which each quiet time lasts 1.1 s */
+    /* for an hour, the shortage comes back each time after 1.1 s of quiet */
+    for (uint32_t i = 0; i < HOUR_S; i++) {
         lines += domi_shortage_note(&shortage, now_ns);
         now_ns += second + second / 10;
         lines += domi_shortage_end(&shortage, now_ns, &lasted_ns);
     }
-    ck_assert_uint_le(lines, 4); /* the second spell ends only after 2 s, and so lasts for ever */
+    /* a second spell ends only after 2 s of quiet, so this one lasts for ever */
+    ck_assert_uint_le(lines, 4);
     lines = 0;
-    for (uint32_t i = 0; i < HOUR_S; i++) { /* as soon as the spell is over, another one begins */
+    /* for an hour, another shortage comes as soon as the spell is over */
+    for (uint32_t i = 0; i < HOUR_S; i++) {
         lines += domi_shortage_note(&shortage, now_ns);
         for (; shortage.begun_ns != 0; now_ns += second)
             lines += domi_shortage_end(&shortage, now_ns, &lasted_ns);
@@ -448,7 +458,8 @@ DOMT_TEST(a_spell_that_comes_back_has_to_be_quiet_for_longer)
     }
     ck_assert_uint_eq(shortage.quiet_ns, 64 * second);
     domi_shortage restless = shortage;
-    now_ns = shortage.ended_ns + 64 * second; /* after a calm minute the wait is short again */
+    /* a minute without a shortage makes the wait short again */
+    now_ns = shortage.ended_ns + 64 * second;
     ck_assert(domi_shortage_note(&restless, now_ns - 1));
     ck_assert_uint_eq(restless.quiet_ns, 64 * second);
     ck_assert(domi_shortage_note(&shortage, now_ns));

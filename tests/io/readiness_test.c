@@ -34,7 +34,7 @@ static void open_epoll_ring(void)
 }
 
 /* Returns the events for which `fd` is registered in the kernel; 0: it is not registered. */
-static uint32_t told_of(int fd)
+static uint32_t registered_events_of(int fd)
 {
     char path[64];
     char line[256];
@@ -52,25 +52,25 @@ static uint32_t told_of(int fd)
     return events;
 }
 
-static void enter_ring(void)
+static void enter_ring_without_wait(void)
 {
     ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), 0);
 }
 
-/* Returns how many completions of `user_data` one enter brings. */
-static uint32_t count_completions(uint64_t user_data)
+/* Returns how many completions of operation `user_data` one enter brings. */
+static uint32_t count_completions_of_enter(uint64_t user_data)
 {
     domi_completion completions[256];
     uint32_t count = 0;
 
-    enter_ring();
+    enter_ring_without_wait();
     uint32_t all = domt_backend->reap(domt_ring, completions, 256);
     for (uint32_t i = 0; i < all; i++)
         count += completions[i].user_data == user_data;
     return count;
 }
 
-static void fill_socket(int fd)
+static void send_until_socket_is_full(int fd)
 {
     static char bytes[65536];
 
@@ -78,7 +78,7 @@ static void fill_socket(int fd)
         continue;
 }
 
-static void empty_socket(int fd)
+static void receive_until_socket_is_empty(int fd)
 {
     static char bytes[65536];
 
@@ -95,27 +95,29 @@ DOMT_TEST(a_completion_is_shown_by_an_enter_alone)
     domt_backend->send(domt_ring, ends[0], "x", 1, 3);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     ck_assert(domt_backend->pending(domt_ring) && !domt_backend->ready(domt_ring));
-    for (int i = 0; i < 64; i++) /* more operations than the queue holds, so they are carried out */
+    /* more operations than the queue holds, so the ring carries some out */
+    for (int i = 0; i < 64; i++)
         domt_backend->cancel(domt_ring, ends[0], 99, 4);
     ck_assert(!domt_backend->ready(domt_ring));
     ck_assert_uint_eq(domt_backend->reap(domt_ring, &completion, 1), 0);
-    enter_ring();
+    enter_ring_without_wait();
     ck_assert(domt_backend->ready(domt_ring));
     domt_ring_comes(3, 1, 0);
     domt_ring_end();
 }
 
-/* A thread that spins calls pending(), and the enter that follows need not ask the kernel again. */
-DOMT_TEST(pending_asks_the_kernel)
+/* A thread that spins calls pending(), which asks the kernel; the enter that follows need not ask
+ * again. */
+DOMT_TEST(pending_looks_for_completions_in_the_kernel)
 {
     open_epoll_ring();
     domt_backend->receive(domt_ring, ends[0], false, 5);
-    enter_ring();
+    enter_ring_without_wait();
     ck_assert(!domt_backend->pending(domt_ring));
     domt_put(ends[1], "bytes");
     ck_assert(domt_backend->pending(domt_ring));
     ck_assert(!domt_backend->ready(domt_ring));
-    ck_assert_uint_eq(count_completions(5), 1);
+    ck_assert_uint_eq(count_completions_of_enter(5), 1);
     ck_assert(!domt_backend->pending(domt_ring));
     domt_ring_end();
 }
@@ -124,24 +126,24 @@ DOMT_TEST(a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_i
 {
     open_epoll_ring();
     domt_backend->receive(domt_ring, ends[0], true, 5);
-    enter_ring();
-    ck_assert_uint_eq(told_of(ends[0]), EPOLLIN);
+    enter_ring_without_wait();
+    ck_assert_uint_eq(registered_events_of(ends[0]), EPOLLIN);
     domt_put(ends[1], "one");
     domi_completion completion = domt_ring_next();
     ck_assert_int_eq(completion.result, 3);
     ck_assert_uint_eq(completion.flags, DOMI_BUFFERED);
-    ck_assert_uint_eq(told_of(ends[0]), EPOLLIN);
+    ck_assert_uint_eq(registered_events_of(ends[0]), EPOLLIN);
     domt_put(ends[1], "two");
-    domt_ring_quiet(); /* one receive brings one piece */
-    ck_assert_uint_eq(told_of(ends[0]), 0);
+    domt_ring_quiet(); /* this receive takes one piece only, and the second piece waits */
+    ck_assert_uint_eq(registered_events_of(ends[0]), 0);
     domt_backend->receive(domt_ring, ends[0], true, 6);
     completion = domt_ring_next();
     ck_assert_uint_eq(completion.user_data, 6);
     ck_assert_int_eq(completion.result, 3);
     shutdown(ends[1], SHUT_RDWR);
     domt_ring_quiet();
-    /* unregistered, or the hang-up would be reported for ever */
-    ck_assert_uint_eq(told_of(ends[0]), 0);
+    /* the socket is unregistered, or the hang-up would be reported for ever */
+    ck_assert_uint_eq(registered_events_of(ends[0]), 0);
     domt_ring_end();
 }
 
@@ -152,22 +154,22 @@ DOMT_TEST(only_a_send_to_a_full_socket_waits)
     open_epoll_ring();
     domt_backend->send(domt_ring, ends[0], bytes, 10, 1);
     domt_ring_comes(1, 10, 0);
-    ck_assert_uint_eq(told_of(ends[0]), 0);
-    fill_socket(ends[0]);
+    ck_assert_uint_eq(registered_events_of(ends[0]), 0);
+    send_until_socket_is_full(ends[0]);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_backend->send(domt_ring, ends[0], bytes, sizeof bytes, 2);
     domt_ring_quiet();
-    ck_assert_uint_eq(told_of(ends[0]), EPOLLIN | EPOLLOUT);
-    empty_socket(ends[1]);
+    ck_assert_uint_eq(registered_events_of(ends[0]), EPOLLIN | EPOLLOUT);
+    receive_until_socket_is_empty(ends[1]);
     domi_completion completion = domt_ring_next();
     ck_assert_uint_eq(completion.user_data, 2);
     ck_assert_int_gt(completion.result, 0);
-    empty_socket(ends[1]);
+    receive_until_socket_is_empty(ends[1]);
     domt_ring_quiet();
-    ck_assert_uint_eq(told_of(ends[0]), EPOLLIN);
-    fill_socket(ends[0]);
+    ck_assert_uint_eq(registered_events_of(ends[0]), EPOLLIN);
+    send_until_socket_is_full(ends[0]);
     domt_backend->send(domt_ring, ends[0], bytes, sizeof bytes, 3);
-    enter_ring();
+    enter_ring_without_wait();
     domt_close(ends[1]);
     bool has_failed = false;
     for (int i = 0; i < 2; i++) {
@@ -179,7 +181,7 @@ DOMT_TEST(only_a_send_to_a_full_socket_waits)
     domt_ring_end();
 }
 
-/* A descriptor with many bytes does not hold up the others. */
+/* A descriptor on which many bytes wait does not hold up the others. */
 DOMT_TEST(an_enter_takes_a_bounded_number_of_pieces)
 {
     static char bytes[DOMT_RING_BUFFER_SIZE * 12];
@@ -192,13 +194,13 @@ DOMT_TEST(an_enter_takes_a_bounded_number_of_pieces)
     ck_assert_int_eq(send(ends[1], bytes, sizeof bytes, 0), (ssize_t)sizeof bytes);
     domt_put(others[1], "other");
     domi_completion completions[32];
-    enter_ring();
+    enter_ring_without_wait();
     ck_assert_uint_eq(domt_backend->reap(domt_ring, completions, 32), 9);
-    ck_assert_uint_eq(count_completions(5), 4);
+    ck_assert_uint_eq(count_completions_of_enter(5), 4);
     domt_ring_end();
 }
 
-/* All but the last of the pieces that one enter brings fill their buffers. */
+/* One enter brings many pieces, and all but the last of them fill their buffers. */
 DOMT_TEST(pieces_of_one_enter_come_in_order_with_their_sizes)
 {
     static char bytes[DOMT_RING_BUFFER_SIZE * 2 + DOMT_RING_BUFFER_SIZE / 2];
@@ -210,7 +212,7 @@ DOMT_TEST(pieces_of_one_enter_come_in_order_with_their_sizes)
     open_epoll_ring();
     domt_backend->receive(domt_ring, ends[0], false, 5);
     ck_assert_int_eq(send(ends[1], bytes, sizeof bytes, 0), (ssize_t)sizeof bytes);
-    enter_ring();
+    enter_ring_without_wait();
     ck_assert_uint_eq(domt_backend->reap(domt_ring, completions, 4), 3);
     for (int i = 0; i < 3; i++) {
         int size = (int)(i < 2 ? DOMT_RING_BUFFER_SIZE : DOMT_RING_BUFFER_SIZE / 2);
@@ -238,8 +240,8 @@ DOMT_TEST(an_enter_accepts_a_bounded_number_of_connections)
         int client = socket(AF_INET, SOCK_STREAM, 0);
         ck_assert_int_eq(connect(client, (struct sockaddr *)&address, size), 0);
     }
-    ck_assert_uint_eq(count_completions(9), 16);
-    ck_assert_uint_eq(count_completions(9), 4);
+    ck_assert_uint_eq(count_completions_of_enter(9), 16);
+    ck_assert_uint_eq(count_completions_of_enter(9), 4);
     shutdown(listener, SHUT_RDWR);
     domt_ring_comes(9, -EINVAL, 0);
     domt_backend->forget(domt_ring, listener);
@@ -270,7 +272,7 @@ DOMT_TEST(buffers_are_used_when_they_are_published)
 DOMT_TEST(a_cancel_completes_before_what_it_ends)
 {
     open_epoll_ring();
-    fill_socket(ends[0]);
+    send_until_socket_is_full(ends[0]);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_backend->send(domt_ring, ends[0], "x", 1, 6);
     domt_backend->cancel(domt_ring, ends[0], 5, 7);
@@ -282,10 +284,12 @@ DOMT_TEST(a_cancel_completes_before_what_it_ends)
     domt_ring_comes(6, -ECANCELED, 0);
     domt_backend->cancel(domt_ring, ends[0], 6, 8);
     domt_ring_comes(8, -ENOENT, 0);
-    domt_backend->cancel(domt_ring, ends[0], 5, 9); /* the cancel did not hit the receive */
+    /* the cancel before has not ended this receive */
+    domt_backend->cancel(domt_ring, ends[0], 5, 9);
     domt_ring_comes(9, 0, 0);
     domt_ring_comes(5, -ECANCELED, 0);
-    domt_backend->cancel(domt_ring, 1000, 5, 7); /* no operation was ever begun on it */
+    /* no operation was ever begun on this descriptor */
+    domt_backend->cancel(domt_ring, 1000, 5, 7);
     domt_ring_comes(7, -ENOENT, 0);
     domt_ring_end();
 }
@@ -301,7 +305,7 @@ DOMT_TEST(polls_of_one_shot_rely_on_nothing_that_was_told)
     domt_ring_comes(2, POLLOUT, 0);
     ck_assert_int_eq(eventfd_write(fd, 1), 0);
     domt_ring_comes(1, POLLIN, 0);
-    domt_ring_quiet(); /* no event, although the descriptor is still readable */
+    domt_ring_quiet(); /* no event comes, although the descriptor is still readable */
     for (uint64_t i = 1; i < 4; i++) {
         close(fd);
         ck_assert_int_eq(eventfd(1, EFD_CLOEXEC), fd);
@@ -337,7 +341,7 @@ DOMT_TEST(a_file_is_always_ready_and_no_socket)
     domt_ring_end();
 }
 
-/* A forked process may still have the socket, so the close alone would not end its registration. */
+/* A forked process may still have the socket, so closing it here would not end its registration. */
 DOMT_TEST(a_forgotten_descriptor_is_not_reported)
 {
     int kept;
@@ -349,7 +353,7 @@ DOMT_TEST(a_forgotten_descriptor_is_not_reported)
     domt_ring_comes(7, 0, 0);
     domt_ring_comes(5, -ECANCELED, 0);
     domt_backend->forget(domt_ring, ends[0]);
-    ck_assert_uint_eq(told_of(ends[0]), 0);
+    ck_assert_uint_eq(registered_events_of(ends[0]), 0);
     close(ends[0]);
     domt_put(ends[1], "bytes");
     domt_ring_quiet();
@@ -367,7 +371,8 @@ DOMT_TEST(more_completions_than_the_queue_holds_are_kept_in_order)
     domt_backend = &domi_backend_epoll;
     domt_ring_open(16, 32);
     domt_backend->cancel(domt_ring, 7, 99, 1);
-    domt_ring_comes(1, -ENOENT, 0); /* so that the queue does not begin at its first place */
+    /* the queue's first place is used up, so the further completions wrap around */
+    domt_ring_comes(1, -ENOENT, 0);
     for (uint64_t i = 1; i <= 300; i++)
         domt_backend->cancel(domt_ring, 7, 99, i);
     for (uint64_t i = 1; i <= 300; i++)
@@ -383,7 +388,7 @@ DOMT_TEST(without_memory_an_operation_fails_or_the_ring_does)
     domi_memory_fail_after(0, 1);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_backend->poll_once(domt_ring, ends[0], POLLIN, 6);
-    enter_ring();
+    enter_ring_without_wait();
     domi_memory_fail_after(-1, 0);
     domt_ring_comes(5, -ENOMEM, 0);
     domt_ring_comes(6, -ENOMEM, 0);
@@ -398,7 +403,7 @@ DOMT_TEST(without_memory_an_operation_fails_or_the_ring_does)
     domt_ring_end();
 }
 
-/* Kernels before 5.11 wait in milliseconds, and a wait must never be too short. */
+/* Kernels before 5.11 wait in whole milliseconds, and a wait must never be too short. */
 DOMT_TEST(a_wait_without_epoll_pwait2_is_rounded_up)
 {
     open_epoll_ring();
@@ -414,7 +419,7 @@ DOMT_TEST(a_wait_without_epoll_pwait2_is_rounded_up)
     domt_ring_end();
 }
 
-/* A gathered send keeps its own pieces while it is queued, and none while it waits for room. */
+/* A gathered send keeps its list of pieces while it is queued, and not while it waits for room. */
 DOMT_TEST(a_gathered_send_that_waits_is_begun_again)
 {
     static char bytes[1 << 20];
@@ -431,14 +436,15 @@ DOMT_TEST(a_gathered_send_that_waits_is_begun_again)
     ck_assert_int_eq(recv(ends[1], bytes, sizeof bytes, 0), 3);
     ck_assert_int_eq(memcmp(bytes, "abc", 3), 0);
 
-    fill_socket(ends[0]);
+    send_until_socket_is_full(ends[0]);
     domt_backend->send_message(domt_ring, ends[0],
                                &(struct msghdr){.msg_iov = first, .msg_iovlen = 2}, 3);
     domt_ring_quiet();
-    empty_socket(ends[1]);
+    receive_until_socket_is_empty(ends[1]);
     domt_ring_comes(3, -EAGAIN, 0);
     domt_ring_quiet();
-    ck_assert_int_eq(recv(ends[1], bytes, sizeof bytes, MSG_DONTWAIT), -1); /* nothing was sent */
+    /* the peer has got no bytes of the send that has failed */
+    ck_assert_int_eq(recv(ends[1], bytes, sizeof bytes, MSG_DONTWAIT), -1);
     domt_ring_end();
 }
 

@@ -1,4 +1,4 @@
-/* The one ring, its buffers, and how a test waits for its completions. */
+/* The one ring of these tests, its buffers, and how a test waits for its completions. */
 #include "tests/io/ring.h"
 
 #include "io/backend/choose.h"
@@ -15,12 +15,12 @@
 
 const domi_backend *domt_backend;
 static domus_config config;
-static domi_net *net; /* the network of domt_ring_simulate() */
+static domi_net *net; /* the simulated network that domt_ring_simulate() uses */
 void *domt_ring;
 char domt_ring_memory[DOMT_RING_BUFFERS][DOMT_RING_BUFFER_SIZE];
 
-/* Choose the backend before main(), because tests look at it first of all. */
-__attribute__((constructor)) static void choose(void)
+/* Choose the backend before main(), because tests look at it before they begin. */
+__attribute__((constructor)) static void choose_backend_of_test(void)
 {
     char reason[256];
 
@@ -54,7 +54,7 @@ void domt_ring_begin(void)
     domt_ring_give_all();
 }
 
-static int paired[64]; /* sockets of domt_pair() that are open */
+static int paired[64]; /* the sockets of domt_pair() that are open */
 static uint32_t paired_count;
 
 void domt_ring_begin_pair(int ends[2])
@@ -78,7 +78,7 @@ uint64_t domt_now_ns(void)
     return (uint64_t)now.tv_sec * DOMT_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* Wait for the next completion; a test that loses one fails here. */
+/* Wait for the next completion; a completion that is missing fails the test here. */
 domi_completion domt_ring_next(void)
 {
     domi_completion completion;
@@ -124,8 +124,8 @@ uint64_t domt_ring_now_ns(void)
 
 /* --- peers ------------------------------------------------------------------------------------ */
 
-/* Make a pair by a connect, because a simulated network has no socketpair(). */
-static void pair_by_connect(int ends[2])
+/* Make a pair of sockets by a connect, because a simulated network has no socketpair(). */
+static void make_pair_by_connect(int ends[2])
 {
     const struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0pair"};
     const struct sockaddr *address = (const struct sockaddr *)&name;
@@ -145,7 +145,7 @@ static void pair_by_connect(int ends[2])
 void domt_pair(int ends[2])
 {
     if (domt_backend->is_simulated)
-        pair_by_connect(ends);
+        make_pair_by_connect(ends);
     else
         ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     ck_assert_uint_le(paired_count + 2, sizeof paired / sizeof paired[0]);
@@ -153,11 +153,13 @@ void domt_pair(int ends[2])
         paired[paired_count++] = ends[i];
 }
 
-/* Send without a ring. Returns the number of bytes that the socket took; a negative errno. */
-static int send_directly(int fd, const void *data, uint32_t size)
+/* Send bytes by a socket without the ring. Returns the number of bytes that the socket took, or a
+ * negative errno. */
+static int send_without_ring(int fd, const void *data, uint32_t size)
 {
     if (domt_backend->is_simulated) {
-        domi_net_advance(net, net->now_ns); /* lets the bytes that are under way arrive */
+        /* lets the bytes under way in the simulated network arrive */
+        domi_net_advance(net, net->now_ns);
         return domi_net_socket_send(domi_net_socket_find(net, fd), data, size);
     }
     ssize_t taken = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -166,7 +168,7 @@ static int send_directly(int fd, const void *data, uint32_t size)
 
 void domt_put(int fd, const char *text)
 {
-    ck_assert_int_eq(send_directly(fd, text, (uint32_t)strlen(text)), (int)strlen(text));
+    ck_assert_int_eq(send_without_ring(fd, text, (uint32_t)strlen(text)), (int)strlen(text));
 }
 
 int domt_take(int fd, void *data, uint32_t size)
@@ -184,8 +186,8 @@ int64_t domt_fill(int fd)
     static const char bytes[65536];
     int64_t sum = 0;
 
-    for (int taken = send_directly(fd, bytes, sizeof bytes); taken > 0;
-         taken = send_directly(fd, bytes, sizeof bytes))
+    for (int taken = send_without_ring(fd, bytes, sizeof bytes); taken > 0;
+         taken = send_without_ring(fd, bytes, sizeof bytes))
         sum += taken;
     return sum;
 }

@@ -17,15 +17,16 @@ extern const domi_backend *domt_backend;
 extern void *domt_ring;
 extern char domt_ring_memory[DOMT_RING_BUFFERS][DOMT_RING_BUFFER_SIZE];
 
-/* Open the ring with so many entries, and do not start it. */
+/* Open the ring with places for so many operations and completions, and do not start it. */
 void domt_ring_open(uint32_t entries, uint32_t completions);
 
-/* Open the ring, start it, and give it all buffers; and make a pair of sockets. */
+/* Open the ring, start it, and give it all buffers; domt_ring_begin_pair() also makes a pair of
+ * sockets. */
 void domt_ring_begin(void);
 void domt_ring_begin_pair(int ends[2]);
 void domt_ring_give_all(void);
 
-/* Wait for the next completion; a test that loses one fails here. */
+/* Wait for the next completion; a completion that is missing fails the test here. */
 domi_completion domt_ring_next(void);
 
 /* Check that the next completion is this one. */
@@ -42,7 +43,8 @@ uint64_t domt_now_ns(void);
 /* Use the ring of the simulated network from now on. */
 void domt_ring_simulate(void);
 
-/* Returns the time in which enters wait: that of the clock, or of the simulated network. */
+/* Returns the time in which enters of the ring wait: that of the clock, or of the simulated
+ * network. */
 uint64_t domt_ring_now_ns(void);
 
 /* Two connected Unix sockets, and the actions of a peer at one of them, which use no ring.

@@ -1,6 +1,6 @@
-/* io/channels/send.c: one send is in flight (M13), it takes the buffers of a whole iteration, a
- * short send goes on at the right byte, and limits hold. house/dispatch/later.c: a channels actor
- * runs once more before the sends of an iteration leave. */
+/* io/channels/send.c: one send of a channel is in flight (M13), it takes the buffers of a whole
+ * iteration, a short send goes on at the right byte, and limits hold. house/dispatch/later.c: a
+ * channels actor runs once more before the sends of an iteration leave. */
 #include "base/memory.h"
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/phases.h"
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LARGE 600u /* bytes of a write that is not copied */
+#define LARGE 600u /* a size that is too large for a write to be copied */
 
 static int fd, peer;
 
@@ -28,19 +28,19 @@ static void begin_channel(void)
     domt_bed_noted("A+ ");
 }
 
-/* Queue `size` bytes of `byte` on the channel, as its actor would. */
-static int write_bytes(char byte, uint32_t size)
+/* Queue `size` times `byte` on the channel, as its actor would. */
+static int write_bytes_on_channel(char byte, uint32_t size)
 {
     return domt_bed_write(bed->channels[0], byte, size);
 }
 
-/* M13. */
+/* M13: a channel has one send in flight at a time. */
 DOMT_TEST(one_send_is_in_flight_although_much_is_written)
 {
     begin_channel();
     for (int i = 0; i < 10; i++) {
-        ck_assert_int_eq(write_bytes('a', 10), 0);
-        domt_bed_turn(); /* the fake backend checks that there is no second one */
+        ck_assert_int_eq(write_bytes_on_channel('a', 10), 0);
+        domt_bed_turn(); /* the fake backend checks that no second send is in flight */
     }
     ck_assert_uint_eq(bed->fake->begun[DOMT_SEND], 1);
     domt_bed_sent(fd, 10);
@@ -52,13 +52,13 @@ DOMT_TEST(one_send_is_in_flight_although_much_is_written)
 DOMT_TEST(writes_of_a_turn_leave_in_one_send_of_up_to_16_buffers)
 {
     begin_channel();
-    ck_assert_int_eq(write_bytes('a', 10), 0);
+    ck_assert_int_eq(write_bytes_on_channel('a', 10), 0);
     domt_bed_turn();
     const domt_op *op = domt_fake_find(bed->fake, DOMT_SEND, fd);
-    ck_assert_ptr_null(op->message); /* one buffer needs no vector */
+    ck_assert_ptr_null(op->message); /* a send of one buffer needs no list of pieces */
     ck_assert_uint_eq(op->size, 10);
     for (int i = 0; i < 40; i++)
-        ck_assert_int_eq(write_bytes((char)('a' + i), LARGE), 0);
+        ck_assert_int_eq(write_bytes_on_channel((char)('a' + i), LARGE), 0);
     for (int left = 40; left > 0;) {
         int pieces = left < (int)DOMI_PIECES_MAX ? left : (int)DOMI_PIECES_MAX;
         domt_bed_sent(fd, (int32_t)op->size);
@@ -74,7 +74,7 @@ DOMT_TEST(writes_of_a_turn_leave_in_one_send_of_up_to_16_buffers)
     domt_bed_end();
 }
 
-static uint32_t count_pieces(void)
+static uint32_t count_outbound_buffers(void)
 {
     uint32_t count = 0;
 
@@ -94,21 +94,21 @@ static uint64_t memory_of_outbound(void)
     return sum;
 }
 
-/* One small write is sent as it is; those that follow it are copied behind it. The memory of the
- * copies is counted. */
+/* One small write is sent as it is; small writes that follow it are copied together behind it. The
+ * memory of the copies is counted. */
 DOMT_TEST(small_writes_are_copied_together)
 {
     begin_channel();
     for (int i = 0; i < 200; i++) {
-        ck_assert_int_eq(write_bytes((char)('a' + i % 26), 16), 0);
+        ck_assert_int_eq(write_bytes_on_channel((char)('a' + i % 26), 16), 0);
         ck_assert_uint_eq(bed->channels[0]->cost, memory_of_outbound());
         ck_assert_uint_eq(domi_counter_read(&bed->io.queued), bed->channels[0]->cost);
-        if (i == 1) { /* a short tail takes little memory */
-            ck_assert_uint_eq(count_pieces(), 1);
+        if (i == 1) { /* the piece that holds two writes takes little memory */
+            ck_assert_uint_eq(count_outbound_buffers(), 1);
             ck_assert_uint_lt(bed->channels[0]->cost, 640);
         }
     }
-    ck_assert_uint_eq(count_pieces(), 1);
+    ck_assert_uint_eq(count_outbound_buffers(), 1);
     domt_bed_turn();
     const domt_op *op = domt_fake_find(bed->fake, DOMT_SEND, fd);
     ck_assert_uint_eq(op->size, 3200);
@@ -116,32 +116,32 @@ DOMT_TEST(small_writes_are_copied_together)
         ck_assert_int_eq(((const char *)op->data)[i], (char)('a' + i / 16 % 26));
     domt_bed_sent(fd, 3200);
     ck_assert_uint_eq(domi_counter_read(&bed->io.queued), 0);
-    for (int i = 0; i < 5000; i++) /* when much is queued, a piece has 4 KiB */
-        ck_assert_int_eq(write_bytes('z', 16), 0);
-    ck_assert_uint_le(count_pieces(), 21);
+    for (int i = 0; i < 5000; i++) /* when many bytes are queued, a piece of copies has 4 KiB */
+        ck_assert_int_eq(write_bytes_on_channel('z', 16), 0);
+    ck_assert_uint_le(count_outbound_buffers(), 21);
     ck_assert_uint_eq(bed->channels[0]->cost, memory_of_outbound());
     ck_assert_uint_lt(bed->channels[0]->cost, 21 * 4200);
     domt_bed_end();
 }
 
-/* A buffer that the kernel reads, or has read a part of, is not written to. */
+/* Writes are not joined to a buffer that the kernel reads, or of which it has read a part. */
 DOMT_TEST(small_writes_leave_a_send_in_flight_alone)
 {
     begin_channel();
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(write_bytes('a', 16), 0);
+        ck_assert_int_eq(write_bytes_on_channel('a', 16), 0);
     domt_bed_turn();
     domus_buffer *sent = bed->channels[0]->outbound.head;
     ck_assert_uint_eq(sent->size, 48);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(write_bytes('b', 16), 0);
+        ck_assert_int_eq(write_bytes_on_channel('b', 16), 0);
     ck_assert_uint_eq(sent->size, 48);
     ck_assert_ptr_eq(bed->channels[0]->outbound.head, sent);
     domt_bed_sent(fd, 40);
     const domt_op *op = domt_fake_find(bed->fake, DOMT_SEND, fd);
     ck_assert_uint_eq(op->size, 8 + 48);
     ck_assert_uint_eq(sent->size, 48);
-    ck_assert_int_eq(write_bytes('c', 16), 0);
+    ck_assert_int_eq(write_bytes_on_channel('c', 16), 0);
     ck_assert_uint_eq(sent->size, 48);
     domt_bed_sent(fd, 56);
     domt_bed_sent(fd, 16);
@@ -163,7 +163,7 @@ DOMT_TEST(append_copies_and_has_the_limits_of_a_write)
     bytes[0] = 'y';
     ck_assert_int_eq(domi_channel_append(channel, bytes, 1), 0);
     ck_assert_int_eq(domi_channel_append(channel, bytes, sizeof bytes - 1), 0);
-    ck_assert_uint_eq(count_pieces(), 2);
+    ck_assert_uint_eq(count_outbound_buffers(), 2);
     ck_assert_int_eq(memcmp(channel->outbound.head->data, "xy", 2), 0);
     ck_assert_int_eq(domi_channel_append(channel, bytes, sizeof bytes - 1), 0);
     ck_assert_int_eq(domi_channel_append(channel, bytes, sizeof bytes - 1), 0);
@@ -177,7 +177,7 @@ DOMT_TEST(append_copies_and_has_the_limits_of_a_write)
     domt_bed_end();
 }
 
-/* Without memory for a buffer to copy into, small writes are sent as they are. */
+/* Without memory for a buffer to copy into, small writes are sent one by one. */
 DOMT_TEST(small_writes_without_memory_stay_apart)
 {
     domus_buffer *buffers[3];
@@ -191,13 +191,13 @@ DOMT_TEST(small_writes_without_memory_stay_apart)
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(domi_channel_write(bed->channels[0], buffers[i]), 0);
     domi_memory_fail_after(-1, 0);
-    ck_assert_uint_eq(count_pieces(), 3);
+    ck_assert_uint_eq(count_outbound_buffers(), 3);
     domt_bed_turn();
     domt_fake_sent(bed->fake, fd, 30);
     domt_bed_end();
 }
 
-/* Sizes and short results follow a fixed sequence: the wire must carry the stream, byte by byte. */
+/* Sizes and short results follow a fixed sequence: the peer must get the stream, byte by byte. */
 DOMT_TEST(short_sends_go_on_at_the_right_byte)
 {
     static char written[1 << 16];
@@ -214,7 +214,7 @@ DOMT_TEST(short_sends_go_on_at_the_right_byte)
             char byte = (char)(chance >> 24);
             memset(written + written_bytes, byte, size);
             written_bytes += size;
-            ck_assert_int_eq(write_bytes(byte, size), 0);
+            ck_assert_int_eq(write_bytes_on_channel(byte, size), 0);
         }
         domt_bed_turn();
         chance = chance * 1103515245u + 12345u;
@@ -236,7 +236,7 @@ DOMT_TEST(an_interrupted_send_is_sent_again)
     static const int again[] = {-EINTR, -EAGAIN};
 
     begin_channel();
-    ck_assert_int_eq(write_bytes('a', 10), 0);
+    ck_assert_int_eq(write_bytes_on_channel('a', 10), 0);
     domt_bed_turn();
     for (size_t i = 0; i < sizeof again / sizeof again[0]; i++) {
         domt_bed_sent(fd, again[i]);
@@ -254,9 +254,9 @@ DOMT_TEST(a_failed_send_closes_with_its_error)
         char expected[32];
 
         begin_channel();
-        ck_assert_int_eq(write_bytes('a', 10), 0);
+        ck_assert_int_eq(write_bytes_on_channel('a', 10), 0);
         domt_bed_turn();
-        ck_assert_int_eq(write_bytes('b', 10), 0);
+        ck_assert_int_eq(write_bytes_on_channel('b', 10), 0);
         domt_fake_sent(bed->fake, fd, failures[i][0]);
         domt_bed_settle();
         snprintf(expected, sizeof expected, "A-(%d) ", failures[i][1]);
@@ -267,23 +267,23 @@ DOMT_TEST(a_failed_send_closes_with_its_error)
     }
 }
 
-/* The leak checker would find a buffer that is left after a failed write. */
+/* The leak checker finds a buffer that is left after a write that has failed. */
 DOMT_TEST(a_refused_write_consumes_its_buffer)
 {
     bed->config.channel.send_low_bytes = 10;
     bed->config.channel.send_high_bytes = 50;
     bed->config.channel.send_max_bytes = 100;
     begin_channel();
-    ck_assert_int_eq(write_bytes('a', 60), 0);
-    ck_assert_int_eq(write_bytes('a', 40), 0);
-    ck_assert_int_eq(write_bytes('a', 1), -ENOBUFS);
+    ck_assert_int_eq(write_bytes_on_channel('a', 60), 0);
+    ck_assert_int_eq(write_bytes_on_channel('a', 40), 0);
+    ck_assert_int_eq(write_bytes_on_channel('a', 1), -ENOBUFS);
     ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), 100);
     domt_bed_turn();
-    ck_assert_int_eq(write_bytes('a', 1), -ENOBUFS);
+    ck_assert_int_eq(write_bytes_on_channel('a', 1), -ENOBUFS);
     domt_bed_sent(fd, 1);
-    ck_assert_int_eq(write_bytes('a', 1), 0);
+    ck_assert_int_eq(write_bytes_on_channel('a', 1), 0);
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
-    ck_assert_int_eq(write_bytes('a', 1), -EPIPE);
+    ck_assert_int_eq(write_bytes_on_channel('a', 1), -EPIPE);
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), -EALREADY);
     domt_bed_end();
 }
@@ -294,20 +294,21 @@ DOMT_TEST(received_buffers_go_out_as_they_came_in)
     begin_channel();
     domt_bed_show(fd, 'x', 200);
     const domt_op *op = domt_fake_find(bed->fake, DOMT_SEND, fd);
-    /* the send has the received buffer itself, and no copy */
+    /* the send uses the received buffer itself, not a copy */
     ck_assert_ptr_eq(op->data, bed->io.buffers[0].data);
     ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 63);
     domt_bed_sent(fd, 150);
     op = domt_fake_find(bed->fake, DOMT_SEND, fd);
     ck_assert_ptr_eq(op->data, bed->io.buffers[0].data + 150);
-    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 63); /* the kernel still reads one buffer */
+    /* the received buffer is not free: the kernel still reads the rest of it */
+    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 63);
     domt_bed_sent(fd, 50);
     ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 64);
     ck_assert_uint_eq(domt_fake_buffers_free(bed->fake), 64);
     domt_bed_end();
 }
 
-/* An empty piece would be a send of no bytes, whose result would say that the peer has gone. */
+/* An empty piece would become a send of no bytes, whose result would say that the peer has gone. */
 DOMT_TEST(an_empty_write_sends_nothing)
 {
     begin_channel();
@@ -320,21 +321,21 @@ DOMT_TEST(an_empty_write_sends_nothing)
     domt_bed_end();
 }
 
-/* Check a send that stalls. The idle time is longer, so the channel's one timer stands later when
- * the send begins. */
-static void stalled_send_is_given_up(bool closed)
+/* Check a send of which the kernel takes nothing. The idle time-out is longer, so the channel's one
+ * timer stands later when the send begins. */
+static void check_stalled_send(bool closed)
 {
     bed->config.channel.idle_timeout_ns = 10000 * DOMT_BED_MS;
     bed->config.channel.send_timeout_ns = 100 * DOMT_BED_MS;
     begin_channel();
     domt_bed_pass(50);
-    ck_assert_int_eq(write_bytes('a', 10), 0);
+    ck_assert_int_eq(write_bytes_on_channel('a', 10), 0);
     domt_bed_turn();
     if (closed)
         ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     domt_bed_pass(95);
     ck_assert(domt_bed_is_open(fd));
-    domt_fake_sent(bed->fake, fd, 4); /* bytes that the kernel takes prolong the time */
+    domt_fake_sent(bed->fake, fd, 4); /* bytes that the kernel takes give the send more time */
     domt_bed_turn();
     domt_bed_pass(95);
     ck_assert(domt_bed_is_open(fd));
@@ -346,32 +347,32 @@ static void stalled_send_is_given_up(bool closed)
 
 DOMT_TEST(a_send_that_nobody_takes_resets_before_a_longer_idle_time_out)
 {
-    stalled_send_is_given_up(false);
+    check_stalled_send(false);
 }
 
 DOMT_TEST(a_send_that_nobody_takes_ends_a_closed_channel_too)
 {
-    stalled_send_is_given_up(true);
+    check_stalled_send(true);
 }
 
 static domus_address owner;
 static domus_address address; /* the address of the channel */
 static int fd, peer;
-static uint32_t gathered; /* bytes that the next event writes */
+static uint32_t gathered; /* number of bytes that the next event's handler writes */
 static uint32_t events;
-static uint32_t again; /* number of events that ask for another one */
+static uint32_t again; /* number of further events whose handlers ask for another one */
 static int last;
 
 static const domus_type gather_type = {.name = "gather"};
 
-static int on_gather(domus_stack *stack, void *self, const void *payload)
+static int on_gather_ask_for_later(domus_stack *stack, void *self, const void *payload)
 {
     gathered += 600;
     last = domus_later(stack);
     return 0;
 }
 
-static int on_later(domus_stack *stack, void *self, const void *payload)
+static int on_later_write_gathered_bytes(domus_stack *stack, void *self, const void *payload)
 {
     domus_channel *channel = domus_channel_running(stack);
     domus_buffer *bytes = NULL;
@@ -389,15 +390,16 @@ static int on_later(domus_stack *stack, void *self, const void *payload)
     return domus_channel_write(stack, channel, bytes);
 }
 
-static const domus_on rows[] = {
-    {&gather_type, on_gather, 0}, {&domus_later_type, on_later, 0}, {NULL, NULL, 0}};
+static const domus_on rows[] = {{&gather_type, on_gather_ask_for_later, 0},
+                                {&domus_later_type, on_later_write_gathered_bytes, 0},
+                                {NULL, NULL, 0}};
 
 static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS, .on = rows};
 static const domus_behaviour owning = {
     .name = "owning", .kind = DOMUS_CHANNELS, .on = rows, .channel = &line};
 static const domus_behaviour state = {.name = "state", .on = rows};
 
-static void begin_later(void)
+static void begin_channel_with_later(void)
 {
     gathered = events = again = 0;
     domt_bed_start();
@@ -407,16 +409,16 @@ static void begin_later(void)
     address = domus_channel_address(bed->io.slots[0].channel);
 }
 
-static void send_notice(domus_address to)
+static void put_gather_notice(domus_address to)
 {
     ck_assert_int_eq(domt_bed_put(to, DOMI_NOTICE, &gather_type, NULL), 0);
 }
 
 DOMT_TEST(several_calls_bring_one_event_before_the_sends)
 {
-    begin_later();
+    begin_channel_with_later();
     for (int i = 0; i < 3; i++)
-        send_notice(address);
+        put_gather_notice(address);
     domt_bed_turn();
     ck_assert_int_eq(last, 0);
     ck_assert_uint_eq(events, 1);
@@ -424,7 +426,7 @@ DOMT_TEST(several_calls_bring_one_event_before_the_sends)
     ck_assert_ptr_nonnull(send);
     ck_assert_ptr_null(send->message);
     ck_assert_uint_eq(send->size, 1800);
-    send_notice(address); /* the same again in the next iteration */
+    put_gather_notice(address); /* a call in the next iteration brings another event */
     domt_bed_turn();
     ck_assert_uint_eq(events, 2);
     domt_bed_turn();
@@ -437,9 +439,9 @@ DOMT_TEST(several_calls_bring_one_event_before_the_sends)
 /* An actor that always asks again gets one event in each phase 2, and the thread does not sleep. */
 DOMT_TEST(event_that_asks_again_waits_for_the_next_phase)
 {
-    begin_later();
+    begin_channel_with_later();
     again = 3;
-    send_notice(owner);
+    put_gather_notice(owner);
     for (uint32_t i = 1; i <= 4; i++) {
         domt_bed_turn();
         ck_assert_uint_eq(events, i);
@@ -456,12 +458,12 @@ DOMT_TEST(event_of_an_actor_that_has_ended_is_dropped)
     domus_address one;
     domus_address next;
 
-    begin_later();
+    begin_channel_with_later();
     one = domt_bed_spawn(&owning, NULL);
     domt_bed_turn();
-    send_notice(one);
+    put_gather_notice(one);
     again = 1;
-    domt_bed_turn(); /* one event is handled; another one waits */
+    domt_bed_turn(); /* one event is handled, and another one waits when its actor ends */
     ck_assert_uint_eq(events, 1);
     ck_assert(domi_manager_has_work(&bed->manager));
     ck_assert_int_eq(domi_house_stop(&bed->manager, one), 0);
@@ -478,10 +480,10 @@ DOMT_TEST(state_actor_is_refused)
 {
     domus_address one;
 
-    begin_later();
+    begin_channel_with_later();
     one = domt_bed_spawn(&state, NULL);
     domt_bed_turn();
-    send_notice(one);
+    put_gather_notice(one);
     domi_house_run(&bed->manager, domi_queue_take(&bed->manager.schedule.ready[DOMUS_STATE]));
     ck_assert_int_eq(last, -EOPNOTSUPP);
     ck_assert_int_eq(domi_house_stop(&bed->manager, one), 0);

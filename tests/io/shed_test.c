@@ -19,7 +19,7 @@ static int *fds;
 static int *peers;
 static uint32_t count;
 
-static void begin_channels(uint32_t channels)
+static void begin_channels_and_peers(uint32_t channels)
 {
     fds = calloc(channels, sizeof *fds);
     peers = calloc(channels, sizeof *peers);
@@ -42,209 +42,212 @@ static void end_channels(void)
     free(peers);
 }
 
-static void queue_bytes(uint32_t i, uint32_t size)
+static void queue_bytes_on_channel(uint32_t i, uint32_t size)
 {
     ck_assert_int_eq(domt_bed_write(bed->channels[i], 'x', size), 0);
     domt_bed_turn();
 }
 
-/* Let the library be above its budget by so many bytes. */
-static void set_excess(int64_t excess)
+/* Set how many bytes the library is above its budget. */
+static void set_bytes_above_budget(int64_t excess)
 {
     atomic_store(&shared.excess, excess);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
 }
 
-static void pass_ms(uint32_t ms)
+static void pass_ms_and_settle(uint32_t ms)
 {
     for (uint32_t i = 0; i < ms; i += 50) {
         domt_bed_wait(50);
     }
 }
 
-static uint64_t count_resets(void)
+static uint64_t count_shed_channels(void)
 {
     return domi_counter_read(&bed->io.counters.channels_shed);
 }
 
 /* Check that the channel, whose peer takes nothing from now on, is reset in 5 s and not before. */
-static void expect_deaf_after_its_time(void)
+static void expect_deaf_channel_reset_in_time(void)
 {
-    pass_ms(4 * SECOND);
+    pass_ms_and_settle(4 * SECOND);
     domt_bed_noted("");
-    pass_ms(2 * SECOND);
+    pass_ms_and_settle(2 * SECOND);
     domt_bed_noted("A-(-105) ");
 }
 
 DOMT_TEST(the_worst_are_reset_first_and_no_more_than_must_be)
 {
-    begin_channels(5);
-    queue_bytes(0, 1000);
-    queue_bytes(1, 3000);
-    queue_bytes(2, 2000);
-    queue_bytes(3, 9000);
-    set_excess(9500);
-    pass_ms(5 * SECOND - 200);
-    ck_assert_uint_eq(count_resets(), 0);
+    begin_channels_and_peers(5);
+    queue_bytes_on_channel(0, 1000);
+    queue_bytes_on_channel(1, 3000);
+    queue_bytes_on_channel(2, 2000);
+    queue_bytes_on_channel(3, 9000);
+    set_bytes_above_budget(9500);
+    pass_ms_and_settle(5 * SECOND - 200);
+    ck_assert_uint_eq(count_shed_channels(), 0);
     domt_bed_noted("");
-    pass_ms(SECOND);
+    pass_ms_and_settle(SECOND);
     domt_bed_noted("D-(-105) B-(-105) ");
-    ck_assert_uint_eq(count_resets(), 2);
+    ck_assert_uint_eq(count_shed_channels(), 2);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_cut), 2);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.cut_bytes), 12000);
     ck_assert_uint_eq(atomic_load(&shared.shed), 2);
     ck_assert_uint_ge(atomic_load(&shared.shed_bytes), 12000);
     ck_assert_int_lt(atomic_load(&shared.excess), 0);
-    pass_ms(10 * SECOND);
-    ck_assert_uint_eq(count_resets(), 2);
-    set_excess(1);
-    pass_ms(SECOND);
+    pass_ms_and_settle(10 * SECOND);
+    ck_assert_uint_eq(count_shed_channels(), 2);
+    set_bytes_above_budget(1);
+    pass_ms_and_settle(SECOND);
     domt_bed_noted("C-(-105) ");
     end_channels();
 }
 
 DOMT_TEST(nothing_is_reset_while_the_library_is_within_its_budget)
 {
-    begin_channels(1);
-    queue_bytes(0, 1000);
-    set_excess(0);
-    pass_ms(20 * SECOND);
-    set_excess(-1);
-    pass_ms(20 * SECOND);
+    begin_channels_and_peers(1);
+    queue_bytes_on_channel(0, 1000);
+    set_bytes_above_budget(0);
+    pass_ms_and_settle(20 * SECOND);
+    set_bytes_above_budget(-1);
+    pass_ms_and_settle(20 * SECOND);
     domt_bed_noted("");
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
-    pass_ms(SECOND);
-    /* memory is not short for this thread, so it looks at no channel */
+    pass_ms_and_settle(SECOND);
+    /* memory is not short for this thread, so it looks at none of its channels */
     atomic_store(&shared.excess, 1);
-    pass_ms(20 * SECOND);
+    pass_ms_and_settle(20 * SECOND);
     domt_bed_noted("");
     end_channels();
 }
 
 DOMT_TEST(a_peer_that_takes_something_is_not_deaf)
 {
-    begin_channels(2);
-    queue_bytes(0, 5000);
-    queue_bytes(1, 1000);
-    set_excess(100000);
+    begin_channels_and_peers(2);
+    queue_bytes_on_channel(0, 5000);
+    queue_bytes_on_channel(1, 1000);
+    set_bytes_above_budget(100000);
     for (int i = 0; i < 10; i++) {
-        pass_ms(SECOND);
+        pass_ms_and_settle(SECOND);
         domt_bed_sent(fds[0], 100);
     }
     domt_bed_noted("B-(-105) ");
-    expect_deaf_after_its_time();
+    expect_deaf_channel_reset_in_time();
     end_channels();
 }
 
-/* A byte in time is not enough to keep all bytes that are held. */
+/* One byte in time is not enough to keep a channel with many bytes. */
 DOMT_TEST(a_peer_that_takes_next_to_nothing_is_deaf)
 {
-    begin_channels(2);
-    queue_bytes(0, 5000);
-    queue_bytes(1, 5000);
-    set_excess(100000);
+    begin_channels_and_peers(2);
+    queue_bytes_on_channel(0, 5000);
+    queue_bytes_on_channel(1, 5000);
+    set_bytes_above_budget(100000);
     for (int i = 0; i < 5; i++) {
-        pass_ms(SECOND - 100);
+        pass_ms_and_settle(SECOND - 100);
         domt_fake_sent(bed->fake, fds[0], 1);
-        domt_fake_sent(bed->fake, fds[1], 65); /* of 5000 bytes a sixteenth is 312 */
+        /* 65 bytes are acknowledged, fewer than a sixteenth of 5000 (312) */
+        domt_fake_sent(bed->fake, fds[1], 65);
         domt_bed_turn();
     }
     domt_bed_noted("");
-    pass_ms(SECOND);
+    pass_ms_and_settle(SECOND);
     domt_bed_noted("A-(-105) ");
     end_channels();
 }
 
 DOMT_TEST(a_peer_for_which_nothing_waits_is_not_deaf)
 {
-    begin_channels(1);
-    set_excess(100000);
-    pass_ms(20 * SECOND);
-    queue_bytes(0, 1000);
-    expect_deaf_after_its_time();
+    begin_channels_and_peers(1);
+    set_bytes_above_budget(100000);
+    pass_ms_and_settle(20 * SECOND);
+    queue_bytes_on_channel(0, 1000);
+    expect_deaf_channel_reset_in_time();
     end_channels();
 }
 
-/* The sweep looked at the peer long ago, in an earlier shortage. */
+/* A sweep has looked at the peer in an earlier shortage, long ago: that look does not count now. */
 DOMT_TEST(looks_of_an_earlier_shortage_do_not_count)
 {
-    begin_channels(1);
-    set_excess(1);
-    pass_ms(SECOND);
+    begin_channels_and_peers(1);
+    set_bytes_above_budget(1);
+    pass_ms_and_settle(SECOND);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
-    pass_ms(60 * SECOND);
+    pass_ms_and_settle(60 * SECOND);
     ck_assert(!bed->io.careful);
-    queue_bytes(0, 1000);
-    set_excess(1);
-    expect_deaf_after_its_time();
+    queue_bytes_on_channel(0, 1000);
+    set_bytes_above_budget(1);
+    expect_deaf_channel_reset_in_time();
     end_channels();
 }
 
 DOMT_TEST(a_channel_that_was_closed_and_still_sends_is_reset_too)
 {
-    begin_channels(1);
-    queue_bytes(0, 1000);
+    begin_channels_and_peers(1);
+    queue_bytes_on_channel(0, 1000);
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
-    set_excess(1);
-    pass_ms(6 * SECOND);
+    set_bytes_above_budget(1);
+    pass_ms_and_settle(6 * SECOND);
     domt_bed_noted("A-(-105) ");
     end_channels();
 }
 
-/* Bytes that the kernel holds for a peer do not show that the peer takes any; a falling number of
- * them does. */
+/* Bytes that the kernel holds for a peer do not show that the peer takes any; only a falling number
+ * of them does. */
 DOMT_TEST(bytes_that_the_peer_acknowledges_count)
 {
     static char bytes[65536];
 
-    begin_channels(1);
+    begin_channels_and_peers(1);
     int few = 4096;
     ck_assert_int_eq(setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &(int){1 << 20}, sizeof(int)), 0);
     ck_assert_int_eq(setsockopt(peers[0], SOL_SOCKET, SO_RCVBUF, &few, sizeof few), 0);
     while (send(fds[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0)
         continue;
-    queue_bytes(0, 1000);
-    set_excess(1);
-    pass_ms(4 * SECOND);
-    for (int i = 0; i < 64; i++) /* the peer reads some; the send does not go on */
+    queue_bytes_on_channel(0, 1000);
+    set_bytes_above_budget(1);
+    pass_ms_and_settle(4 * SECOND);
+    /* the peer reads some bytes, while the channel's send does not go on */
+    for (int i = 0; i < 64; i++)
         ck_assert_int_ge(recv(peers[0], bytes, 4096, 0), 0);
     for (int i = 0; i < 100; i++)
         usleep(1000);
-    pass_ms(3 * SECOND);
+    pass_ms_and_settle(3 * SECOND);
     domt_bed_noted("");
-    pass_ms(3 * SECOND);
+    pass_ms_and_settle(3 * SECOND);
     domt_bed_noted("A-(-105) ");
     end_channels();
 }
 
-/* Where the kernel's buffers count, a channel can be reset for them alone. */
+/* Where the kernel's socket buffers count as own memory, a channel can be reset for these bytes
+ * alone. */
 DOMT_TEST(socket_buffers_are_held_where_they_are_counted)
 {
     static char bytes[65536];
 
-    begin_channels(1);
+    begin_channels_and_peers(1);
     int few = 4096;
     ck_assert_int_eq(setsockopt(peers[0], SOL_SOCKET, SO_RCVBUF, &few, sizeof few), 0);
     while (send(fds[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0)
         continue;
-    set_excess(1);
-    pass_ms(20 * SECOND);
+    set_bytes_above_budget(1);
+    pass_ms_and_settle(20 * SECOND);
     domt_bed_noted("");
     domi_io_set_pressure(
         &bed->io,
         &(domi_io_pressure){.pauses = true, .counts_sockets = true, .queue_max = UINT64_MAX});
-    pass_ms(SECOND);
+    pass_ms_and_settle(SECOND);
     domt_bed_noted("A-(-105) ");
     end_channels();
 }
 
-/* There are far more channels than a tick looks at, and than a pass remembers; the worst lie at the
- * end. */
+/* There are far more channels than a tick looks at, and than a pass remembers; the worst of them
+ * come last. */
 DOMT_TEST(the_worst_of_many_channels_are_found)
 {
     enum { MANY = 600 };
 
-    begin_channels(MANY);
+    begin_channels_and_peers(MANY);
     domus_channel *channels[MANY];
     for (uint32_t i = 0; i < MANY; i++) {
         channels[i] = bed->io.slots[i].channel;
@@ -255,12 +258,12 @@ DOMT_TEST(the_worst_of_many_channels_are_found)
     uint64_t worst = 0;
     for (uint32_t i = MANY - 40; i < MANY; i++)
         worst += channels[i]->cost;
-    set_excess((int64_t)worst);
+    set_bytes_above_budget((int64_t)worst);
     for (int i = 0; i < 140; i++) {
-        pass_ms(50);
-        bed->note_length = 0; /* the record has no room for so many */
+        pass_ms_and_settle(50);
+        bed->note_length = 0; /* the bed's record has no room for the calls of so many channels */
     }
-    ck_assert_uint_eq(count_resets(), 40);
+    ck_assert_uint_eq(count_shed_channels(), 40);
     for (uint32_t i = 0; i < MANY; i++)
         ck_assert_msg((bed->io.slots[i].channel == NULL) == (i >= MANY - 40), "channel %u", i);
     for (uint32_t i = 0; i < MANY - 40; i++) {
@@ -271,53 +274,54 @@ DOMT_TEST(the_worst_of_many_channels_are_found)
     end_channels();
 }
 
-/* The bound of queued bytes is reached, but the library is within its budget. */
+/* The bound of queued bytes is reached, but the library is within its budget, so nothing is
+ * reset. */
 DOMT_TEST(when_the_bound_is_reached_room_is_made_for_others)
 {
-    begin_channels(4);
+    begin_channels_and_peers(4);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = 100000});
-    queue_bytes(0, 30000);
-    queue_bytes(1, 22000);
-    queue_bytes(2, 24000);
-    pass_ms(6 * SECOND);
+    queue_bytes_on_channel(0, 30000);
+    queue_bytes_on_channel(1, 22000);
+    queue_bytes_on_channel(2, 24000);
+    pass_ms_and_settle(6 * SECOND);
     domt_bed_noted("A-(-105) ");
     ck_assert_uint_le(domi_io_queued(&bed->io), 62500);
-    pass_ms(10 * SECOND);
+    pass_ms_and_settle(10 * SECOND);
     domt_bed_noted("");
     end_channels();
 }
 
-/* The bound was reached, but no peer was deaf when that was over. */
+/* The bound of queued bytes was reached, but no peer was deaf when that was over. */
 DOMT_TEST(a_bound_that_was_reached_long_ago_resets_nobody)
 {
-    begin_channels(4);
+    begin_channels_and_peers(4);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = 100000});
-    queue_bytes(0, 66000);
-    queue_bytes(1, 10000);
+    queue_bytes_on_channel(0, 66000);
+    queue_bytes_on_channel(1, 10000);
     for (int i = 0; i < 6; i++) {
-        pass_ms(SECOND);
+        pass_ms_and_settle(SECOND);
         domt_bed_sent(fds[0], 6000);
     }
     domt_bed_noted("B-(-105) ");
     domt_bed_sent(fds[0], 30000);
-    pass_ms(SECOND);
+    pass_ms_and_settle(SECOND);
     ck_assert(!bed->io.careful);
-    queue_bytes(2, 33000);
-    queue_bytes(3, 33000);
-    pass_ms(10 * SECOND);
+    queue_bytes_on_channel(2, 33000);
+    queue_bytes_on_channel(3, 33000);
+    pass_ms_and_settle(10 * SECOND);
     domt_bed_noted("");
     end_channels();
 }
 
 DOMT_TEST(a_drain_resets_nobody)
 {
-    begin_channels(1);
-    queue_bytes(0, 1000);
-    set_excess(1);
-    pass_ms(3 * SECOND);
+    begin_channels_and_peers(1);
+    queue_bytes_on_channel(0, 1000);
+    set_bytes_above_budget(1);
+    pass_ms_and_settle(3 * SECOND);
     domi_io_drain(&bed->io);
-    pass_ms(20 * SECOND);
-    ck_assert_uint_eq(count_resets(), 0);
+    pass_ms_and_settle(20 * SECOND);
+    ck_assert_uint_eq(count_shed_channels(), 0);
     ck_assert(!bed->io.careful);
     end_channels();
 }

@@ -21,7 +21,7 @@ static domus_address address;
 static int listener;
 static char said[8192];
 
-static void record_log(domi_manager *manager, domus_log_level level, const char *text)
+static void record_logged_line(domi_manager *manager, domus_log_level level, const char *text)
 {
     size_t length = strlen(said);
 
@@ -39,7 +39,7 @@ static void begin_listening(uint32_t connections_max, uint32_t local_percent)
     const domi_peers_limits limits = {connections_max, 10, local_percent};
     ck_assert_int_eq(domi_peers_init(&peers, &limits, (const uint64_t[2]){3, 4}), 0);
     bed->io.peers = &peers;
-    bed->manager.hooks.say = record_log;
+    bed->manager.hooks.say = record_logged_line;
     said[0] = '\0';
 
     acceptor = domt_bed_listen(16);
@@ -49,7 +49,7 @@ static void begin_listening(uint32_t connections_max, uint32_t local_percent)
     domt_bed_turn();
 }
 
-static void stop_accepting(void)
+static void stop_acceptor(void)
 {
     ck_assert_int_eq(domi_house_stop(&bed->manager, address), 0);
     domt_bed_settle();
@@ -58,41 +58,41 @@ static void stop_accepting(void)
 static void end_listening(void)
 {
     if (bed->io.acceptors[0] != NULL)
-        stop_accepting();
+        stop_acceptor();
     domt_bed_end();
     ck_assert_uint_eq(peers.count, 0);
     domi_peers_fini(&peers);
 }
 
-static domt_op *find_accept(void)
+static domt_op *find_accept_operation(void)
 {
     return domt_fake_find(bed->fake, DOMT_ACCEPT, listener);
 }
 
-/* Let a connection arrive and be handled. Returns the peer's end. */
-static int bring_connection(uint8_t host)
+/* Let a connection from an address arrive and be handled. Returns the peer's end. */
+static int bring_connection_from_host(uint8_t host)
 {
     int ours, peer;
 
     domt_bed_pair_from(host, &ours, &peer);
-    ck_assert_ptr_nonnull(find_accept());
-    domt_fake_complete(bed->fake, find_accept(), ours, DOMI_MORE);
+    ck_assert_ptr_nonnull(find_accept_operation());
+    domt_fake_complete(bed->fake, find_accept_operation(), ours, DOMI_MORE);
     domt_bed_turn();
     domt_bed_turn();
     return peer;
 }
 
-static bool is_served(int peer)
+static bool is_peer_served(int peer)
 {
     return domt_bed_peer_sees(peer) == 'o';
 }
 
-static bool is_reset(int peer)
+static bool is_peer_reset(int peer)
 {
     return domt_bed_peer_sees(peer) == 'r';
 }
 
-static void hang_up(uint32_t channel)
+static void end_channel(uint32_t channel)
 {
     domi_channel_end(bed->channels[channel], -ECONNABORTED, true);
     domt_bed_settle();
@@ -104,7 +104,7 @@ static void expect_logged(const char *expected)
     said[0] = '\0';
 }
 
-static void pass_seconds(uint32_t seconds)
+static void pass_seconds_with_turns(uint32_t seconds)
 {
     for (uint32_t i = 0; i < seconds * 100; i++)
         domt_bed_pass(10);
@@ -113,15 +113,17 @@ static void pass_seconds(uint32_t seconds)
 DOMT_TEST(an_address_beyond_its_share_is_reset_and_the_others_are_served)
 {
     begin_listening(10, 20);
-    ck_assert(is_served(bring_connection(1)) && is_served(bring_connection(1)));
-    ck_assert(is_reset(bring_connection(1)));
-    ck_assert(is_served(bring_connection(2)) && is_served(bring_connection(2)));
+    ck_assert(is_peer_served(bring_connection_from_host(1)) &&
+              is_peer_served(bring_connection_from_host(1)));
+    ck_assert(is_peer_reset(bring_connection_from_host(1)));
+    ck_assert(is_peer_served(bring_connection_from_host(2)) &&
+              is_peer_served(bring_connection_from_host(2)));
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.refused_by_address), 1);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.accepted), 4);
     ck_assert_uint_eq(bed->io.connections, 4);
-    hang_up(0);
-    ck_assert(is_served(bring_connection(1)));
-    ck_assert(is_reset(bring_connection(1)));
+    end_channel(0);
+    ck_assert(is_peer_served(bring_connection_from_host(1)));
+    ck_assert(is_peer_reset(bring_connection_from_host(1)));
     end_listening();
 }
 
@@ -129,15 +131,15 @@ DOMT_TEST(without_the_key_loopback_has_no_bound)
 {
     begin_listening(20, 100);
     for (int i = 0; i < 10; i++)
-        ck_assert(is_served(bring_connection(1)));
+        ck_assert(is_peer_served(bring_connection_from_host(1)));
     ck_assert_uint_eq(peers.count, 0);
-    bed->io.peers = NULL; /* the same without a table */
-    ck_assert(is_served(bring_connection(1)));
+    bed->io.peers = NULL; /* without a table of addresses loopback has no bound either */
+    ck_assert(is_peer_served(bring_connection_from_host(1)));
     end_listening();
 }
 
-/* If waiting connections did not count, one address would fill their queue, and the others would
- * come after it. */
+/* If connections that wait for room did not count, one address would fill their queue, and the
+ * others would come after it. */
 DOMT_TEST(connections_that_wait_for_room_count_as_well)
 {
     begin_listening(2, 100);
@@ -145,21 +147,21 @@ DOMT_TEST(connections_that_wait_for_room_count_as_well)
     peers.is_bounded = (peers.buckets_count = 16) != 0;
     peers.buckets_bytes = 16 * sizeof *peers.buckets;
     peers.buckets = domi_memory_map(peers.buckets_bytes);
-    (void)bring_connection(1);
+    (void)bring_connection_from_host(1);
     for (int i = 0; i < 3; i++)
-        (void)bring_connection(i == 0 ? 2 : 3);
-    ck_assert(is_reset(bring_connection(3)));
+        (void)bring_connection_from_host(i == 0 ? 2 : 3);
+    ck_assert(is_peer_reset(bring_connection_from_host(3)));
     ck_assert_uint_eq(acceptor->waiting_count, 2);
-    hang_up(0);
-    domt_bed_pass(12); /* one of the connections has a place now, and still counts */
+    end_channel(0);
+    domt_bed_pass(12); /* one of the waiting connections is served now, and still counts */
     ck_assert_uint_eq(acceptor->waiting_count, 1);
     ck_assert_uint_eq(peers.count, 2);
-    stop_accepting(); /* the other connection is closed */
+    stop_acceptor(); /* the connection that still waits is closed */
     ck_assert_uint_eq(peers.count, 2);
     domt_bed_turn();
-    hang_up(1);
+    end_channel(1);
     ck_assert_uint_eq(peers.count, 1);
-    hang_up(2);
+    end_channel(2);
     ck_assert_uint_eq(peers.count, 0);
     end_listening();
 }
@@ -168,17 +170,18 @@ DOMT_TEST(a_connection_that_nobody_takes_counts_no_longer)
 {
     begin_listening(10, 20);
     domi_memory_fail_after(0, 1);
-    int peer = bring_connection(1); /* there is no memory for the count of this address */
+    /* the address of this connection cannot be counted for lack of memory */
+    int peer = bring_connection_from_host(1);
     domi_memory_fail_after(-1, 0);
-    ck_assert(is_reset(peer));
+    ck_assert(is_peer_reset(peer));
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.refused_by_address), 0);
     ck_assert_uint_eq(domi_counter_read(&bed->io.turned_away), 1);
     ck_assert_int_eq(domi_house_stop(&bed->manager, bed->actor), 0);
     domt_bed_turn();
-    ck_assert(is_reset(bring_connection(1))); /* no actor serves this connection */
+    ck_assert(is_peer_reset(bring_connection_from_host(1))); /* no actor takes this connection */
     ck_assert_uint_eq(domi_counter_read(&bed->io.turned_away), 2);
     ck_assert_uint_eq(peers.count, 0);
-    stop_accepting();
+    stop_acceptor();
     ck_assert_uint_eq(bed->manager.births.houses, 0);
 }
 
@@ -188,7 +191,7 @@ DOMT_TEST(a_connection_that_cannot_be_adopted_counts_no_longer)
 
     begin_listening(10, 20);
     domt_bed_pair_from(1, &ours, &peer);
-    domt_fake_complete(bed->fake, find_accept(), ours, DOMI_MORE);
+    domt_fake_complete(bed->fake, find_accept_operation(), ours, DOMI_MORE);
     (void)domi_io_submit(&bed->io);
     (void)domi_io_reap(&bed->io);
     ck_assert_uint_eq(peers.count, 1);
@@ -198,13 +201,13 @@ DOMT_TEST(a_connection_that_cannot_be_adopted_counts_no_longer)
     ck_assert_uint_eq(bed->opened, 0);
     ck_assert_uint_eq(peers.count, 0);
     ck_assert_uint_eq(bed->io.connections, 0);
-    ck_assert(!is_served(peer));
+    ck_assert(!is_peer_served(peer));
     end_listening();
 }
 
-static void arrive_on(int ours)
+static void complete_accept_with(int ours)
 {
-    domt_fake_complete(bed->fake, find_accept(), ours, DOMI_MORE);
+    domt_fake_complete(bed->fake, find_accept_operation(), ours, DOMI_MORE);
     domt_bed_turn();
     domt_bed_turn();
 }
@@ -220,13 +223,13 @@ DOMT_TEST(addresses_of_every_family_are_told)
         socklen_t size = sizeof to;
         int at = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (at < 0 || bind(at, (struct sockaddr *)&to, size) != 0)
-            break; /* the machine has no IPv6 */
+            break; /* the machine has no IPv6, so it is not tried */
         ck_assert_int_eq(listen(at, 1), 0);
         ck_assert_int_eq(getsockname(at, (struct sockaddr *)&to, &size), 0);
         int peer = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
         ck_assert_int_eq(connect(peer, (struct sockaddr *)&to, size), 0);
-        arrive_on(accept(at, NULL, NULL));
-        ck_assert_int_eq(is_reset(peer), i == 2);
+        complete_accept_with(accept(at, NULL, NULL));
+        ck_assert_int_eq(is_peer_reset(peer), i == 2);
         close(at);
         if (i == 2)
             ck_assert_ptr_nonnull(strstr(said, "w listener web: ::/64 has 2 connections, the most "
@@ -234,8 +237,8 @@ DOMT_TEST(addresses_of_every_family_are_told)
     }
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends[i]), 0);
-        arrive_on(ends[i][0]);
-        ck_assert(is_served(ends[i][1]));
+        complete_accept_with(ends[i][0]);
+        ck_assert(is_peer_served(ends[i][1]));
     }
     ck_assert_int_eq(bed->channels[bed->opened - 1]->peer->key.family, AF_UNIX);
     ck_assert(bed->channels[bed->opened - 1]->peer->key.is_local);
@@ -244,7 +247,8 @@ DOMT_TEST(addresses_of_every_family_are_told)
     close(ends[1][1]);
 }
 
-/* getpeername() does not name a peer that has already reset its connection. */
+/* getpeername() fails for a peer that has already reset its connection, but the accept has told its
+ * address. */
 DOMT_TEST(a_peer_that_has_reset_counts_by_its_address)
 {
     const struct linger at_once = {.l_onoff = 1};
@@ -255,7 +259,7 @@ DOMT_TEST(a_peer_that_has_reset_counts_by_its_address)
         domt_bed_pair_from(1, &ours, &peer);
         ck_assert_int_eq(setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
         domt_bed_hang_up(peer);
-        domt_fake_complete(bed->fake, find_accept(), ours, DOMI_MORE);
+        domt_fake_complete(bed->fake, find_accept_operation(), ours, DOMI_MORE);
         domt_bed_turn();
     }
     ck_assert_uint_eq(peers.count, 1);
@@ -269,22 +273,22 @@ DOMT_TEST(a_greedy_address_is_told_once_when_it_begins_and_when_it_is_over)
 {
     begin_listening(10, 20);
     for (int i = 0; i < 2; i++)
-        (void)bring_connection(1);
+        (void)bring_connection_from_host(1);
     expect_logged("");
     for (int i = 0; i < 100; i++)
-        (void)bring_connection(1);
+        (void)bring_connection_from_host(1);
     expect_logged(
         "w listener web: 127.0.0.1 has 2 connections, the most that channel.maxPerLoopback "
         "allows: more are reset at once\n");
     domt_bed_pass(500);
-    (void)bring_connection(1);
+    (void)bring_connection_from_host(1);
     domt_bed_pass(990);
     expect_logged("");
-    pass_seconds(1);
+    pass_seconds_with_turns(1);
     expect_logged(
         "i listener web: no connection is reset for its address any more (it lasted 0.500 s "
         "and was met 101 times)\n");
-    pass_seconds(100);
+    pass_seconds_with_turns(100);
     expect_logged("");
     ck_assert(!domi_wheel_is_armed(&bed->io.shortage_timer.node));
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.address_spells), 1);
@@ -294,28 +298,29 @@ DOMT_TEST(a_greedy_address_is_told_once_when_it_begins_and_when_it_is_over)
 DOMT_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is_room)
 {
     begin_listening(2, 100);
-    (void)bring_connection(1);
+    (void)bring_connection_from_host(1);
     expect_logged("");
-    (void)bring_connection(1);
+    (void)bring_connection_from_host(1);
     expect_logged("w listener web: all 2 connections of channel.maxConnections are taken: new ones "
                   "wait\n");
     domt_fake_cancel_step(bed->fake);
-    pass_seconds(5); /* the spell goes on, however quiet it is */
+    /* the spell goes on while the limit is reached, however quiet it is */
+    pass_seconds_with_turns(5);
     expect_logged("");
-    hang_up(0);
-    pass_seconds(3);
+    end_channel(0);
+    pass_seconds_with_turns(3);
     ck_assert_ptr_nonnull(strstr(said, "i listener web: there is room for new connections again "
                                        "(it lasted 5."));
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.full_spells), 1);
     said[0] = '\0';
-    domi_io_set_pressure(
-        &bed->io,
-        &(domi_io_pressure){.pauses = true,
-                            .queue_max = UINT64_MAX}); /* a pause for memory is logged elsewhere */
-    pass_seconds(2);
+    domi_io_set_pressure(&bed->io,
+                         &(domi_io_pressure){.pauses = true,
+                                             /* a pause for lack of memory is logged elsewhere */
+                                             .queue_max = UINT64_MAX});
+    pass_seconds_with_turns(2);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     domt_bed_settle();
-    pass_seconds(2);
+    pass_seconds_with_turns(2);
     expect_logged("");
     end_listening();
 }
@@ -346,36 +351,38 @@ DOMT_TEST(a_failing_accept_is_told_by_its_cause)
                  "all %lu descriptors of this process (RLIMIT_NOFILE) are in use: new connections "
                  "wait",
                  (unsigned long)limit.rlim_cur);
-        for (int tries = 0; tries < 6; tries++) { /* the tries are 10, 20, 40 ... ms apart */
-            domt_fake_complete(bed->fake, find_accept(), causes[i].error, 0);
+        /* the accept is tried again after 10, 20, 40 ... ms */
+        for (int tries = 0; tries < 6; tries++) {
+            domt_fake_complete(bed->fake, find_accept_operation(), causes[i].error, 0);
             domt_bed_turn();
-            while (find_accept() == NULL)
+            while (find_accept_operation() == NULL)
                 domt_bed_pass(10);
         }
         ck_assert_ptr_nonnull(strstr(said, causes[i].text != NULL ? causes[i].text : expected));
         ck_assert_ptr_null(strchr(strchr(said, '\n') + 1, '\n')); /* only one line was logged */
         said[0] = '\0';
-        pass_seconds(3);
+        pass_seconds_with_turns(3);
         ck_assert_ptr_nonnull(strstr(said, causes[i].over));
         ck_assert_uint_eq(domi_counter_read(&bed->io.counters.accept_spells), 1);
         end_listening();
     }
 }
 
-/* While the accept is paused for another reason, nobody knows whether there are descriptors. */
-DOMT_TEST(a_spell_goes_on_while_nothing_is_tried)
+/* While the accept is paused for another reason, nobody knows whether there are descriptors
+ * again. */
+DOMT_TEST(shortage_goes_on_while_no_accept_is_tried)
 {
     begin_listening(1, 100);
-    domt_fake_complete(bed->fake, find_accept(), -EMFILE, 0);
+    domt_fake_complete(bed->fake, find_accept_operation(), -EMFILE, 0);
     domt_bed_turn();
-    while (find_accept() == NULL)
+    while (find_accept_operation() == NULL)
         domt_bed_pass(10);
-    (void)bring_connection(1);
+    (void)bring_connection_from_host(1);
     domt_fake_cancel_step(bed->fake);
-    pass_seconds(5);
+    pass_seconds_with_turns(5);
     ck_assert_ptr_null(strstr(said, "there are descriptors"));
-    hang_up(0);
-    pass_seconds(3);
+    end_channel(0);
+    pass_seconds_with_turns(3);
     ck_assert_ptr_nonnull(strstr(said, "there are descriptors"));
     ck_assert_ptr_nonnull(strstr(said, "there is room for new connections again"));
     end_listening();
@@ -390,15 +397,16 @@ DOMT_TEST(receive_buffers_are_told_while_anybody_waits_for_one)
     domt_bed_pair(&ours, &peer);
     ck_assert_int_eq(domt_bed_adopt(bed->actor, ours), 0);
     domt_bed_turn();
-    bed->io.buffers_used = bed->io.config->io.buffers.count; /* other channels have all buffers */
+    /* as if other channels had all buffers */
+    bed->io.buffers_used = bed->io.config->io.buffers.count;
     domt_fake_receive_ends(bed->fake, ours, -ENOBUFS);
     domt_bed_turn();
     expect_logged("w all 64 receive buffers (io.buffers.count) are in use: connections wait to be "
                   "read\n");
-    pass_seconds(3);
+    pass_seconds_with_turns(3);
     expect_logged("");
     bed->io.buffers_used = 0;
-    pass_seconds(3);
+    pass_seconds_with_turns(3);
     ck_assert_ptr_nonnull(strstr(said, "i there are receive buffers again (it lasted "));
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.buffer_spells), 1);
     end_listening();

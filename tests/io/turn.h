@@ -1,4 +1,4 @@
-/* One turn of a thread's io, taken by hand: phases 1 and 2. */
+/* One turn of a thread's io that a test takes by hand: phases 1 and 2. */
 #ifndef DOMT_IO_TURN_H
 #define DOMT_IO_TURN_H
 

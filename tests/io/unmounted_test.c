@@ -1,7 +1,7 @@
-/* Channels actors that are not there: those whose on_mount has failed, or that restart, get no
+/* Channels actors that are not mounted: those whose on_mount has failed, or that restart, get no
  * connections, and lose those that they had. The actor of a connection that comes through a proxy
- * begins when the header is complete, and before that no function of its behaviour is called in any
- * case (io/channels/proxy.c). */
+ * begins when the proxy's header is complete, and before that no function of its behaviour is
+ * called in any case (io/channels/proxy.c). */
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "house/message/pool.h"
@@ -22,10 +22,10 @@
 
 static domus_address parent;
 static domus_address child;
-static unsigned fails; /* number of the next mounts that fail */
+static unsigned fails; /* number of the child's next mounts that will fail */
 static unsigned mounts;
-static bool stays; /* true: the channel does not close when its peer has finished */
-/* the callbacks, a letter for each: m mount, s stop, o open, r read, e end, c close */
+static bool stays; /* true: a channel does not close when its peer has finished */
+/* record of the callbacks, a letter for each: m mount, s stop, o open, r read, e end, c close */
 static char told[128];
 
 static void record_call(const char *what)
@@ -36,7 +36,7 @@ static void record_call(const char *what)
     (void)snprintf(told + length, sizeof told - length, "%s", what);
 }
 
-static int on_mount(domus_stack *stack, void *self)
+static int on_mount_record_or_fail(domus_stack *stack, void *self)
 {
     if (fails != 0) {
         fails--;
@@ -47,18 +47,18 @@ static int on_mount(domus_stack *stack, void *self)
     return 0;
 }
 
-static void on_stop(domus_stack *stack, void *self)
+static void on_stop_record_s(domus_stack *stack, void *self)
 {
     record_call("s");
 }
 
-static int on_open(domus_stack *stack, void *self, const void *payload)
+static int on_open_record_o(domus_stack *stack, void *self, const void *payload)
 {
     record_call("o");
     return 0;
 }
 
-static int on_read(domus_stack *stack, void *self, const void *payload)
+static int on_read_record_r(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -67,7 +67,7 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_end(domus_stack *stack, void *self, const void *payload)
+static int on_end_record_e_and_close(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -75,13 +75,13 @@ static int on_end(domus_stack *stack, void *self, const void *payload)
     return stays ? 0 : domi_channel_close(event->channel);
 }
 
-static int on_close(domus_stack *stack, void *self, const void *payload)
+static int on_close_record_c(domus_stack *stack, void *self, const void *payload)
 {
     record_call("c");
     return 0;
 }
 
-static int on_fail(domus_stack *stack, void *self, const void *payload)
+static int on_fail_return_eio(domus_stack *stack, void *self, const void *payload)
 {
     return -EIO;
 }
@@ -91,20 +91,20 @@ static const domus_type fail_type = {.name = "fail"};
 static const domus_behaviour failing = {
     .name = "failing",
     .kind = DOMUS_CHANNELS,
-    .on = (const domus_on[]){{&fail_type, on_fail, 0}, {NULL, NULL, 0}},
-    .on_mount = on_mount,
-    .on_stop = on_stop,
-    .on_open = {on_open, 0},
-    .on_read = {on_read, 0},
-    .on_end = {on_end, 0},
-    .on_close = {on_close, 0},
+    .on = (const domus_on[]){{&fail_type, on_fail_return_eio, 0}, {NULL, NULL, 0}},
+    .on_mount = on_mount_record_or_fail,
+    .on_stop = on_stop_record_s,
+    .on_open = {on_open_record_o, 0},
+    .on_read = {on_read_record_r, 0},
+    .on_end = {on_end_record_e_and_close, 0},
+    .on_close = {on_close_record_c, 0},
 };
 
 static const domus_rule rules[] = {{NULL, -EIO, DOMUS_RESTART}};
 static domus_supervision supervision = {.rules = rules, .rules_count = 1};
 static const domus_behaviour boss = {.name = "boss", .supervision = &supervision};
 
-static void begin_family(domus_directive of_mounts_that_fail)
+static void begin_parent_with_rule(domus_directive of_mounts_that_fail)
 {
     told[0] = '\0';
     fails = mounts = 0;
@@ -115,7 +115,7 @@ static void begin_family(domus_directive of_mounts_that_fail)
     domt_bed_turn();
 }
 
-/* Let the parent decide; it is a state actor, which runs only here. */
+/* Let the parent decide about the failure; it is a state actor, which only this function runs. */
 static void let_parent_decide(void)
 {
     domi_house *house = domi_queue_take(&bed->manager.schedule.ready[DOMUS_STATE]);
@@ -132,8 +132,8 @@ static void spawn_child(void)
                      0);
 }
 
-/* Hand a connection over as the acceptor does. */
-static void hand_over(int fd)
+/* Hand a connection over to the child, as an acceptor does. */
+static void hand_connection_over_to_child(int fd)
 {
     const domi_accepted accepted = {.connection = {.fd = fd}, .io = &bed->io};
 
@@ -141,29 +141,30 @@ static void hand_over(int fd)
     ck_assert_int_eq(domt_bed_put(child, DOMI_EVENT, &domi_accepted_type, &accepted), 0);
 }
 
-/* Make a mounted child with a connection that stays half open. */
-static int bear_connected(int *ret_peer)
+/* Spawn a child that is mounted and has a connection, which stays half open. Returns the channel's
+ * end. */
+static int spawn_connected_child(int *ret_peer)
 {
     int fd = -1;
 
     spawn_child();
     domt_bed_turn();
     domt_bed_pair(&fd, ret_peer);
-    hand_over(fd);
+    hand_connection_over_to_child(fd);
     domt_bed_turn();
     domt_bed_turn();
     ck_assert_str_eq(told, "mo");
     return fd;
 }
 
-/* Let the child fail, and its parent decide. */
-static void fail_child(void)
+/* Let the child fail, and let its parent decide. */
+static void fail_child_and_decide(void)
 {
     domt_bed_tell(child, &fail_type, NULL);
     let_parent_decide();
 }
 
-static void end_family(void)
+static void end_parent_and_child(void)
 {
     ck_assert_int_eq(domi_house_stop(&bed->manager, parent), 0);
     for (int i = 0; i < 3; i++) {
@@ -172,10 +173,10 @@ static void end_family(void)
             (void)domi_house_run(&bed->manager, house);
         domt_bed_settle();
     }
-    domt_bed_end(); /* the end checks that no house, channel, descriptor or buffer is left */
+    domt_bed_end(); /* checks that no house, channel, descriptor or buffer is left */
 }
 
-static void check_refused(int fd, int peer)
+static void expect_connection_refused(int fd, int peer)
 {
     ck_assert(!domt_bed_is_open(fd));
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
@@ -189,94 +190,97 @@ DOMT_TEST(connection_for_an_unmounted_actor_is_reset_and_counted)
     int fd = -1;
     int peer = -1;
 
-    begin_family(DOMUS_RESTART);
+    begin_parent_with_rule(DOMUS_RESTART);
     fails = 1;
     spawn_child();
     domt_bed_turn();
     domt_bed_pair(&fd, &peer);
-    hand_over(fd);
+    hand_connection_over_to_child(fd);
     domt_bed_turn();
-    check_refused(fd, peer);
+    expect_connection_refused(fd, peer);
     ck_assert_str_eq(told, "");
 
-    let_parent_decide(); /* once mounted, the actor takes the connections */
+    let_parent_decide(); /* when the child is mounted, it takes connections */
     domt_bed_pair(&fd, &peer);
-    hand_over(fd);
+    hand_connection_over_to_child(fd);
     domt_bed_turn();
-    domt_bed_turn(); /* the channel's own actor is mounted */
+    domt_bed_turn(); /* mounts the channel's own actor */
     ck_assert_str_eq(told, "mo");
     domt_bed_ends(fd, 0);
-    end_family();
+    end_parent_and_child();
 }
 
-/* The connection is in the mailbox before the mount: it must not be opened while the actor ends. */
+/* The connection is in the mailbox before the child's on_mount, which fails: it must not be opened
+ * while the actor ends. */
 DOMT_TEST(connection_that_came_before_a_mount_that_fails_is_reset)
 {
     int fd = -1;
     int peer = -1;
 
-    begin_family(DOMUS_STOP);
+    begin_parent_with_rule(DOMUS_STOP);
     fails = 1;
     child = domt_bed_spawn(&failing, NULL);
     domt_bed_pair(&fd, &peer);
-    hand_over(fd);
+    hand_connection_over_to_child(fd);
     domt_bed_settle();
-    check_refused(fd, peer);
+    expect_connection_refused(fd, peer);
     ck_assert_str_eq(told, "");
-    end_family();
+    end_parent_and_child();
 }
 
-/* The restart waits for its children, among them its channels, but not for their peers. */
+/* A restart waits for the actor's children, its channels among them, but not for the peers of
+ * these. */
 DOMT_TEST(channels_of_an_actor_that_restarts_are_reset_first)
 {
     int peer = -1;
 
-    begin_family(DOMUS_RESTART);
-    int fd = bear_connected(&peer);
-    fail_child();
+    begin_parent_with_rule(DOMUS_RESTART);
+    int fd = spawn_connected_child(&peer);
+    fail_child_and_decide();
     domt_bed_closed(fd);
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
     ck_assert_str_eq(told, "mocsm");
 
-    domt_bed_pair(&fd, &peer); /* the actor goes on with new connections */
-    hand_over(fd);
+    domt_bed_pair(&fd, &peer); /* the restarted actor takes new connections */
+    hand_connection_over_to_child(fd);
     domt_bed_turn();
     domt_bed_turn();
     ck_assert_str_eq(told, "mocsmo");
     domt_bed_ends(fd, 0);
-    end_family();
+    end_parent_and_child();
 }
 
-/* The restart does not wait for the peer of a channel that was stopped before either. */
+/* A restart does not wait for the peer of a channel that was stopped before it either. */
 DOMT_TEST(channels_that_close_already_are_reset_by_a_restart)
 {
     int peer = -1;
 
-    begin_family(DOMUS_RESTART);
-    int fd = bear_connected(&peer);
+    begin_parent_with_rule(DOMUS_RESTART);
+    int fd = spawn_connected_child(&peer);
     const domus_address channel = domus_channel_address(bed->io.slots[0].channel);
     ck_assert_int_eq(domi_house_stop(&bed->manager, channel), 0);
     domt_bed_settle();
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    ck_assert(domt_bed_is_open(fd)); /* the channel waits for the peer's FIN */
-    fail_child();
+    ck_assert(domt_bed_is_open(fd)); /* the stopped channel waits for its peer's FIN */
+    fail_child_and_decide();
     domt_bed_closed(fd);
     ck_assert_str_eq(told, "mocsm");
-    end_family();
+    end_parent_and_child();
 }
 
-/* No actor may become a child of one whose restart waits for its children. */
+/* No actor becomes a child of one that waits with its restart for its children. */
 DOMT_TEST(connection_for_an_actor_that_restarts_is_reset_and_counted)
 {
     int fd[2] = {-1, -1};
     int peer[2] = {-1, -1};
 
-    begin_family(DOMUS_RESTART);
-    fd[0] = bear_connected(&peer[0]);
-    fail_child();
-    ck_assert(domt_bed_is_open(fd[0])); /* the restart waits for the cancel of the channel */
+    begin_parent_with_rule(DOMUS_RESTART);
+    fd[0] = spawn_connected_child(&peer[0]);
+    fail_child_and_decide();
+    /* the restart waits until the channel's receive is cancelled */
+    ck_assert(domt_bed_is_open(fd[0]));
     domt_bed_pair(&fd[1], &peer[1]);
-    hand_over(fd[1]);
+    hand_connection_over_to_child(fd[1]);
     domt_bed_turn();
     ck_assert(!domt_bed_is_open(fd[1]));
     ck_assert_int_eq(domt_bed_peer_sees(peer[1]), 'r');
@@ -284,21 +288,21 @@ DOMT_TEST(connection_for_an_actor_that_restarts_is_reset_and_counted)
     ck_assert_uint_eq(bed->io.counters.channels_opened, 1);
     domt_bed_settle();
     ck_assert_str_eq(told, "mocsm");
-    end_family();
+    end_parent_and_child();
 }
 
-/* An actor that was mounted gets each close before its on_stop. No operation is in flight for this
- * connection, so the stop closes it at once. */
+/* A mounted actor is told the close of each channel before its own on_stop. No operation is in
+ * flight for this connection, so the stop closes it at once. */
 DOMT_TEST(channels_of_a_mounted_actor_that_stops_are_closed_with_on_close)
 {
     int fd = -1;
     int peer = -1;
 
-    begin_family(DOMUS_STOP);
+    begin_parent_with_rule(DOMUS_STOP);
     spawn_child();
     domt_bed_turn();
     domt_bed_pair(&fd, &peer);
-    hand_over(fd);
+    hand_connection_over_to_child(fd);
     domt_bed_turn();
     domt_bed_turn();
     stays = true;
@@ -307,7 +311,7 @@ DOMT_TEST(channels_of_a_mounted_actor_that_stops_are_closed_with_on_close)
     ck_assert_int_eq(domi_house_stop(&bed->manager, child), 0);
     domt_bed_settle();
     ck_assert_str_eq(told, "moecs");
-    end_family();
+    end_parent_and_child();
 }
 
 #define HEADER "PROXY TCP4 192.0.2.1 198.51.100.2 12345 443\r\n"
@@ -315,7 +319,7 @@ DOMT_TEST(channels_of_a_mounted_actor_that_stops_are_closed_with_on_close)
 static domt_lines *const lines = &domt_lines_now;
 static int fd, peer;
 
-static domus_address begin_line(const domus_behaviour *owner)
+static domus_address begin_proxied_line(const domus_behaviour *owner)
 {
     domt_lines_begin(owner);
     domus_address line = domt_lines_connect_by(true, &fd, &peer);
@@ -323,14 +327,15 @@ static domus_address begin_line(const domus_behaviour *owner)
     return line;
 }
 
-/* End, and check that the connection and its actor are gone and that no function was called. */
-static void end_untold(void)
+/* End the lines, and check that the connection and its actor are gone and that no function of the
+ * line was called. */
+static void expect_line_ended_uncalled(void)
 {
     domt_bed_closed(fd);
     ck_assert_uint_eq(bed->io.open, 0);
     domt_lines_told("");
     domt_lines_end();
-    domt_lines_told("zs "); /* only the owner stopped */
+    domt_lines_told("zs "); /* only the owner's on_stop was called */
 }
 
 DOMT_TEST(messages_wait_until_the_header_is_done)
@@ -339,7 +344,7 @@ DOMT_TEST(messages_wait_until_the_header_is_done)
     static const char *const expected[] = {"am ao an an ar ", "zo zn zn zr "};
 
     for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
-        domus_address line = begin_line(owners[i]);
+        domus_address line = begin_proxied_line(owners[i]);
         ck_assert_int_eq(domt_lines_notice(line, &domt_note_type, NULL), 0);
         domt_lines_bring(fd, "PROXY TCP4 192.0.2.1 ");
         ck_assert_int_eq(domt_lines_notice(line, &domt_note_type, NULL), 0);
@@ -351,10 +356,11 @@ DOMT_TEST(messages_wait_until_the_header_is_done)
     }
 }
 
-/* on_open comes in the first turn after the header, also if no byte of the client is there. */
+/* on_open comes in the first turn after the proxy's header, also if no byte of the client has
+ * come. */
 DOMT_TEST(actor_begins_with_the_header_and_not_with_the_first_byte)
 {
-    domus_address line = begin_line(&domt_owner_of_lines);
+    domus_address line = begin_proxied_line(&domt_owner_of_lines);
 
     domt_lines_bring(fd, HEADER);
     domt_lines_told("am ao ");
@@ -363,11 +369,11 @@ DOMT_TEST(actor_begins_with_the_header_and_not_with_the_first_byte)
     domt_lines_end();
 }
 
-/* The waiting messages become dead letters. */
+/* The messages that wait for the actor become dead letters. */
 DOMT_TEST(connection_without_a_header_ends_without_a_function)
 {
     for (int i = 0; i < 6; i++) {
-        domus_address line = begin_line(&domt_owner_of_lines);
+        domus_address line = begin_proxied_line(&domt_owner_of_lines);
         domt_lines_put(line, &domt_note_type, NULL);
         switch (i) {
         case 0:
@@ -395,38 +401,39 @@ DOMT_TEST(connection_without_a_header_ends_without_a_function)
         domt_bed_settle();
         ck_assert_int_eq(domt_bed_put(line, DOMI_NOTICE, &domt_note_type, NULL), -ESTALE);
         ck_assert_uint_eq(bed->manager.counters.dead_letters, 1);
-        end_untold();
+        expect_line_ended_uncalled();
     }
 }
 
 DOMT_TEST(stop_of_a_line_that_waits_closes_its_connection)
 {
-    domus_address line = begin_line(&domt_owner_of_lines);
+    domus_address line = begin_proxied_line(&domt_owner_of_lines);
 
     ck_assert_int_eq(domi_house_stop(&bed->manager, line), 0);
     domt_bed_turn();
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     domt_fake_receive_ends(bed->fake, fd, 0);
-    end_untold();
+    expect_line_ended_uncalled();
 }
 
 DOMT_TEST(stop_of_the_owner_ends_lines_that_wait)
 {
-    (void)begin_line(&domt_owner_of_lines);
+    (void)begin_proxied_line(&domt_owner_of_lines);
     ck_assert_int_eq(domi_house_stop(&bed->manager, lines->owner), 0);
-    domt_bed_turn(); /* the owner stops its lines */
-    domt_bed_turn(); /* the line is mounted for its stop */
+    domt_bed_turn(); /* in this turn the owner stops its lines */
+    domt_bed_turn(); /* in this turn the line is mounted, only to be stopped */
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     domt_bed_ends(fd, 0);
     ck_assert(!domt_bed_is_open(fd));
-    domt_lines_told("zs "); /* only the owner stopped */
+    domt_lines_told("zs "); /* only the owner's on_stop was called */
     domt_lines_end();
 }
 
-/* The header is complete, and before its actor is mounted the connection breaks or a stop comes. */
+/* The proxy's header is complete; before the actor is mounted the connection breaks, or a stop
+ * comes. */
 DOMT_TEST(line_that_ends_before_its_mount_is_not_opened)
 {
-    domus_address line = begin_line(&domt_owner_of_lines);
+    domus_address line = begin_proxied_line(&domt_owner_of_lines);
 
     ck_assert(domt_fake_bytes(bed->fake, fd, HEADER, sizeof HEADER - 1, true));
     domt_bed_ends(fd, -ECONNRESET);
@@ -434,12 +441,12 @@ DOMT_TEST(line_that_ends_before_its_mount_is_not_opened)
     (void)line;
     domt_lines_end();
 
-    line = begin_line(&domt_owner_of_lines);
+    line = begin_proxied_line(&domt_owner_of_lines);
     ck_assert(domt_fake_bytes(bed->fake, fd, HEADER, sizeof HEADER - 1, true));
     ck_assert_int_eq(domi_house_stop(&bed->manager, line), 0);
     domt_bed_turn();
     domt_fake_receive_ends(bed->fake, fd, 0);
-    end_untold();
+    expect_line_ended_uncalled();
 }
 
 DOMT_SUITE(30)

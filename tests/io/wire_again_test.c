@@ -10,10 +10,11 @@
 
 /* --- a message stage that only counts --------------------------------------------------------- */
 
-static uint64_t seen;       /* bytes that `decode` has used */
-static uint32_t calls;      /* calls of `decode` of any stage here */
-static uint32_t window_max; /* the longest window that was shown */
-static uint32_t per_call;   /* bytes that `decode` uses in a call; 0: all */
+static uint64_t seen;       /* number of bytes that `decode` has used */
+static uint32_t calls;      /* number of calls of `decode` of the stages in this file */
+static uint32_t window_max; /* size of the longest window that `decode` was shown */
+/* number of bytes that `decode` uses in a call; 0: all that it is shown */
+static uint32_t per_call;
 static bool says_again;
 
 static int count_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
@@ -37,13 +38,13 @@ static int encode_nothing(domus_wire *wire, void *state, uint64_t id, const domu
 static const domus_stage counter_stage = {
     .name = "counter", .decode = count_bytes, .encode = encode_nothing};
 
-/* A wire of its own, because the kit continues a wire by itself. */
+/* A wire without a kit, because a kit calls its wire again by itself. */
 typedef struct bare {
     domus_wire *wire;
     domi_out out, aside;
 } bare;
 
-static bare open_bare(const domus_pipeline *pipeline)
+static bare make_bare_wire(const domus_pipeline *pipeline)
 {
     bare made = {.wire = domi_wire_new(pipeline, NULL, 0)};
 
@@ -53,14 +54,14 @@ static bare open_bare(const domus_pipeline *pipeline)
     return made;
 }
 
-static void start_bare(bare *made)
+static void open_stages_of_bare_wire(bare *made)
 {
     made->wire->out = &made->out;
     made->wire->aside = &made->aside;
     ck_assert_int_eq(domi_wire_open(made->wire), 0);
 }
 
-static void free_bare(bare *made)
+static void free_bare_wire(bare *made)
 {
     domi_wire_free(made->wire);
     domi_out_clear(&made->out, true);
@@ -83,7 +84,8 @@ static const domus_pipeline swelling_twice = {
 
 DOMT_TEST(output_that_is_left_over_comes_without_new_bytes)
 {
-    /* a length of 2 * 256 + 2 as bytes, and then 11, 2501 and 2 times as many */
+    /* pairs of a number n and a byte, which the stage passes on 10 * n + 1 times: a length of 2500,
+     * and then more bytes than that */
     static const char bytes[] = {0, 9, 0, (char)196, 1, 'a', (char)249, 'b', 0, 0, 0, 1, 0, 'c'};
 
     for (size_t step = 1; step <= sizeof bytes; step++) {
@@ -97,7 +99,7 @@ DOMT_TEST(output_that_is_left_over_comes_without_new_bytes)
     }
 }
 
-static char *random_bytes(size_t size)
+static char *make_random_bytes(size_t size)
 {
     char *bytes = malloc(size);
     uint32_t value = 12345;
@@ -112,7 +114,7 @@ static char *random_bytes(size_t size)
 DOMT_TEST(pieces_of_any_size_give_the_same)
 {
     const size_t size = 20000;
-    char *bytes = random_bytes(size);
+    char *bytes = make_random_bytes(size);
     domt_decoded whole, pieces;
     uint64_t seed = 7;
     size_t step = 1;
@@ -129,15 +131,16 @@ DOMT_TEST(pieces_of_any_size_give_the_same)
     free(bytes);
 }
 
-static int append_as_it_is(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int append_bytes_unchanged(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     return domus_wire_append(wire, bytes, size);
 }
 
 /* --- output before any byte is used ----------------------------------------------------------- */
 
-/* Pass on a length before one of its two bytes is used; the stage wants to see both. */
-static int put_length(domus_wire *wire, void *state_, const char *bytes, size_t size)
+/* The byte stage passes a length on before it uses one of the two bytes, which it wants to see
+ * together. */
+static int pass_length_first(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     uint32_t *sent = state_;
     static const char length[2] = {0, 4};
@@ -155,8 +158,8 @@ static int put_length(domus_wire *wire, void *state_, const char *bytes, size_t 
 
 static const domus_stage prefix_stage = {.name = "prefix",
                                          .state_size = sizeof(uint32_t),
-                                         .decode = put_length,
-                                         .wrap = append_as_it_is};
+                                         .decode = pass_length_first,
+                                         .wrap = append_bytes_unchanged};
 static const domus_pipeline prefixing = {
     .stages = (const domus_pipeline_stage[]){
         {&prefix_stage, NULL}, {&domus_length_stage, &two_bytes}, {NULL, NULL}}};
@@ -173,7 +176,8 @@ DOMT_TEST(a_stage_may_pass_on_before_it_uses_a_byte)
     }
 }
 
-/* A stage goes on in the same call, whether it was shown new bytes or those that were kept. */
+/* A stage that asks to go on is called again in the same call of the wire, whether it was shown new
+ * bytes or those that its window kept. */
 DOMT_TEST(a_stage_that_has_used_no_byte_waits_for_none)
 {
     static const domus_pipeline_stage stages[] = {
@@ -181,16 +185,16 @@ DOMT_TEST(a_stage_that_has_used_no_byte_waits_for_none)
     static const domus_pipeline pipeline = {.stages = stages};
 
     for (size_t first = 0; first <= 1; first++) {
-        bare made = open_bare(&pipeline);
+        bare made = make_bare_wire(&pipeline);
         const char *at = "ab";
         size_t size = first;
-        start_bare(&made);
+        open_stages_of_bare_wire(&made);
         ck_assert_int_eq(domi_wire_decode(made.wire, &at, &size), 0);
         ck_assert_uint_eq(seen, 0);
         size = 2 - first;
         ck_assert_int_eq(domi_wire_decode(made.wire, &at, &size), 0);
         ck_assert_uint_eq(seen, 2 + 2);
-        free_bare(&made);
+        free_bare_wire(&made);
     }
 }
 
@@ -204,7 +208,7 @@ typedef struct late_state {
 
 static uint32_t ends;
 
-static int keep_bytes(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int gather_bytes(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     late_state *state = state_;
 
@@ -213,7 +217,7 @@ static int keep_bytes(domus_wire *wire, void *state_, const char *bytes, size_t 
     return (int)size;
 }
 
-static int pass_late(domus_wire *wire, void *state_, size_t left)
+static int pass_gathered_bytes_at_end(domus_wire *wire, void *state_, size_t left)
 {
     late_state *state = state_;
     uint32_t part = state->size - state->done < 3 ? state->size - state->done : 3;
@@ -223,15 +227,15 @@ static int pass_late(domus_wire *wire, void *state_, size_t left)
     int error = domus_wire_pass(wire, state->bytes + state->done, part);
     state->done += part;
     if (state->done != state->size || part == 0)
-        domus_wire_again(wire); /* without effect, if there was nothing to pass on */
+        domus_wire_again(wire); /* this changes nothing if there was nothing to pass on */
     return error;
 }
 
 static const domus_stage late_stage = {.name = "late",
                                        .state_size = sizeof(late_state),
-                                       .decode = keep_bytes,
-                                       .end = pass_late,
-                                       .wrap = append_as_it_is};
+                                       .decode = gather_bytes,
+                                       .end = pass_gathered_bytes_at_end,
+                                       .wrap = append_bytes_unchanged};
 static const domus_pipeline late = {
     .stages = (const domus_pipeline_stage[]){
         {&late_stage, NULL}, {&domus_length_stage, &two_bytes}, {NULL, NULL}}};
@@ -259,7 +263,7 @@ DOMT_TEST(the_end_of_a_stage_passes_on_all_that_is_left)
 
 static uint32_t idle_calls;
 
-static int decode_idly(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int decode_and_ask_again(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     idle_calls++;
     domus_wire_again(wire);
@@ -267,58 +271,58 @@ static int decode_idly(domus_wire *wire, void *state, const char *bytes, size_t 
 }
 
 static const domus_stage idle_stage = {
-    .name = "idle", .decode = decode_idly, .wrap = append_as_it_is};
+    .name = "idle", .decode = decode_and_ask_again, .wrap = append_bytes_unchanged};
 
 DOMT_TEST(a_call_that_moves_nothing_is_not_repeated)
 {
     static const domus_pipeline_stage stages[] = {
         {&idle_stage, NULL}, {&counter_stage, NULL}, {NULL, NULL}};
     static const domus_pipeline pipeline = {.stages = stages};
-    bare made = open_bare(&pipeline);
+    bare made = make_bare_wire(&pipeline);
     const char *at = "abcdef";
     size_t size = 6;
 
-    start_bare(&made);
+    open_stages_of_bare_wire(&made);
     idle_calls = 0;
     ck_assert_int_eq(domi_wire_decode(made.wire, &at, &size), 0);
     ck_assert_uint_eq(size, 0);
     ck_assert_uint_ge(idle_calls, 4);
     ck_assert_uint_le(idle_calls, 8);
-    free_bare(&made);
+    free_bare_wire(&made);
 }
 
 DOMT_TEST(a_message_stage_is_not_called_without_bytes)
 {
     static const domus_pipeline_stage stages[] = {{&counter_stage, NULL}, {NULL, NULL}};
     static const domus_pipeline pipeline = {.stages = stages};
-    bare made = open_bare(&pipeline);
+    bare made = make_bare_wire(&pipeline);
     const char *at = "abcdef";
     size_t size = 6;
 
-    start_bare(&made);
+    open_stages_of_bare_wire(&made);
     says_again = true;
     ck_assert_int_eq(domi_wire_decode(made.wire, &at, &size), 0);
     ck_assert_uint_eq(calls, 1);
-    free_bare(&made);
+    free_bare_wire(&made);
 }
 
 /* --- bounds ----------------------------------------------------------------------------------- */
 
-/* A few bytes become 250 MB, of which no message is made. */
+/* A few bytes are expanded to 250 MB, of which no message is made. */
 DOMT_TEST(a_bomb_is_unpacked_in_small_parts)
 {
     static const domt_swell_options bomb = {.factor = 500000, .per_call = DOMUS_WINDOW_MAX};
     static const domus_pipeline_stage stages[] = {
         {&domt_swell_stage, &bomb}, {&counter_stage, NULL}, {NULL, NULL}};
     static const domus_pipeline pipeline = {.stages = stages};
-    bare made = open_bare(&pipeline);
+    bare made = make_bare_wire(&pipeline);
     char bytes[8];
     const char *at = bytes;
     size_t size = sizeof bytes;
     uint64_t before = 0, rounds = 0;
     int result;
 
-    start_bare(&made);
+    open_stages_of_bare_wire(&made);
     memset(bytes, 125, sizeof bytes);
     do {
         result = domi_wire_decode(made.wire, &at, &size);
@@ -330,20 +334,20 @@ DOMT_TEST(a_bomb_is_unpacked_in_small_parts)
     ck_assert_uint_eq(seen, 4 * (UINT64_C(125) * 500000 + 1));
     ck_assert_uint_ge(rounds, 1000);
     ck_assert_uint_le(window_max, DOMUS_WINDOW_MAX);
-    free_bare(&made);
+    free_bare_wire(&made);
 }
 
 DOMT_TEST(stages_are_called_a_bounded_number_of_times)
 {
     static const domus_pipeline_stage stages[] = {{&counter_stage, NULL}, {NULL, NULL}};
     static const domus_pipeline pipeline = {.stages = stages};
-    bare made = open_bare(&pipeline);
-    char *bytes = random_bytes(16384);
+    bare made = make_bare_wire(&pipeline);
+    char *bytes = make_random_bytes(16384);
     const char *at = bytes;
     size_t size = 16384;
     int result;
 
-    start_bare(&made);
+    open_stages_of_bare_wire(&made);
     per_call = 1;
     do {
         uint32_t before = calls;
@@ -352,16 +356,16 @@ DOMT_TEST(stages_are_called_a_bounded_number_of_times)
     } while (result == DOMI_WIRE_BUSY);
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(calls, 16384);
-    free_bare(&made);
+    free_bare_wire(&made);
     free(bytes);
 }
 
-/* A stage sees many bytes and uses one at a time: the window is moved now and then, not for each
+/* A stage sees many bytes and uses one at a time: its window is moved now and then, not for each
  * byte. */
 DOMT_TEST(bytes_are_not_moved_for_each_byte_used)
 {
     domi_window window = {0};
-    char *bytes = random_bytes(65536);
+    char *bytes = make_random_bytes(65536);
     uint32_t moves = 0;
 
     ck_assert_int_eq(domi_window_put(&window, bytes, 65536), 0);

@@ -1,5 +1,5 @@
-/* io/wire/decode.c and verbs.c: errors of stages, the end of the peer, the slices of messages, and
- * what happens without memory. */
+/* io/wire/decode.c and verbs.c: errors of stages, the end of what the peer sends, the slices of
+ * messages, and what happens without memory. */
 #include "io/wire/wire.h"
 
 #include "base/memory.h"
@@ -12,7 +12,7 @@
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
-static void assert_error(int how, int error, uint32_t releases)
+static void expect_error_of_stage(int how, int error, uint32_t releases)
 {
     const domt_parts wrong = {.how = how};
     char bytes[40];
@@ -37,10 +37,10 @@ static void assert_error(int how, int error, uint32_t releases)
 
 DOMT_TEST(error_of_a_stage_ends_decoding)
 {
-    assert_error(DOMT_FAILS_AFTER, -EBADMSG, 1);
-    assert_error(DOMT_USES_NOTHING, -EPROTO, 1);
-    assert_error(DOMT_USES_TOO_MUCH, -EPROTO, 1);
-    assert_error(DOMT_TWICE, -EALREADY, 1);
+    expect_error_of_stage(DOMT_FAILS_AFTER, -EBADMSG, 1);
+    expect_error_of_stage(DOMT_USES_NOTHING, -EPROTO, 1);
+    expect_error_of_stage(DOMT_USES_TOO_MUCH, -EPROTO, 1);
+    expect_error_of_stage(DOMT_TWICE, -EALREADY, 1);
 }
 
 DOMT_TEST(peer_that_finishes_within_a_message_is_an_error)
@@ -118,8 +118,9 @@ DOMT_TEST(message_that_lives_on_owns_its_bytes)
         size_t size = domt_write_part(bytes, length, 7);
         at = bytes;
         ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
+        /* an empty slice has no bytes to copy, so no memory is needed */
         if (length == 0)
-            domi_memory_fail_after(0, 1); /* there is nothing to copy */
+            domi_memory_fail_after(0, 1);
         ck_assert_int_eq(domi_wire_own(bare->wire), 0);
         domi_memory_fail_after(-1, 0);
         domt_part parked = bare->part;
@@ -134,8 +135,8 @@ DOMT_TEST(message_that_lives_on_owns_its_bytes)
     domt_bare_free(bare);
 }
 
-/* The slice of a message shows bytes behind those that the message used. When the slice is kept,
- * all bytes that it shows are copied. */
+/* The slice of a message reaches beyond the bytes that the message used. When it is kept, all bytes
+ * that it shows are copied. */
 DOMT_TEST(slice_may_reach_beyond_the_used_bytes)
 {
     static const domt_parts peeks = {.how = DOMT_PEEKS};
@@ -187,7 +188,8 @@ DOMT_TEST(slices_of_a_stage_outlive_its_call)
     }
 }
 
-/* A slice that owns its bytes leaves without a copy, between the bytes around it. */
+/* A slice that owns its bytes leaves without a copy, in its place between the bytes before and
+ * after it. */
 DOMT_TEST(long_slices_leave_without_a_copy)
 {
     domi_out out = {0};
@@ -210,14 +212,15 @@ DOMT_TEST(long_slices_leave_without_a_copy)
     ck_assert(domi_out_is_empty(&out) && out.bytes != NULL);
     ck_assert_ptr_null(domi_out_room(&out, SIZE_MAX));
     ck_assert_ptr_nonnull(domi_out_room(&out, 70000));
-    domi_out_clear(&out, false); /* so large a block is not kept */
+    domi_out_clear(&out, false); /* a block of this size is not kept for later bytes */
     ck_assert_ptr_null(out.bytes);
     domi_out_clear(&out, true);
     ck_assert(atomic_load(&domi_page_of(large)->count) == 1);
     domus_slice_free(large);
 }
 
-/* A small part of a page would keep the whole page for a peer that does not read. */
+/* A small part of a page is copied, because it would keep the whole page for a peer that does not
+ * read. */
 DOMT_TEST(small_parts_of_large_pages_leave_as_copies)
 {
     domi_out out = {0};
@@ -239,9 +242,8 @@ DOMT_TEST(small_parts_of_large_pages_leave_as_copies)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Run everything once, with few bytes at a time, and slices that are kept. Returns the first
- * error. */
-static int run_all(const domt_parts *how)
+/* Decode messages and keep their slices, with few bytes at a time. Returns the first error. */
+static int decode_and_keep_slices(const domt_parts *how)
 {
     static char bytes[1000];
     size_t size = domt_write_parts(bytes);
@@ -290,7 +292,7 @@ DOMT_TEST(wire_without_memory_fails_and_leaks_nothing)
         for (; error != 0; n++) {
             ck_assert_int_lt(n, 200);
             domi_memory_fail_after(n, 0);
-            error = run_all(&kinds[kind]);
+            error = decode_and_keep_slices(&kinds[kind]);
             domi_memory_fail_after(-1, 0);
             ck_assert(error == 0 || error == -ENOMEM);
         }

@@ -1,5 +1,5 @@
-/* io/wire: pipelines of several stages. Byte stages change sizes and hold a state, so a byte that
- * is lost, comes twice, or goes by a stage is seen. */
+/* io/wire: pipelines of several stages. The byte stages change sizes and hold a state, so a byte
+ * that is lost, comes twice, or goes past a stage is seen. */
 #include "io/wire/wire.h"
 
 #include "base/memory.h"
@@ -31,7 +31,7 @@ static const domus_pipeline_stage rows[][DOMUS_STAGES_MAX + 1] = {
 };
 #define ROWS (sizeof rows / sizeof rows[0])
 
-static domus_packet packet_of(size_t size, int seed)
+static domus_packet make_packet_of_size(size_t size, int seed)
 {
     static char bytes[200000];
     domus_packet packet;
@@ -45,13 +45,13 @@ static domus_packet packet_of(size_t size, int seed)
 static const size_t sizes[] = {0, 1, 5, 2047, 2048, 3, 5000, 65528, 2};
 
 /* Encode packets of all sizes. Returns the bytes for the peer, which the caller frees. */
-static char *encode_all(const domus_pipeline *pipeline, size_t *ret_size)
+static char *encode_packets_of_all_sizes(const domus_pipeline *pipeline, size_t *ret_size)
 {
     domus_stage_kit *kit;
 
     ck_assert_int_eq(domus_stage_kit_new(pipeline, &kit), 0);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        domus_packet packet = packet_of(sizes[i], (int)i);
+        domus_packet packet = make_packet_of_size(sizes[i], (int)i);
         ck_assert_int_eq(domus_stage_kit_encode(kit, DOMUS_NO_ID, &domus_packet_type, &packet), 0);
         domus_slice_free(packet.bytes);
     }
@@ -68,7 +68,7 @@ DOMT_TEST(packets_pass_any_pipeline_in_any_pieces)
         const domus_pipeline pipeline = {.stages = rows[row]};
         uint64_t seed = row + 1;
         size_t size;
-        char *bytes = encode_all(&pipeline, &size);
+        char *bytes = encode_packets_of_all_sizes(&pipeline, &size);
         for (int i = 0; i < 4; i++) {
             domt_decoded decoded;
             size_t step = i == 1 ? 1 : 1448;
@@ -88,7 +88,7 @@ DOMT_TEST(packets_pass_any_pipeline_in_any_pieces)
     domt_decoded_clear(&first);
 }
 
-/* A packet that was decoded is encoded to the same bytes. */
+/* A packet that was decoded is encoded again to the same bytes. */
 DOMT_TEST(pipelines_encode_what_they_decode)
 {
     for (size_t row = 0; row < ROWS; row++) {
@@ -96,7 +96,7 @@ DOMT_TEST(pipelines_encode_what_they_decode)
         domt_decoded decoded;
         domt_decoded encoded;
         size_t size;
-        char *bytes = encode_all(&pipeline, &size);
+        char *bytes = encode_packets_of_all_sizes(&pipeline, &size);
         domt_decode(&pipeline, bytes, size, NULL, NULL, &decoded, &encoded);
         ck_assert_uint_eq(encoded.size, size);
         ck_assert_mem_eq(encoded.text, bytes, size);
@@ -109,7 +109,8 @@ DOMT_TEST(pipelines_encode_what_they_decode)
 DOMT_TEST(error_of_a_byte_stage_comes_behind_the_messages_before)
 {
     static const domus_pipeline pipeline = {.stages = rows[2]};
-    static const char bytes[] = "\0\2}^}]\0\1a~\0\1b"; /* "~}", "a", and a byte that may not come */
+    /* the bytes "~}", "a", and one that must not come, to a stage that escapes */
+    static const char bytes[] = "\0\2}^}]\0\1a~\0\1b";
 
     for (size_t step = 1; step < sizeof bytes; step++) {
         domt_decoded decoded;
@@ -138,7 +139,7 @@ DOMT_TEST(each_stage_hears_of_the_end)
 /* --- stages that talk by themselves ----------------------------------------------------------- */
 
 /* A byte stage that passes on the gathered bytes only when the peer has finished, greets the peer,
- * and answers each piece; its wrap fails when it is told to. */
+ * and answers each piece; its wrap fails when the test says so. */
 typedef struct greeter {
     char gathered[64];
     size_t count;
@@ -147,14 +148,14 @@ typedef struct greeter {
 static int wrap_error;
 static uint32_t opens, closes;
 
-static int open_greeter(domus_wire *wire, void *state, const void *options)
+static int open_and_greet(domus_wire *wire, void *state, const void *options)
 {
     opens++;
     int error = domus_wire_append(wire, "<", 1);
     return error != 0 ? error : options != NULL ? -EACCES : 0;
 }
 
-static int decode_greeter(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int gather_and_answer(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     greeter *state = state_;
 
@@ -166,7 +167,7 @@ static int decode_greeter(domus_wire *wire, void *state_, const char *bytes, siz
     return error != 0 ? error : (int)size;
 }
 
-static int pass_all(domus_wire *wire, void *state_, size_t left)
+static int pass_gathered_bytes_at_end(domus_wire *wire, void *state_, size_t left)
 {
     greeter *state = state_;
 
@@ -182,7 +183,7 @@ static int pass_all(domus_wire *wire, void *state_, size_t left)
     return 0;
 }
 
-static int wrap_upper(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int wrap_in_upper_case(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     ck_assert(size >= 1 && size <= DOMUS_WINDOW_MAX);
     for (size_t i = 0; i < size; i++) {
@@ -194,7 +195,7 @@ static int wrap_upper(domus_wire *wire, void *state, const char *bytes, size_t s
     return wrap_error;
 }
 
-static void close_greeter(domus_wire *wire, void *state)
+static void count_close(domus_wire *wire, void *state)
 {
     closes++;
 }
@@ -202,39 +203,39 @@ static void close_greeter(domus_wire *wire, void *state)
 static const domus_stage greeter_stage = {
     .name = "greeter",
     .state_size = sizeof(greeter),
-    .open = open_greeter,
-    .decode = decode_greeter,
-    .end = pass_all,
-    .wrap = wrap_upper,
-    .close = close_greeter,
+    .open = open_and_greet,
+    .decode = gather_and_answer,
+    .end = pass_gathered_bytes_at_end,
+    .wrap = wrap_in_upper_case,
+    .close = count_close,
 };
 
 /* A message stage that greets the peer, and says what it decodes. */
-static int append_hello(domus_wire *wire, void *state, const void *options)
+static int open_with_hello(domus_wire *wire, void *state, const void *options)
 {
     return domus_wire_append(wire, "hello ", 6);
 }
 
-static int decode_told(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int answer_what_was_decoded(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     int error = domus_wire_append_text(wire, "got %.*s ", (int)size, bytes);
     return error != 0 ? error : bytes[0] == '?' ? -EBADMSG : (int)size;
 }
 
-static int print_bye(domus_wire *wire, void *state, size_t left)
+static int say_bye_at_end(domus_wire *wire, void *state, size_t left)
 {
     return domus_wire_append(wire, "bye", 3);
 }
 
-static int encode_text(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
-                       const void *payload)
+static int encode_packet_as_text(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                                 const void *payload)
 {
     int error = domus_wire_append_slice(wire, ((const domus_packet *)payload)->bytes);
     return error != 0 ? error : type != &domus_packet_type ? -EOPNOTSUPP : 0;
 }
 
-static int fail_text(domus_wire *wire, void *state, uint64_t id, const domus_type *request,
-                     int error)
+static int answer_failure_with_text(domus_wire *wire, void *state, uint64_t id,
+                                    const domus_type *request, int error)
 {
     int appended = domus_wire_append_text(wire, "failed %d ", error);
     return appended != 0 ? appended : error == -EIO ? error : 0;
@@ -242,11 +243,11 @@ static int fail_text(domus_wire *wire, void *state, uint64_t id, const domus_typ
 
 static const domus_stage teller_stage = {
     .name = "teller",
-    .open = append_hello,
-    .decode = decode_told,
-    .end = print_bye,
-    .encode = encode_text,
-    .fail = fail_text,
+    .open = open_with_hello,
+    .decode = answer_what_was_decoded,
+    .end = say_bye_at_end,
+    .encode = encode_packet_as_text,
+    .fail = answer_failure_with_text,
 };
 
 static const domus_pipeline talkers = {
@@ -262,7 +263,7 @@ DOMT_TEST(bytes_that_stages_append_by_themselves_are_wrapped)
     domt_expect_output(kit, "<HELLO ");
     ck_assert_int_eq(domus_stage_kit_feed(kit, "ab", 2), 0);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
-    domt_expect_output(kit, "<HELLO !"); /* the bytes wait in the greeter */
+    domt_expect_output(kit, "<HELLO !"); /* the bytes "ab" still wait in the greeting stage */
     domus_stage_kit_clear(kit);
     domus_stage_kit_finish(kit);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
@@ -272,8 +273,8 @@ DOMT_TEST(bytes_that_stages_append_by_themselves_are_wrapped)
 
 DOMT_TEST(failed_stage_leaves_no_bytes)
 {
-    domus_packet packet = packet_of(3, 1);
-    domus_packet large = packet_of(10000, 1);
+    domus_packet packet = make_packet_of_size(3, 1);
+    domus_packet large = make_packet_of_size(10000, 1);
     domus_stage_kit *kit;
     domus_stage_message message;
 
@@ -289,7 +290,8 @@ DOMT_TEST(failed_stage_leaves_no_bytes)
     ck_assert_int_eq(domus_stage_kit_feed(kit, "?", 1), 0);
     domus_stage_kit_finish(kit);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), -EBADMSG);
-    domt_expect_output(kit, "!>"); /* without the bytes that `decode` appended before it failed */
+    /* the bytes that `decode` appended before it failed are not sent */
+    domt_expect_output(kit, "!>");
     domus_stage_kit_free(kit);
     domus_slice_free(packet.bytes);
     domus_slice_free(large.bytes);
@@ -299,7 +301,7 @@ DOMT_TEST(failed_stage_without_others_leaves_no_bytes)
 {
     static const domus_pipeline_stage alone[] = {{&teller_stage, NULL}, {NULL, NULL}};
     static const domus_pipeline pipeline = {.stages = alone};
-    domus_packet packet = packet_of(3000, 1);
+    domus_packet packet = make_packet_of_size(3000, 1);
     domus_stage_kit *kit;
     domus_stage_message message;
 
@@ -336,7 +338,7 @@ DOMT_TEST(failed_wrap_ends_encoding)
 
 DOMT_TEST(long_slices_are_wrapped_in_pieces)
 {
-    domus_packet packet = packet_of(3 * DOMUS_WINDOW_MAX + 1, 1);
+    domus_packet packet = make_packet_of_size(3 * DOMUS_WINDOW_MAX + 1, 1);
     domus_stage_kit *kit;
     size_t size;
 
@@ -367,7 +369,7 @@ DOMT_TEST(stages_that_were_opened_are_closed)
 
 /* --- wrong pipelines -------------------------------------------------------------------------- */
 
-static void assert_wrong(const domus_pipeline_stage *stages)
+static void expect_pipeline_refused(const domus_pipeline_stage *stages)
 {
     const domus_pipeline pipeline = {.stages = stages};
     domus_stage_kit *kit = NULL;
@@ -381,42 +383,43 @@ DOMT_TEST(wrong_pipelines_are_refused)
     domus_stage odd = teller_stage;
     const domus_pipeline_stage alone[] = {{&odd, NULL}, {NONE}};
 
-    assert_wrong(NULL);
-    assert_wrong((const domus_pipeline_stage[]){{NONE}});
-    assert_wrong((const domus_pipeline_stage[]){{BYTES(sip)}, {NONE}});
-    assert_wrong((const domus_pipeline_stage[]){{PACKETS}, {PACKETS}, {NONE}});
-    assert_wrong((const domus_pipeline_stage[]){{PACKETS}, {BYTES(sip)}, {NONE}});
-    assert_wrong((const domus_pipeline_stage[]){
+    expect_pipeline_refused(NULL);
+    expect_pipeline_refused((const domus_pipeline_stage[]){{NONE}});
+    expect_pipeline_refused((const domus_pipeline_stage[]){{BYTES(sip)}, {NONE}});
+    expect_pipeline_refused((const domus_pipeline_stage[]){{PACKETS}, {PACKETS}, {NONE}});
+    expect_pipeline_refused((const domus_pipeline_stage[]){{PACKETS}, {BYTES(sip)}, {NONE}});
+    expect_pipeline_refused((const domus_pipeline_stage[]){
         {BYTES(sip)}, {BYTES(sip)}, {BYTES(sip)}, {BYTES(sip)}, {PACKETS}, {NONE}});
-    assert_wrong((const domus_pipeline_stage[]){{&domus_length_stage, NULL}, {NONE}});
-    odd.wrap = wrap_upper;
-    assert_wrong(alone);
+    expect_pipeline_refused((const domus_pipeline_stage[]){{&domus_length_stage, NULL}, {NONE}});
+    odd.wrap = wrap_in_upper_case;
+    expect_pipeline_refused(alone);
     odd = teller_stage;
     odd.decode = NULL;
-    assert_wrong(alone);
+    expect_pipeline_refused(alone);
     odd = teller_stage;
     odd.encode = NULL;
-    assert_wrong(alone);
+    expect_pipeline_refused(alone);
     odd = teller_stage;
     odd.name = NULL;
-    assert_wrong(alone);
+    expect_pipeline_refused(alone);
     odd = teller_stage;
     odd.state_size = 65537;
-    assert_wrong(alone);
+    expect_pipeline_refused(alone);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Encode and decode with a pipeline. Returns the first error. */
-static int run_all(const domus_pipeline *pipeline, int fail_after)
+/* Encode and decode messages with a pipeline, while allocations fail. Returns the first error. */
+static int encode_and_decode_echo(const domus_pipeline *pipeline, int fail_after)
 {
-    domus_packet packet = packet_of(5000, 1);
+    domus_packet packet = make_packet_of_size(5000, 1);
     domus_packet echo = {.bytes = {NULL, 0, 0}};
     domus_stage_kit *kit = NULL;
     domus_stage_message message;
     size_t size = 0;
 
-    domi_memory_fail_after(fail_after, 0); /* packet_of() may not fail */
+    /* from here on, because make_packet_of_size() needs its memory */
+    domi_memory_fail_after(fail_after, 0);
     int error = domus_stage_kit_new(pipeline, &kit);
     if (error == 0)
         error = domus_stage_kit_encode(kit, 0, &domus_packet_type, &packet);
@@ -446,7 +449,7 @@ DOMT_TEST(pipelines_without_memory_fail_and_leak_nothing)
         int fail_after;
         for (fail_after = 0; error != 0; fail_after++) {
             ck_assert_msg(fail_after < 200, "row %zu: %d", row, error);
-            error = run_all(&pipeline, fail_after);
+            error = encode_and_decode_echo(&pipeline, fail_after);
             ck_assert(error == 0 || error == -ENOMEM);
         }
         ck_assert_int_gt(fail_after, 10);

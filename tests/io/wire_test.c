@@ -12,8 +12,8 @@
 
 /* --- splits ----------------------------------------------------------------------------------- */
 
-/* Read the messages that are there. `*next` is the number of the first one. */
-static void read_parts(domus_stage_kit *kit, size_t *next)
+/* Read the messages that the kit has. `*next` is the number of the first one. */
+static void read_messages_of_kit(domus_stage_kit *kit, size_t *next)
 {
     domus_stage_message message;
     int result;
@@ -36,12 +36,12 @@ DOMT_TEST(wire_brings_the_same_messages_at_every_split)
         size_t second = first + (size - first) * (first % 7) / 7;
         size_t next = 0;
         domt_feed(kit, bytes, first);
-        read_parts(kit, &next);
+        read_messages_of_kit(kit, &next);
         domt_feed(kit, bytes + first, second - first);
-        read_parts(kit, &next);
+        read_messages_of_kit(kit, &next);
         domt_feed(kit, bytes + second, size - second);
         domus_stage_kit_finish(kit);
-        read_parts(kit, &next);
+        read_messages_of_kit(kit, &next);
         ck_assert_uint_eq(next, DOMT_PARTS);
         ck_assert_uint_eq(domt_seen.ends, 1);
         domus_stage_kit_free(kit);
@@ -60,10 +60,10 @@ DOMT_TEST(wire_takes_messages_in_pieces_of_any_size)
         size_t next = 0;
         for (size_t i = 0; i < size; i += step) {
             domt_feed(kit, bytes + i, size - i < step ? size - i : step);
-            if (i % 3 != 0) /* else the bytes stay in the kit */
-                read_parts(kit, &next);
+            if (i % 3 != 0) /* for each third piece the messages stay in the kit */
+                read_messages_of_kit(kit, &next);
         }
-        read_parts(kit, &next);
+        read_messages_of_kit(kit, &next);
         ck_assert_uint_eq(next, DOMT_PARTS);
         domus_stage_kit_free(kit);
     }
@@ -82,7 +82,8 @@ DOMT_TEST(whole_messages_are_shown_where_they_lie)
     ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
     ck_assert_ptr_eq(domus_slice_data(bare->part.bytes), bytes + 2);
     ck_assert_ptr_eq(at, bytes + 12);
-    domi_memory_fail_after(0, 1); /* nothing is copied, and the page is used again */
+    /* no memory is needed: nothing is copied, and the page is used again */
+    domi_memory_fail_after(0, 1);
     domt_bare_done(bare);
     ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
     domi_memory_fail_after(-1, 0);
@@ -93,7 +94,7 @@ DOMT_TEST(whole_messages_are_shown_where_they_lie)
     domt_bare_free(bare);
 }
 
-/* A message that began with earlier bytes is copied together, and no byte behind it. */
+/* Of two pieces, only the message that lies in both is copied together, and no byte behind it. */
 DOMT_TEST(only_the_message_between_two_pieces_is_copied)
 {
     static char bytes[5000];
@@ -122,13 +123,13 @@ DOMT_TEST(only_the_message_between_two_pieces_is_copied)
         ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
         ck_assert_ptr_null(bare->wire->stages[0].window.memory);
         ck_assert_ptr_null(bare->wire->page);
-        /* shown 50, 306, 602 bytes, and the second message */
+        /* `decode` was shown 50, 306 and 602 bytes, and the second message */
         ck_assert_uint_eq(domt_seen.decodes, how != 0 ? 3 : 4);
         domt_bare_free(bare);
     }
 }
 
-/* A wire that has used all bytes keeps nothing, and says whether it must be called again. */
+/* A wire that has used all bytes keeps no memory, and says whether it must be called again. */
 DOMT_TEST(idle_wire_keeps_no_memory)
 {
     static char bytes[2000];
@@ -145,11 +146,13 @@ DOMT_TEST(idle_wire_keeps_no_memory)
     at = bytes;
     size = 50;
     ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
-    ck_assert(!domi_wire_rest(bare->wire)); /* the start of a message waits in its window */
+    /* the start of a message waits in the window, so the wire need not be called again */
+    ck_assert(!domi_wire_rest(bare->wire));
     domt_bare_free(bare);
 }
 
-/* The caller stops after a message, and later passes the rest of its bytes at another place. */
+/* The caller stops after a message, and later passes the rest of its bytes to the wire at another
+ * place in memory. */
 DOMT_TEST(bytes_that_were_not_taken_may_move)
 {
     static char bytes[2000];
@@ -167,7 +170,7 @@ DOMT_TEST(bytes_that_were_not_taken_may_move)
     memcpy(elsewhere, at, size);
     memset(bytes, 0, sizeof bytes);
     at = elsewhere;
-    size -= 1; /* one byte comes later */
+    size -= 1; /* holds one byte back, for a later call */
     ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
     ck_assert_uint_eq(size, 0);
     size = 1;
@@ -190,7 +193,8 @@ DOMT_TEST(stage_that_says_what_it_needs_is_not_called_before)
         ck_assert_int_eq(domus_stage_kit_next(kit, &message), i + 1 == size);
     }
     domt_assert_part(&message, 30000, 1);
-    ck_assert_uint_eq(domt_seen.decodes, 3); /* with 1 byte, with 2 bytes, and with all */
+    /* `decode` was called with 1 byte, with 2 bytes, and with the whole message */
+    ck_assert_uint_eq(domt_seen.decodes, 3);
     domus_stage_kit_free(kit);
 }
 
@@ -214,8 +218,8 @@ DOMT_TEST(stage_is_called_once_for_each_piece)
     }
 }
 
-/* A window is appended to at its end, and moves its bytes to the front when the end of its room is
- * reached. */
+/* A window is appended to at its end, and moves its bytes to the front when it has no room behind
+ * them. */
 DOMT_TEST(window_keeps_its_bytes_in_order)
 {
     static char bytes[DOMI_WINDOW_ROOM];
@@ -250,7 +254,8 @@ DOMT_TEST(window_that_is_nearly_empty_shrinks)
     domi_window_take(&window, 29995);
     domi_memory_fail_after(0, 0);
     domi_window_shrink(&window);
-    ck_assert_uint_eq(window.room, 65536); /* without memory the window stays as it is */
+    /* without memory for a smaller one, the window stays as it is */
+    ck_assert_uint_eq(window.room, 65536);
     domi_window_shrink(&window);
     ck_assert_uint_eq(window.room, 256);
     ck_assert_mem_eq(domi_window_bytes(&window), "abcde", 5);
@@ -261,7 +266,7 @@ DOMT_TEST(window_that_is_nearly_empty_shrinks)
 
 /* --- sizes ------------------------------------------------------------------------------------ */
 
-static int result_of(const domt_parts *how, size_t length, size_t step)
+static int result_of_message_in_steps(const domt_parts *how, size_t length, size_t step)
 {
     static char bytes[70000];
     size_t size = domt_write_part(bytes, length, 3);
@@ -286,9 +291,11 @@ DOMT_TEST(message_of_the_whole_window_comes)
     static const size_t steps[] = {1, 255, 4096, 65535, 65536, 70000};
 
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        ck_assert_int_eq(result_of(&domt_needs, DOMUS_WINDOW_MAX - 2, steps[i]), 1);
-        ck_assert_int_eq(
-            result_of(&domt_plain, DOMUS_WINDOW_MAX - 2, steps[i] < 16 ? 16 : steps[i]), 1);
+        ck_assert_int_eq(result_of_message_in_steps(&domt_needs, DOMUS_WINDOW_MAX - 2, steps[i]),
+                         1);
+        ck_assert_int_eq(result_of_message_in_steps(&domt_plain, DOMUS_WINDOW_MAX - 2,
+                                                    steps[i] < 16 ? 16 : steps[i]),
+                         1);
     }
 }
 
@@ -297,9 +304,12 @@ DOMT_TEST(message_beyond_the_window_is_refused)
     static const size_t steps[] = {16, 4096, 65535, 65536, 65537, 70000};
 
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        ck_assert_int_eq(result_of(&domt_needs, DOMUS_WINDOW_MAX - 1, steps[i]), -EMSGSIZE);
-        ck_assert_uint_eq(domt_seen.decodes, 1); /* the length alone is enough */
-        ck_assert_int_eq(result_of(&domt_plain, DOMUS_WINDOW_MAX - 1, steps[i]), -EMSGSIZE);
+        ck_assert_int_eq(result_of_message_in_steps(&domt_needs, DOMUS_WINDOW_MAX - 1, steps[i]),
+                         -EMSGSIZE);
+        /* the stage is called once, because the length alone shows that the message is too large */
+        ck_assert_uint_eq(domt_seen.decodes, 1);
+        ck_assert_int_eq(result_of_message_in_steps(&domt_plain, DOMUS_WINDOW_MAX - 1, steps[i]),
+                         -EMSGSIZE);
     }
 }
 
@@ -309,10 +319,11 @@ DOMT_TEST(need_beyond_the_window_is_refused)
     static const domt_parts more = {.how = DOMT_NEEDS, .need = DOMUS_WINDOW_MAX + 1};
     static const domt_parts all = {.how = DOMT_NEEDS, .need = UINT32_MAX};
 
-    ck_assert_int_eq(result_of(&most, 100, 50), 0);
-    ck_assert_int_eq(result_of(&more, 100, 50), -EMSGSIZE);
-    ck_assert_int_eq(result_of(&all, 100, 50), -EMSGSIZE);
-    ck_assert_int_eq(result_of(&more, 100, 102), 1); /* these bytes were not needed */
+    ck_assert_int_eq(result_of_message_in_steps(&most, 100, 50), 0);
+    ck_assert_int_eq(result_of_message_in_steps(&more, 100, 50), -EMSGSIZE);
+    ck_assert_int_eq(result_of_message_in_steps(&all, 100, 50), -EMSGSIZE);
+    /* the bytes that the stage needs had all come, so nothing is refused */
+    ck_assert_int_eq(result_of_message_in_steps(&more, 100, 102), 1);
 }
 
 /* A window keeps little more memory than its bytes need. */

@@ -22,14 +22,14 @@
 /* One side of a row: connections of one kind, and settings of the service. */
 typedef struct side {
     domt_attack_kind kind;
-    const char *setting; /* a setting for --set */
-    bool few;            /* the service may have only few descriptors */
+    const char *setting; /* a setting of the service, for --set */
+    bool few;            /* true: the service may have only few descriptors */
 } side;
 
 typedef struct row {
     const char *name;
-    uint32_t count; /* number of connections that stay; 0: connections come and go */
-    uint32_t rate;  /* actions in a second; 0: as many as there are connections */
+    uint32_t count; /* number of connections that stay; 0: the row's connections come and go */
+    uint32_t rate; /* actions of all connections in a second; 0: as many as there are connections */
     side attack;
     side twin;
     const domt_protocol *with; /* protocol of the service; NULL: the echo service */
@@ -64,11 +64,12 @@ static const row rows[] = {
     /* single bytes of a command, compared with as many whole commands */
     {"1,000 dripping, kv", 1000, 0, OF(DRIP), OF(TALK), &domt_kv},
     {"1,000 dripping, lines", 1000, 0, OF(DRIP), OF(TALK), &domt_lines},
-    /* heads that never end and may drip in this service, compared with whole requests */
+    /* heads of requests that never end, and may drip in this service, compared with whole
+     * requests */
     {"10,000 dripping, web", 10000, 0, OF(DRIP), OF(TALK), &domt_web},
-    /* the same heads, compared with silent connections */
+    /* the same endless heads, compared with silent connections */
     {"10,000 slow heads, web", 10000, 1000, OF(DRIP), OF(IDLE), &domt_web},
-    /* equal sides, whose ratio shows the effect of chance */
+    /* equal sides, whose ratio shows what chance alone does */
     {"the same twice", 2000, 0, OF(TALK), OF(TALK), NULL},
 };
 
@@ -85,9 +86,9 @@ typedef struct figures {
 static domt_service service;
 static uint32_t rounds = 1;
 static uint32_t trips = 100;
-static uint32_t divisor = 50; /* divisor of counts and rates in the short form */
+static uint32_t divisor = 50; /* in the short form, counts and rates are divided by this number */
 
-static void use_cpu(int cpu)
+static void pin_process_to_cpu(int cpu)
 {
     cpu_set_t set;
 
@@ -96,21 +97,21 @@ static void use_cpu(int cpu)
     (void)sched_setaffinity(0, sizeof set, &set);
 }
 
-static void use_first_cpu(void)
+static void pin_service_to_first_cpu(void)
 {
-    use_cpu(0);
+    pin_process_to_cpu(0);
 }
 
-static void use_first_cpu_and_few_descriptors(void)
+static void pin_service_and_limit_descriptors(void)
 {
     const struct rlimit limit = {256, 256};
 
-    use_cpu(0);
+    pin_process_to_cpu(0);
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
         _exit(126);
 }
 
-/* Returns the CPU time that all programs of the machine have used. */
+/* Returns the CPU time that all programs of the machine have used so far. */
 static uint64_t read_machine_cpu_ns(void)
 {
     unsigned long long user = 0;
@@ -132,14 +133,15 @@ static uint64_t read_machine_cpu_ns(void)
            (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-static void raise_most(double *most, double value)
+static void raise_to_largest(double *most, double value)
 {
     if (value > *most)
         *most = value;
 }
 
 /* Start the service of a row, and return the connection of the good client. */
-static int start_for_row(const char *backend, const domt_protocol *with, const char *setting)
+static int start_service_for_row(const char *backend, const domt_protocol *with,
+                                 const char *setting)
 {
     const char *const more[] = {"--set", "system.threads=1",           "--set", backend,
                                 "--set", "channel.firstByteTimeout=0", "--set", setting,
@@ -163,8 +165,8 @@ static void measure_side(const char *backend, const row *of, const side *on, fig
     attack.says = of->with != NULL ? of->with->ask : NULL;
     attack.count = of->count / divisor;
     attack.rate = (of->rate != 0 ? of->rate : of->count) / divisor;
-    service.prepare = on->few ? use_first_cpu_and_few_descriptors : use_first_cpu;
-    int good = start_for_row(backend, of->with, on->setting);
+    service.prepare = on->few ? pin_service_and_limit_descriptors : pin_service_to_first_cpu;
+    int good = start_service_for_row(backend, of->with, on->setting);
     attack.port = service.port;
     domt_attack_begin(&attack);
     uint64_t begin_ns = domt_monotonic_ns();
@@ -182,21 +184,21 @@ static void measure_side(const char *backend, const row *of, const side *on, fig
     into->p50[round] = seen.p50_ms;
     into->p99[round] = seen.p99_ms;
     into->worst[round] = seen.worst_ms;
-    raise_most(&into->load, load);
-    raise_most(&into->service, used);
-    raise_most(&into->others, all - used - load);
+    raise_to_largest(&into->load, load);
+    raise_to_largest(&into->service, used);
+    raise_to_largest(&into->others, all - used - load);
     close(good);
     domt_service_signal(&service, SIGKILL);
     (void)domt_service_wait(&service, 10000);
 }
 
-static double median(double *values)
+static double sort_and_return_median(double *values)
 {
     qsort(values, rounds, sizeof *values, domt_compare_double);
     return values[rounds / 2];
 }
 
-static void measure_row(const char *backend, const row *of)
+static void measure_row_and_print(const char *backend, const row *of)
 {
     figures attack = {0};
     figures twin = {0};
@@ -211,13 +213,14 @@ static void measure_row(const char *backend, const row *of)
     double worst = 0;
     for (uint32_t round = 0; round < rounds; round++)
         worst = attack.worst[round] > worst ? attack.worst[round] : worst;
-    double ratio = median(attack.p99) / median(twin.p99);
-    raise_most(&attack.load, twin.load);
-    raise_most(&attack.others, twin.others);
+    double ratio = sort_and_return_median(attack.p99) / sort_and_return_median(twin.p99);
+    raise_to_largest(&attack.load, twin.load);
+    raise_to_largest(&attack.others, twin.others);
     printf("%-6s %-22s %7.3f %7.3f %4.0f %% %7.3f %7.3f %4.0f %% %6.2f %7.1f %4.0f %% %4.0f %%%s\n",
-           backend + sizeof "io.backend=" - 1, of->name, median(twin.p50), median(twin.p99),
-           twin.service * 100, median(attack.p50), median(attack.p99), attack.service * 100, ratio,
-           worst, attack.load * 100, attack.others * 100,
+           backend + sizeof "io.backend=" - 1, of->name, sort_and_return_median(twin.p50),
+           sort_and_return_median(twin.p99), twin.service * 100, sort_and_return_median(attack.p50),
+           sort_and_return_median(attack.p99), attack.service * 100, ratio, worst,
+           attack.load * 100, attack.others * 100,
            attack.load > 0.9 ? " void" : (ratio > 1.5 || worst > 200 ? " missed" : ""));
     fflush(stdout);
 }
@@ -235,15 +238,15 @@ DOMT_TEST(good_client_is_served_as_beside_harmless_ones)
         divisor = 1;
     }
     ck_assert(domt_descriptors(12000 / divisor));
-    use_cpu(1);
+    pin_process_to_cpu(1);
     printf("%-6s %-22s %22s %22s\n%-6s %-22s %7s %7s %6s %7s %7s %6s %6s %7s %6s %6s\n", "", "",
            "harmless, ms", "attack, ms", "", "attack", "p50", "p99", "cpu", "p50", "p99", "cpu",
            "ratio", "worst", "load", "others");
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (only != NULL && strtol(only, NULL, 10) != (long)i)
             continue;
-        measure_row("io.backend=uring", &rows[i]);
-        measure_row("io.backend=epoll", &rows[i]);
+        measure_row_and_print("io.backend=uring", &rows[i]);
+        measure_row_and_print("io.backend=epoll", &rows[i]);
     }
 }
 

@@ -14,7 +14,8 @@
 
 #define KIB UINT64_C(1024)
 
-/* The receive buffers of two threads, whose memory is used when they are first written. */
+/* Bytes of the receive buffers of two threads: a service uses that memory when it first writes to
+ * the buffers. */
 #define BUFFERS (2 * 1024 * 4 * KIB)
 
 static domt_service service;
@@ -26,7 +27,7 @@ typedef struct begin {
     uint64_t rss;
 } begin;
 
-static begin begin_beside_good_client(void)
+static begin record_state_and_begin_good_client(void)
 {
     begin before = {.good = domt_connect(service.port)};
 
@@ -47,7 +48,7 @@ static void check_memory_below(const char *what, const begin *before, uint64_t c
         ck_assert_msg(grown < ceiling, "%s: %llu KiB more", what, (unsigned long long)grown / KIB);
 }
 
-static void good_client_is_served(const char *what, const begin *before, uint32_t count)
+static void check_good_client_is_served(const char *what, const begin *before, uint32_t count)
 {
     domt_good good = domt_good_run(before->good, NULL, NULL, count, 1000);
 
@@ -55,7 +56,7 @@ static void good_client_is_served(const char *what, const begin *before, uint32_
     ck_assert_uint_eq(good.failed, 0);
 }
 
-static void end_with_nothing_left(const begin *before)
+static void check_nothing_left_and_stop(const begin *before)
 {
     int late = domt_connect(service.port);
 
@@ -72,7 +73,7 @@ static void end_with_nothing_left(const begin *before)
 /* --- connections that stay -------------------------------------------------------------------- */
 
 /* The kernel has accepted the connections, and the service takes them soon. */
-static void all_are_accepted(uint64_t count)
+static void wait_until_all_are_accepted(uint64_t count)
 {
     uint64_t until_ns = domt_monotonic_ns() + UINT64_C(10000000000);
 
@@ -81,7 +82,8 @@ static void all_are_accepted(uint64_t count)
     ck_assert_uint_eq(domt_service_connections(&service), count);
 }
 
-static void run_staying_connections(const char *what, domt_attack_kind kind, uint64_t bytes_each)
+static void check_attack_of_staying_connections(const char *what, domt_attack_kind kind,
+                                                uint64_t bytes_each)
 {
     uint32_t count = domt_is_long() ? 10000 : DOMT_SCALE(1000, 200);
     domt_attack attack = {.kind = kind, .count = count, .rate = count};
@@ -89,28 +91,29 @@ static void run_staying_connections(const char *what, domt_attack_kind kind, uin
     ck_assert(domt_descriptors(count + 100));
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set",
                                                      "channel.maxConnections=10100", ));
-    begin before = begin_beside_good_client();
+    begin before = record_state_and_begin_good_client();
     attack.port = service.port;
     domt_attack_begin(&attack);
     ck_assert_uint_eq(atomic_load(&attack.made), count);
-    good_client_is_served(what, &before, domt_is_long() ? 5000 : 500);
-    all_are_accepted(count + 1);
+    check_good_client_is_served(what, &before, domt_is_long() ? 5000 : 500);
+    wait_until_all_are_accepted(count + 1);
     check_memory_below(what, &before, BUFFERS + count * bytes_each + 2048 * KIB);
     domt_attack_end(&attack, kind == DOMT_ATTACK_DRIP);
-    end_with_nothing_left(&before);
+    check_nothing_left_and_stop(&before);
 }
 
 DOMT_TEST(thousands_that_say_nothing_hurt_nobody)
 {
-    run_staying_connections("idle", DOMT_ATTACK_IDLE, 3 * KIB);
+    check_attack_of_staying_connections("idle", DOMT_ATTACK_IDLE, 3 * KIB);
 }
 
 DOMT_TEST(thousands_that_drip_hurt_nobody)
 {
-    run_staying_connections("drip", DOMT_ATTACK_DRIP, 3 * KIB);
+    check_attack_of_staying_connections("drip", DOMT_ATTACK_DRIP, 3 * KIB);
 }
 
-/* The time-out for the first byte ends all connections, whatever else happens. */
+/* The service's time-out for the first byte ends all idle and dripping connections, whatever else
+ * happens. */
 DOMT_TEST(thousands_that_say_nothing_are_closed_in_time)
 {
     uint32_t count = domt_is_long() ? 10000 : DOMT_SCALE(1000, 200);
@@ -121,49 +124,49 @@ DOMT_TEST(thousands_that_say_nothing_are_closed_in_time)
                                                      "channel.maxConnections=10100", "--set",
                                                      "channel.firstByteTimeout=1s", "--set",
                                                      "channel.linger=500ms", ));
-    begin before = begin_beside_good_client();
+    begin before = record_state_and_begin_good_client();
     attack.port = service.port;
     domt_attack_begin(&attack);
-    good_client_is_served("idle, and closed", &before, 1000);
+    check_good_client_is_served("idle, and closed", &before, 1000);
     domt_service_is_left_with(&service, 1, before.descriptors, 20000);
     domt_attack_end(&attack, false);
-    end_with_nothing_left(&before);
+    check_nothing_left_and_stop(&before);
     ck_assert_uint_eq(domt_service_count(&service, "channels silent"), count);
 }
 
 /* --- connections that come and go ------------------------------------------------------------- */
 
-static void run_storm(const char *what, domt_attack_kind kind)
+static void check_storm_of_connections(const char *what, domt_attack_kind kind)
 {
     uint32_t count = domt_is_long() ? 50000 : DOMT_SCALE(5000, 500);
     domt_attack attack = {.kind = kind, .count = count, .rate = domt_is_long() ? 10000 : 8000};
 
     ck_assert(domt_descriptors(2000));
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
-    begin before = begin_beside_good_client();
+    begin before = record_state_and_begin_good_client();
     attack.port = service.port;
     domt_attack_begin(&attack);
     while (!domt_attack_is_done(&attack))
-        good_client_is_served(what, &before, domt_is_long() ? 1000 : 200);
+        check_good_client_is_served(what, &before, domt_is_long() ? 1000 : 200);
     domt_attack_end(&attack, false);
     ck_assert_uint_eq(atomic_load(&attack.refused), 0);
     check_memory_below(what, &before, BUFFERS + 4096 * KIB);
-    end_with_nothing_left(&before);
+    check_nothing_left_and_stop(&before);
 }
 
 DOMT_TEST(storms_of_connects_that_drop_leave_nothing)
 {
-    run_storm("drop", DOMT_ATTACK_DROP);
+    check_storm_of_connections("drop", DOMT_ATTACK_DROP);
 }
 
 DOMT_TEST(storms_of_resets_within_a_message_leave_nothing)
 {
-    run_storm("half", DOMT_ATTACK_HALF);
+    check_storm_of_connections("half", DOMT_ATTACK_HALF);
 }
 
-/* A dialogue of single bytes, each of which is echoed; the client ends it after `bytes` bytes in
- * both directions together, by a reset or by FIN. */
-static void talk_up_to_byte(uint32_t bytes, bool reset)
+/* A dialogue of single bytes, each of which the service echoes; the client ends it after `bytes`
+ * bytes in both directions together, by a reset or by FIN. */
+static void end_dialogue_after_bytes(uint32_t bytes, bool reset)
 {
     domt_client client = {.fd = domt_connect(service.port)};
     char byte = 'a';
@@ -177,7 +180,7 @@ static void talk_up_to_byte(uint32_t bytes, bool reset)
 }
 
 /* The client sends a part of a message, and ends the connection at once. */
-static void send_and_end(uint32_t bytes, bool reset)
+static void send_part_of_message_and_end(uint32_t bytes, bool reset)
 {
     static const char text[256];
     domt_client client = {.fd = domt_connect(service.port)};
@@ -192,15 +195,15 @@ DOMT_TEST(ends_at_every_byte_of_a_dialogue_leave_nothing)
     uint32_t rounds = domt_is_long() ? DOMT_SCALE(20, 5) : 1;
 
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
-    begin before = begin_beside_good_client();
+    begin before = record_state_and_begin_good_client();
     for (uint32_t i = 0; i < 2 * bytes * rounds; i++) {
-        talk_up_to_byte(i % bytes, i / bytes % 2 == 0);
-        send_and_end(1 + i % bytes, i / bytes % 2 == 0);
+        end_dialogue_after_bytes(i % bytes, i / bytes % 2 == 0);
+        send_part_of_message_and_end(1 + i % bytes, i / bytes % 2 == 0);
         if (i % 16 == 0)
             ck_assert(domt_echoes(before.good, "still here"));
     }
     check_memory_below("ends at every byte", &before, BUFFERS + 2048 * KIB);
-    end_with_nothing_left(&before);
+    check_nothing_left_and_stop(&before);
 }
 
 DOMT_SUITE(300)

@@ -21,15 +21,16 @@ static domt_service service;
 /* A client that sends the same request again and again. */
 typedef struct pipeliner {
     int fd;
-    uint64_t bytes; /* bytes sent */
-    uint64_t heard; /* line ends received */
-    bool has_ended; /* the service has closed the connection */
+    uint64_t bytes; /* bytes that the client has sent */
+    uint64_t heard; /* line ends that the client has received */
+    bool has_ended; /* the service has closed the client's connection */
 } pipeliner;
 
 static pipeliner clients[CLIENTS_MAX];
 
-/* Send what the kernel accepts, at most 100 requests. Returns the number of bytes. */
-static size_t send_some(pipeliner *client, const domt_protocol *with)
+/* Send what the kernel accepts of the client's requests, at most 100 requests. Returns the number
+ * of bytes. */
+static size_t send_requests_until_full(pipeliner *client, const domt_protocol *with)
 {
     char bytes[100 * 64];
     size_t size = strlen(with->request);
@@ -44,8 +45,8 @@ static size_t send_some(pipeliner *client, const domt_protocol *with)
     return (size_t)sent;
 }
 
-/* Read the bytes that have come. */
-static void read_some(pipeliner *client, int flags)
+/* Read the bytes of answers that have come, and count their line ends. */
+static void read_answers_that_have_come(pipeliner *client, int flags)
 {
     static char bytes[65536];
     ssize_t got = recv(client->fd, bytes, sizeof bytes, flags);
@@ -57,7 +58,7 @@ static void read_some(pipeliner *client, int flags)
 }
 
 /* Send until the service has accepted nothing for 300 ms, or for at most 30 s. */
-static void flood_until_full(const domt_protocol *with, int count)
+static void flood_until_service_is_full(const domt_protocol *with, int count)
 {
     uint64_t now_ns = domt_monotonic_ns();
     uint64_t end_ns = now_ns + UINT64_C(30000000000);
@@ -66,7 +67,7 @@ static void flood_until_full(const domt_protocol *with, int count)
     for (; now_ns < end_ns && now_ns - last_ns < 300000000u; now_ns = domt_monotonic_ns()) {
         size_t sent = 0;
         for (int i = 0; i < count; i++)
-            sent += send_some(&clients[i], with);
+            sent += send_requests_until_full(&clients[i], with);
         if (sent != 0)
             last_ns = now_ns;
         else
@@ -75,8 +76,8 @@ static void flood_until_full(const domt_protocol *with, int count)
     ck_assert_msg(now_ns < end_ns, "the service still reads");
 }
 
-/* Send the rest of the last request, then FIN. Returns whether everything was sent. */
-static bool finish_sending(pipeliner *client, const domt_protocol *with)
+/* Send the rest of the client's last request, then FIN. Returns whether everything was sent. */
+static bool finish_last_request_and_send_fin(pipeliner *client, const domt_protocol *with)
 {
     size_t size = strlen(with->request);
     size_t at = client->bytes % size;
@@ -93,7 +94,7 @@ static bool finish_sending(pipeliner *client, const domt_protocol *with)
 }
 
 /* Let all clients finish sending and read to the end, and check that each request was answered. */
-static void read_after_all(const domt_protocol *with, int count)
+static void read_all_answers_and_check(const domt_protocol *with, int count)
 {
     bool finished[CLIENTS_MAX] = {false};
 
@@ -102,9 +103,9 @@ static void read_after_all(const domt_protocol *with, int count)
         for (int i = 0; i < count; i++) {
             if (clients[i].has_ended)
                 continue;
-            read_some(&clients[i], MSG_DONTWAIT);
+            read_answers_that_have_come(&clients[i], MSG_DONTWAIT);
             if (!finished[i])
-                finished[i] = finish_sending(&clients[i], with);
+                finished[i] = finish_last_request_and_send_fin(&clients[i], with);
             left++;
         }
     }
@@ -114,7 +115,7 @@ static void read_after_all(const domt_protocol *with, int count)
     }
 }
 
-static void run_deaf_clients(const domt_protocol *with)
+static void check_clients_that_never_read(const domt_protocol *with)
 {
     int count = domt_is_long() ? DOMT_SCALE(40, 10) : DOMT_SCALE(10, 2);
     int good = domt_protocol_start(&service, with, NULL);
@@ -122,7 +123,7 @@ static void run_deaf_clients(const domt_protocol *with)
 
     for (int i = 0; i < count; i++)
         clients[i] = (pipeliner){.fd = domt_connect_small(&service)};
-    flood_until_full(with, count);
+    flood_until_service_is_full(with, count);
     uint64_t grown = domt_service_rss_bytes(&service) - before;
     double worst_ms = domt_measure_worst_trip_ms(good, with, 200);
     int late = domt_connect(service.port);
@@ -132,7 +133,7 @@ static void run_deaf_clients(const domt_protocol *with)
     if (!DOMT_SANITIZED)
         ck_assert_uint_lt(grown, (uint64_t)count * MIB * 3 / 4);
     ck_assert_msg(worst_ms < 500, "a round trip took %.0f ms", worst_ms);
-    read_after_all(with, count);
+    read_all_answers_and_check(with, count);
     close(good);
     close(late);
     domt_service_stop(&service);
@@ -141,23 +142,23 @@ static void run_deaf_clients(const domt_protocol *with)
 
 DOMT_TEST(pipelining_clients_that_never_read_hurt_nobody)
 {
-    run_deaf_clients(&domt_kv);
-    run_deaf_clients(&domt_lines);
-    run_deaf_clients(&domt_web);
+    check_clients_that_never_read(&domt_kv);
+    check_clients_that_never_read(&domt_lines);
+    check_clients_that_never_read(&domt_web);
 }
 
 /* --- the end under load ----------------------------------------------------------------------- */
 
-/* Clients send until they see that the service ends. It answers all that it has read: the bytes
- * that it counts are those of the answered requests, and of a part of one request of each client.
- * Its end takes less than the whole time of a drain. */
-static void stop_under_load(const domt_protocol *with)
+/* Clients send until they see that the service ends. The service answers all that it has read: the
+ * bytes that it counts are those of the answered requests, and of a part of one request of each
+ * client. Its end takes less than the whole time of a drain. */
+static void check_stop_while_clients_send(const domt_protocol *with)
 {
     int count = domt_is_long() ? DOMT_SCALE(16, 8) : DOMT_SCALE(8, 2);
     size_t size = strlen(with->request);
     uint64_t before = domt_protocol_start_bytes(with);
-    /* Clients that read more slowly than the linger would lose the end of their answers. With a
-     * sanitizer on a busy machine the remaining answers take longer than a drain lasts. */
+    /* Clients that read more slowly than the service lingers would lose the end of their answers.
+     * With a sanitizer on a busy machine the remaining answers take longer than a drain lasts. */
     static const char *const slow[] = {
         "--set", "channel.linger=15s", "--set",
         DOMT_SCALE("shutdown.drainTimeout=10s", "shutdown.drainTimeout=40s"), NULL};
@@ -168,8 +169,8 @@ static void stop_under_load(const domt_protocol *with)
     uint64_t end_ns = domt_monotonic_ns() + UINT64_C(200000000);
     while (domt_monotonic_ns() < end_ns) {
         for (int i = 0; i < count; i++) {
-            (void)send_some(&clients[i], with);
-            read_some(&clients[i], MSG_DONTWAIT);
+            (void)send_requests_until_full(&clients[i], with);
+            read_answers_that_have_come(&clients[i], MSG_DONTWAIT);
         }
     }
     domt_service_signal(&service, SIGTERM);
@@ -179,8 +180,8 @@ static void stop_under_load(const domt_protocol *with)
             if (clients[i].has_ended)
                 continue;
             /* the client goes on sending, and has not seen the end */
-            (void)send_some(&clients[i], with);
-            read_some(&clients[i], MSG_DONTWAIT);
+            (void)send_requests_until_full(&clients[i], with);
+            read_answers_that_have_come(&clients[i], MSG_DONTWAIT);
             if (clients[i].has_ended)
                 close(clients[i].fd);
             left++;
@@ -189,7 +190,7 @@ static void stop_under_load(const domt_protocol *with)
     ck_assert_int_eq(domt_service_wait(&service, DOMT_SCALE(20000, 60000)), 0);
     uint64_t answered = 0;
     for (int i = 0; i < count; i++) {
-        uint64_t more = clients[i].heard % with->lines; /* lines of an incomplete last answer */
+        uint64_t more = clients[i].heard % with->lines; /* lines of an answer that is incomplete */
         ck_assert_uint_le(more, with->last_lines);
         ck_assert_uint_le(clients[i].heard / with->lines, clients[i].bytes / size);
         answered += clients[i].heard / with->lines;
@@ -199,16 +200,16 @@ static void stop_under_load(const domt_protocol *with)
             with->name, (unsigned long long)answered, (unsigned long long)read,
             (unsigned long long)domt_service_count(&service, "discarded bytes"));
     ck_assert_uint_ge(read, answered * size);
-    /* and at most a part of one request of each client */
+    /* the service read the answered requests, and at most a part of one more from each client */
     ck_assert_uint_lt(read, (answered + (uint64_t)count) * size);
     ck_assert_uint_eq(domt_service_count(&service, "channels cut"), 0);
 }
 
 DOMT_TEST(at_its_end_the_service_answers_all_that_it_has_read)
 {
-    stop_under_load(&domt_kv);
-    stop_under_load(&domt_lines);
-    stop_under_load(&domt_web);
+    check_stop_while_clients_send(&domt_kv);
+    check_stop_while_clients_send(&domt_lines);
+    check_stop_while_clients_send(&domt_web);
 }
 
 DOMT_SUITE(120)

@@ -20,8 +20,8 @@ static domt_service service;
 
 /* Send these bytes, as a whole or byte by byte, and FIN; check that the service answers with this
  * text and closes. */
-static void expect_answer(const domt_protocol *with, const char *bytes, size_t size,
-                          const char *answer, bool drips)
+static void expect_answer_to_bytes(const domt_protocol *with, const char *bytes, size_t size,
+                                   const char *answer, bool drips)
 {
     char said[1024];
     size_t have = 0;
@@ -42,15 +42,16 @@ static void expect_answer(const domt_protocol *with, const char *bytes, size_t s
     close(fd);
 }
 
-static void expect_good_answer(const domt_protocol *with, const char *bytes, size_t size,
-                               const char *answer)
+static void expect_answer_to_whole_and_dripped(const domt_protocol *with, const char *bytes,
+                                               size_t size, const char *answer)
 {
-    expect_answer(with, bytes, size, answer, false);
-    expect_answer(with, bytes, size, answer, true);
+    expect_answer_to_bytes(with, bytes, size, answer, false);
+    expect_answer_to_bytes(with, bytes, size, answer, true);
 }
 
-#define GETS(with, bytes, answer) expect_good_answer(with, bytes, sizeof(bytes) - 1, answer)
-#define REFUSED(text)             "-ERR Protocol error: " text "\r\n"
+#define GETS(with, bytes, answer)                                                                  \
+    expect_answer_to_whole_and_dripped(with, bytes, sizeof(bytes) - 1, answer)
+#define REFUSED(text) "-ERR Protocol error: " text "\r\n"
 
 DOMT_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
 {
@@ -79,13 +80,14 @@ DOMT_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
     GETS(&domt_kv, "*1\r\n$0\r\n\r\n", "-ERR unknown command '', with args beginning with: \r\n");
     GETS(&domt_kv, "\xff\xfe\x80\x81\n",
          "-ERR unknown command '\xff\xfe\x80\x81', with args beginning with: \r\n");
-    expect_answer(&domt_kv, long_line, sizeof long_line, REFUSED("too big inline request"), false);
+    expect_answer_to_bytes(&domt_kv, long_line, sizeof long_line, REFUSED("too big inline request"),
+                           false);
     GETS(&domt_kv, "POST / HTTP/1.1\r\nHost: a\r\n\r\nSET good no\r\n", "");
     GETS(&domt_kv, "GET / HTTP/1.1\r\nHost: a\r\n\r\nSET good no\r\n",
          "-ERR wrong number of arguments for 'get' command\r\n");
     ck_assert(domt_is_answered(good, &domt_kv));
 
-    /* announced bytes that are never sent */
+    /* clients announce bytes that they never send */
     enum { COUNT = 100 };
     static const char heads[] = "*1000000\r\n$3\r\nDEL\r\n$500000000\r\nx";
     static int fds[COUNT];
@@ -103,7 +105,8 @@ DOMT_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
     domt_service_stop(&service);
 }
 
-/* Commands of 4 MiB that never end; together they are larger than the memory for commands. */
+/* Commands of 4 MiB that never end; together they are larger than the service's memory for
+ * commands. */
 DOMT_TEST(commands_that_never_end_take_bounded_memory)
 {
     enum { COUNT = 40 };
@@ -118,7 +121,7 @@ DOMT_TEST(commands_that_never_end_take_bounded_memory)
         size_t sent = 0;
         fds[i] = domt_connect(service.port);
         domt_send_all(fds[i], head, sizeof head - 1);
-        while (sent < sizeof piece) { /* the service may close before all is sent */
+        while (sent < sizeof piece) { /* the service may close the connection before all is sent */
             ssize_t some = send(fds[i], piece + sent, sizeof piece - sent, MSG_NOSIGNAL);
             if (some <= 0)
                 break;
@@ -141,7 +144,12 @@ DOMT_TEST(commands_that_never_end_take_bounded_memory)
  * ones are executed in the end. */
 DOMT_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
 {
-    enum { COUNT = 12, EACH = 20, MOST_MIB = 32, KERNEL_MIB = 10 /* of a connection, at most */ };
+    enum {
+        COUNT = 12,
+        EACH = 20,
+        MOST_MIB = 32,
+        KERNEL_MIB = 10 /* MiB that the kernel holds of a connection, at most */
+    };
     static char value[MIB + 2];
     static int fds[COUNT];
     struct timeval soon = {.tv_usec = 100000};
@@ -185,11 +193,12 @@ DOMT_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
     fprintf(stderr, "%llu were done, %llu connections refused\n", (unsigned long long)done,
             (unsigned long long)refused);
     ck_assert_uint_gt(done, 8);
-    /* On a slow machine the shard has executed some commands before the last ones were sent; and of
-     * a connection that was not refused it also executes the commands that wait in the kernel. */
+    /* On a slow machine the shard has executed some commands before the last ones were sent; of a
+     * connection that was not refused, it also executes the commands that wait in the kernel. */
     if (sleeps)
         ck_assert_uint_le(done, MOST_MIB + (COUNT - refused) * KERNEL_MIB);
-    domt_send_all(fd, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1048576\r\n", 30); /* memory is free again */
+    /* the memory of the executed commands is free again */
+    domt_send_all(fd, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1048576\r\n", 30);
     domt_send_all(fd, value, sizeof value);
     ck_assert(domt_receives_pattern(fd, "+OK\r\n"));
     close(fd);
@@ -269,9 +278,10 @@ DOMT_TEST(strangers_take_little_memory)
     domt_service_stop(&service);
 }
 
-/* Check an answer to lines, sent as a whole only: the answers count the lines, so a second run
- * would differ. */
-#define SAYS(bytes, answer) expect_answer(&domt_lines, bytes, sizeof(bytes) - 1, answer, false)
+/* Check an answer of the service `lines`, to text that is sent as a whole only: the answers count
+ * the lines, so a second run would differ. */
+#define SAYS(bytes, answer)                                                                        \
+    expect_answer_to_bytes(&domt_lines, bytes, sizeof(bytes) - 1, answer, false)
 
 DOMT_TEST(lines_without_end_are_refused)
 {
@@ -279,7 +289,7 @@ DOMT_TEST(lines_without_end_are_refused)
     int good = domt_protocol_start(&service, &domt_lines, NULL);
 
     memset(long_line, 'x', sizeof long_line);
-    expect_answer(&domt_lines, long_line, sizeof long_line, "error: EMSGSIZE\n", false);
+    expect_answer_to_bytes(&domt_lines, long_line, sizeof long_line, "error: EMSGSIZE\n", false);
     GETS(&domt_lines, "\r", "error: EPIPE\n");
     SAYS("\0\0\0\n\0\0\0\r\n\0", "1\n2\nerror: EPIPE\n");
     SAYS("a\rb\n", "1\n");
@@ -295,9 +305,9 @@ DOMT_TEST(lines_without_end_are_refused)
  * comes. */
 typedef struct dialogue {
     const domt_protocol *with;
-    const char *said[8]; /* requests of the client */
+    const char *said[8]; /* requests that the client sends, up to a NULL */
     const char *heard[8];
-    const char *broken; /* answer to an incomplete request */
+    const char *broken; /* answer to a request that is incomplete when the client ends */
 } dialogue;
 
 static const dialogue dialogues[] = {
@@ -314,9 +324,10 @@ static const dialogue dialogues[] = {
      "error: EPIPE\n"},
 };
 
-/* Write the requests, and the answers that come if the client ends after byte `at`. */
-static size_t write_expected(const dialogue *of, size_t at, char said[1024], char heard[1024],
-                             bool *ret_is_broken)
+/* Write into texts the requests, and the answers that come if the client ends its connection after
+ * byte `at`. */
+static size_t write_requests_and_expected_answers(const dialogue *of, size_t at, char said[1024],
+                                                  char heard[1024], bool *ret_is_broken)
 {
     bool is_broken = false;
     size_t size = 0;
@@ -337,17 +348,17 @@ static size_t write_expected(const dialogue *of, size_t at, char said[1024], cha
     return size;
 }
 
-static void run_ends_at_each_byte(const dialogue *of)
+static void check_ends_at_each_byte(const dialogue *of)
 {
     char said[1024], heard[1024], bytes[1024];
     int good = domt_protocol_start(&service, of->with, NULL);
     bool is_broken;
-    size_t size = write_expected(of, 0, said, heard, &is_broken);
+    size_t size = write_requests_and_expected_answers(of, 0, said, heard, &is_broken);
     uint64_t made = 1;
 
     for (size_t at = 0; at <= size; at++) {
         domt_client client = {.fd = domt_connect(service.port)};
-        (void)write_expected(of, at, said, heard, &is_broken);
+        (void)write_requests_and_expected_answers(of, at, said, heard, &is_broken);
         domt_send_all(client.fd, said, at);
         ck_assert_int_eq(shutdown(client.fd, SHUT_WR), 0);
         size_t have = 0;
@@ -358,7 +369,7 @@ static void run_ends_at_each_byte(const dialogue *of)
                       heard);
         domt_client_close(&client, false);
 
-        /* the client resets at once, or after the answers may have come */
+        /* the client resets at once, or after a time in which the answers may have come */
         for (int waits = 0; waits < 2; waits++, made++) {
             client = (domt_client){.fd = domt_connect(service.port)};
             domt_send_all(client.fd, said, at);
@@ -380,8 +391,8 @@ static void run_ends_at_each_byte(const dialogue *of)
 
 DOMT_TEST(an_end_or_a_reset_at_any_byte_hurts_nobody)
 {
-    run_ends_at_each_byte(&dialogues[0]);
-    run_ends_at_each_byte(&dialogues[1]);
+    check_ends_at_each_byte(&dialogues[0]);
+    check_ends_at_each_byte(&dialogues[1]);
 }
 
 DOMT_SUITE(120)

@@ -28,16 +28,17 @@ static const domt_protocol *const services[] = {&echo, &domt_web};
 
 #define SERVICES (sizeof services / sizeof services[0])
 
-static bool is_long(void)
+static bool is_long_form(void)
 {
     const char *text = getenv("DOMT_LONG");
 
     return text != NULL && text[0] != '\0';
 }
 
-static void good_client_is_served(const domt_protocol *with, const char *what, int good)
+static void check_good_client_is_served(const domt_protocol *with, const char *what, int good)
 {
-    domt_good seen = domt_good_run(good, with->ask, with->answer, is_long() ? 3000 : 400, 1000);
+    domt_good seen =
+        domt_good_run(good, with->ask, with->answer, is_long_form() ? 3000 : 400, 1000);
 
     printf("%s, %s: the good client: p99 %.2f ms, worst %.2f ms\n", with->name, what, seen.p99_ms,
            seen.worst_ms);
@@ -46,8 +47,9 @@ static void good_client_is_served(const domt_protocol *with, const char *what, i
 
 /* Start a service with more arguments, and let `attack` run beside a good client. Afterwards
  * nothing of the attack is left. */
-static void run_attack(const domt_protocol *with, const char *what, const char *const more[],
-                       domt_attack *attack, uint64_t ceiling)
+static void check_attack_beside_good_client(const domt_protocol *with, const char *what,
+                                            const char *const more[], domt_attack *attack,
+                                            uint64_t ceiling)
 {
     int good = domt_protocol_start(&service, with, more);
     uint32_t descriptors = domt_service_descriptors(&service);
@@ -56,7 +58,7 @@ static void run_attack(const domt_protocol *with, const char *what, const char *
     attack->port = service.port;
     attack->says = with != &echo ? with->ask : NULL;
     domt_attack_begin(attack);
-    good_client_is_served(with, what, good);
+    check_good_client_is_served(with, what, good);
     uint64_t now = domt_service_rss_bytes(&service);
     uint64_t grown = now > before ? now - before : 0;
     printf("%s, %s: %llu KiB more memory, ceiling %llu KiB\n", with->name, what,
@@ -67,13 +69,13 @@ static void run_attack(const domt_protocol *with, const char *what, const char *
     int late = domt_connect(service.port);
     ck_assert(domt_is_answered(late, with));
     close(late);
-    good_client_is_served(with, "afterwards", good);
+    check_good_client_is_served(with, "afterwards", good);
     domt_service_is_left_with(&service, 1, descriptors, 20000);
     close(good);
     domt_service_stop(&service);
 }
 
-static void few_descriptors(void)
+static void limit_descriptors_to_256(void)
 {
     const struct rlimit limit = {256, 256};
 
@@ -83,31 +85,32 @@ static void few_descriptors(void)
 
 DOMT_TEST(strangers_that_take_all_descriptors_hurt_nobody)
 {
-    uint32_t count = is_long() ? 3000 : 600;
+    uint32_t count = is_long_form() ? 3000 : 600;
 
     ck_assert(domt_descriptors(count + 100));
-    service.prepare = few_descriptors;
+    service.prepare = limit_descriptors_to_256;
     for (size_t i = 0; i < SERVICES; i++) {
         domt_attack attack = {
             .kind = DOMT_ATTACK_DRIP, .count = count, .rate = count, .is_fast = true};
-        run_attack(services[i], "no descriptors", NULL, &attack, 10240 * KIB);
+        check_attack_beside_good_client(services[i], "no descriptors", NULL, &attack, 10240 * KIB);
         ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
     }
 }
 
-/* Each connection may have channel.sendHigh queued, and its share of the buffers, before the
+/* Each connection may have channel.sendHigh bytes queued, and its share of the buffers, before the
  * service stops reading it. */
 DOMT_TEST(strangers_that_take_all_buffers_hurt_nobody)
 {
     static const char *const more[] = {
         "--set", "io.buffers.count=16",   "--set", "channel.sendHigh=64KiB",
         "--set", "channel.sendLow=16KiB", NULL};
-    uint32_t count = is_long() ? 500 : DOMT_SCALE(100, 40);
+    uint32_t count = is_long_form() ? 500 : DOMT_SCALE(100, 40);
 
     ck_assert(domt_descriptors(count + 100));
     for (size_t i = 0; i < SERVICES; i++) {
         domt_attack attack = {.kind = DOMT_ATTACK_FLOOD, .count = count, .rate = 4000};
-        run_attack(services[i], "no buffers", more, &attack, count * 192 * KIB + 4096 * KIB);
+        check_attack_beside_good_client(services[i], "no buffers", more, &attack,
+                                        count * 192 * KIB + 4096 * KIB);
     }
 }
 
@@ -115,7 +118,7 @@ DOMT_TEST(strangers_that_take_all_buffers_hurt_nobody)
  * strangers again wait to be accepted. */
 DOMT_TEST(strangers_whom_nobody_accepts_hurt_nobody)
 {
-    uint32_t count = is_long() ? 8000 : DOMT_SCALE(1000, 200);
+    uint32_t count = is_long_form() ? 8000 : DOMT_SCALE(1000, 200);
     char most[64];
 
     ck_assert(domt_descriptors(count + 100));
@@ -123,8 +126,9 @@ DOMT_TEST(strangers_whom_nobody_accepts_hurt_nobody)
     for (size_t i = 0; i < SERVICES; i++) {
         domt_attack attack = {
             .kind = DOMT_ATTACK_DRIP, .count = count, .rate = count, .is_fast = true};
-        run_attack(services[i], "nobody accepts", (const char *const[]){"--set", most, NULL},
-                   &attack, count * 3 * KIB + 10240 * KIB);
+        check_attack_beside_good_client(services[i], "nobody accepts",
+                                        (const char *const[]){"--set", most, NULL}, &attack,
+                                        count * 3 * KIB + 10240 * KIB);
         ck_assert_uint_gt(domt_service_count(&service, "spells at most places"), 0);
     }
 }

@@ -27,9 +27,9 @@ static uint64_t flood_until_ns;
 static uint64_t stalled_at;
 static uint64_t stalled_since_ns;
 
-/* The flood is over when its clients have sent nothing for 400 ms, or at flood_until_ns: with small
- * pieces the first condition would take too long. */
-static bool flood_is_over(const domt_crowd *unused)
+/* The flood is over when the flooding clients have sent nothing for 400 ms, or at flood_until_ns:
+ * with small pieces the first condition would take too long. */
+static bool is_flood_over(const domt_crowd *unused)
 {
     uint64_t sent = count_sent_by_deaf();
 
@@ -43,7 +43,7 @@ static bool flood_is_over(const domt_crowd *unused)
 }
 
 /* Returns the longest round trip of each normal client, in ms. */
-static double measure_round_trips(int fd, int count)
+static double longest_round_trip_ms(int fd, int count)
 {
     uint64_t worst_ns = 0;
 
@@ -60,7 +60,8 @@ static double measure_round_trips(int fd, int count)
 /* Many clients send all they can and never read: more clients than the buffers suffice for, if each
  * held its share. Their sends stop, memory stays bounded, and normal clients are served; when the
  * flooding clients read at last, they get every byte. */
-static void run_deaf_crowd(uint32_t count, uint32_t piece_max, uint64_t flood_ms, uint64_t rss_max)
+static void check_crowd_that_never_reads(uint32_t count, uint32_t piece_max, uint64_t flood_ms,
+                                         uint64_t rss_max)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     int good = domt_connect(service.port);
@@ -77,11 +78,11 @@ static void run_deaf_crowd(uint32_t count, uint32_t piece_max, uint64_t flood_ms
     stalled_at = 0;
     stalled_since_ns = domt_monotonic_ns();
     flood_until_ns = stalled_since_ns + flood_ms * 1000000;
-    ck_assert(domt_crowd_run(&crowd, flood_is_over, 30000));
+    ck_assert(domt_crowd_run(&crowd, is_flood_over, 30000));
     uint64_t grown = domt_service_rss_bytes(&service) - rss_before;
     if (!DOMT_SANITIZED)
         ck_assert_msg(grown < rss_max, "%llu KiB more", (unsigned long long)grown / 1024);
-    double worst_ms = measure_round_trips(good, 200);
+    double worst_ms = longest_round_trip_ms(good, 200);
     ck_assert_msg(worst_ms < 500, "a round trip took %.0f ms", worst_ms);
     int late = domt_connect(service.port);
     ck_assert(domt_echoes(late, "a new one is served too"));
@@ -101,13 +102,14 @@ static void run_deaf_crowd(uint32_t count, uint32_t piece_max, uint64_t flood_ms
 /* In the worst case each client has channel.sendHigh bytes and its share of the buffers waiting. */
 DOMT_TEST(readers_that_never_read_stop_being_read_and_hurt_nobody)
 {
-    run_deaf_crowd(DOMT_SCALE(100, 40), 0, 60000, DOMT_SCALE(100, 40) * MIB * 3 / 4);
+    check_crowd_that_never_reads(DOMT_SCALE(100, 40), 0, 60000, DOMT_SCALE(100, 40) * MIB * 3 / 4);
 }
 
-/* Small pieces need more memory than their bytes. */
+/* Small pieces take more memory in the service than their bytes, because each has its own
+ * bookkeeping. */
 DOMT_TEST(floods_of_small_messages_stop_being_read_and_hurt_nobody)
 {
-    run_deaf_crowd(20, 3, 1000, 20 * MIB * 3 / 4);
+    check_crowd_that_never_reads(20, 3, 1000, 20 * MIB * 3 / 4);
 }
 
 DOMT_TEST(slow_clients_are_served_byte_by_byte)

@@ -1,5 +1,5 @@
-/* The threads of attacks. Each wakes every millisecond and does the actions that are due by then,
- * so the load is even and leaves most of its CPU unused. */
+/* The threads of attacks; tests/system/attack.h tells more. Each thread wakes every millisecond and
+ * does the actions that are due by then, so the load is even and leaves most of its CPU unused. */
 #include "tests/system/attack.h"
 #include "tests/support/process.h"
 
@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ADDRESSES  200u  /* number of different source addresses */
-#define VISITS_MAX 1024u /* visits that may wait for their echo */
+#define ADDRESSES  200u  /* number of different source addresses of an attack */
+#define VISITS_MAX 1024u /* largest number of visits that wait for their echo */
 #define TICK_NS    UINT64_C(1000000)
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -38,7 +38,7 @@ int domt_attack_connect(uint16_t port, uint32_t number)
         return -1;
     from.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + number % ADDRESSES);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    /* the port is chosen at the connect, so each address can use all ports */
+    /* the kernel chooses the port at the connect, so each address can use all ports */
     if (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on) == 0 &&
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0 &&
         bind(fd, (struct sockaddr *)&from, sizeof from) == 0 &&
@@ -50,7 +50,7 @@ int domt_attack_connect(uint16_t port, uint32_t number)
     return -1;
 }
 
-static void reset_connection(int fd, bool reset)
+static void end_connection_by_reset_or_fin(int fd, bool reset)
 {
     domt_client client = {.fd = fd};
 
@@ -70,7 +70,7 @@ static bool is_connected(int fd)
 
 static const char message[DOMT_ATTACK_MESSAGE] = "a message";
 
-static void send_bytes(int fd, const char *bytes, size_t size)
+static void send_bytes_and_drop_echoes(int fd, const char *bytes, size_t size)
 {
     char echo[4096];
 
@@ -79,27 +79,28 @@ static void send_bytes(int fd, const char *bytes, size_t size)
     (void)send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static const char *find_message(const domt_attack *attack, size_t *ret_size)
+static const char *message_of_attack(const domt_attack *attack, size_t *ret_size)
 {
     *ret_size = attack->says != NULL ? strlen(attack->says) : sizeof message;
     return attack->says != NULL ? attack->says : message;
 }
 
-/* Connections take turns, so all of them have sent the same part of the message. */
+/* Send the next byte of the message over a connection that stays. These connections take turns, so
+ * all of them have sent the same part of the message. */
 static void send_next_byte(const domt_attack *attack, int fd)
 {
     size_t size;
-    const char *bytes = find_message(attack, &size);
+    const char *bytes = message_of_attack(attack, &size);
 
-    send_bytes(fd, bytes + (attack->next - 1) / attack->count % size, 1);
+    send_bytes_and_drop_echoes(fd, bytes + (attack->next - 1) / attack->count % size, 1);
 }
 
 static void send_whole_message(const domt_attack *attack, int fd)
 {
     size_t size;
-    const char *bytes = find_message(attack, &size);
+    const char *bytes = message_of_attack(attack, &size);
 
-    send_bytes(fd, bytes, size);
+    send_bytes_and_drop_echoes(fd, bytes, size);
 }
 
 static void send_until_full(int fd)
@@ -113,7 +114,7 @@ static void send_until_full(int fd)
 }
 
 /* Close the oldest visits whose echo has come, or has not come in time. */
-static void end_visits(domt_attack *attack, bool all)
+static void close_visits_with_echo(domt_attack *attack, bool all)
 {
     char echo[DOMT_ATTACK_MESSAGE];
 
@@ -127,7 +128,7 @@ static void end_visits(domt_attack *attack, bool all)
     }
 }
 
-static void come_and_go(domt_attack *attack)
+static void make_passing_connection(domt_attack *attack)
 {
     uint64_t made = atomic_load(&attack->made);
     int fd = domt_attack_connect(attack->port, (uint32_t)made);
@@ -138,14 +139,14 @@ static void come_and_go(domt_attack *attack)
     }
     atomic_store(&attack->made, made + 1);
     if (attack->kind == DOMT_ATTACK_DROP) {
-        reset_connection(fd, true);
+        end_connection_by_reset_or_fin(fd, true);
     } else if (attack->kind == DOMT_ATTACK_HALF) {
         (void)send(fd, message, 1 + made % (sizeof message - 1), MSG_NOSIGNAL);
-        reset_connection(fd, true);
+        end_connection_by_reset_or_fin(fd, true);
     } else {
         (void)send(fd, message, sizeof message, MSG_NOSIGNAL);
         attack->fds[attack->next++ % VISITS_MAX] = fd;
-        end_visits(attack, false);
+        close_visits_with_echo(attack, false);
     }
 }
 
@@ -155,11 +156,11 @@ static bool is_passing_kind(const domt_attack *attack)
            attack->kind == DOMT_ATTACK_VISIT;
 }
 
-static void act_once(domt_attack *attack)
+static void do_next_action_of_attack(domt_attack *attack)
 {
     atomic_fetch_add(&attack->deeds, 1);
     if (is_passing_kind(attack)) {
-        come_and_go(attack);
+        make_passing_connection(attack);
         return;
     }
     int fd = attack->fds[attack->next++ % attack->count];
@@ -179,7 +180,7 @@ bool domt_attack_is_done(const domt_attack *attack)
            atomic_load((_Atomic uint64_t *)(uintptr_t)&attack->deeds) >= attack->count;
 }
 
-static uint64_t cpu_ns(clockid_t clock)
+static uint64_t cpu_time_of_clock_ns(clockid_t clock)
 {
     struct timespec used;
 
@@ -187,33 +188,33 @@ static uint64_t cpu_ns(clockid_t clock)
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-static void *attack_for_long(void *attack_)
+static void *run_attack_thread(void *attack_)
 {
     domt_attack *attack = attack_;
     uint64_t begin_ns = domt_monotonic_ns();
-    uint64_t begin_cpu_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t begin_cpu_ns = cpu_time_of_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-    /* the good client goes first where both want a CPU */
+    /* a lower priority, so that the good client goes first where both want a CPU */
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
     while (!atomic_load(&attack->over)) {
         uint64_t past_ns = domt_monotonic_ns() - begin_ns;
         uint64_t due = attack->rate != 0 ? past_ns * attack->rate / 1000000000u : UINT64_MAX;
         for (int i = 0;
              i < 512 && atomic_load(&attack->deeds) < due && !domt_attack_is_done(attack); i++)
-            act_once(attack);
+            do_next_action_of_attack(attack);
         if (attack->kind == DOMT_ATTACK_VISIT)
-            end_visits(attack, false);
+            close_visits_with_echo(attack, false);
         if (attack->rate != 0 || domt_attack_is_done(attack))
             domt_sleep_ms(1);
     }
-    atomic_store(&attack->cpu_ns, cpu_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns);
+    atomic_store(&attack->cpu_ns, cpu_time_of_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns);
     return NULL;
 }
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-/* Make the connections that stay, only so many at a time as the backlog holds. */
-static void make_connections(domt_attack *attack)
+/* Make the connections that stay: at a time only so many as the service's backlog holds. */
+static void make_staying_connections(domt_attack *attack)
 {
     for (uint32_t i = 0; i < attack->count; i++) {
         attack->fds[i] = domt_attack_connect(attack->port, i);
@@ -241,8 +242,8 @@ void domt_attack_begin(domt_attack *attack)
     if (attack->kind == DOMT_ATTACK_NONE)
         return;
     if (!is_passing_kind(attack))
-        make_connections(attack);
-    ck_assert_int_eq(pthread_create(&attack->thread, NULL, attack_for_long, attack), 0);
+        make_staying_connections(attack);
+    ck_assert_int_eq(pthread_create(&attack->thread, NULL, run_attack_thread, attack), 0);
 }
 
 void domt_attack_end(domt_attack *attack, bool reset)
@@ -251,10 +252,10 @@ void domt_attack_end(domt_attack *attack, bool reset)
         atomic_store(&attack->over, true);
         ck_assert_int_eq(pthread_join(attack->thread, NULL), 0);
         if (is_passing_kind(attack)) {
-            end_visits(attack, true);
+            close_visits_with_echo(attack, true);
         } else {
             for (uint32_t i = 0; i < attack->count; i++)
-                reset_connection(attack->fds[i], reset);
+                end_connection_by_reset_or_fin(attack->fds[i], reset);
         }
     }
     free(attack->fds);
@@ -262,8 +263,8 @@ void domt_attack_end(domt_attack *attack, bool reset)
 
 /* --- the good client -------------------------------------------------------------------------- */
 
-static bool measure_round_trip(int fd, const char *ask, size_t ask_size, const char *answer,
-                               size_t answer_size)
+static bool make_round_trip(int fd, const char *ask, size_t ask_size, const char *answer,
+                            size_t answer_size)
 {
     char back[512];
     size_t have = 0;
@@ -281,12 +282,12 @@ static bool measure_round_trip(int fd, const char *ask, size_t ask_size, const c
     return domt_matches_pattern(back, answer, answer_size);
 }
 
-static bool measure_echo(int fd, char seed)
+static bool make_round_trip_of_echo(int fd, char seed)
 {
     char bytes[DOMT_ATTACK_MESSAGE];
 
     memset(bytes, seed, sizeof bytes);
-    return measure_round_trip(fd, bytes, sizeof bytes, bytes, sizeof bytes);
+    return make_round_trip(fd, bytes, sizeof bytes, bytes, sizeof bytes);
 }
 
 domt_good domt_good_run(int fd, const char *ask, const char *answer, uint32_t count,
@@ -294,7 +295,7 @@ domt_good domt_good_run(int fd, const char *ask, const char *answer, uint32_t co
 {
     uint64_t *took_ns = calloc(count, sizeof *took_ns);
     uint64_t begin_ns = domt_monotonic_ns();
-    uint64_t begin_cpu_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t begin_cpu_ns = cpu_time_of_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     domt_good good = {0};
 
     ck_assert_ptr_nonnull(took_ns);
@@ -306,12 +307,11 @@ domt_good domt_good_run(int fd, const char *ask, const char *answer, uint32_t co
             (void)nanosleep(&pause, NULL);
         }
         now_ns = domt_monotonic_ns();
-        good.failed += ask != NULL
-                           ? !measure_round_trip(fd, ask, strlen(ask), answer, strlen(answer))
-                           : !measure_echo(fd, (char)i);
+        good.failed += ask != NULL ? !make_round_trip(fd, ask, strlen(ask), answer, strlen(answer))
+                                   : !make_round_trip_of_echo(fd, (char)i);
         took_ns[i] = domt_monotonic_ns() - now_ns;
     }
-    good.cpu = (double)(cpu_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns) /
+    good.cpu = (double)(cpu_time_of_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns) /
                (double)(domt_monotonic_ns() - begin_ns);
     qsort(took_ns, count, sizeof *took_ns, domt_compare_u64);
     good.p50_ms = (double)took_ns[count / 2] / 1e6;
@@ -323,7 +323,7 @@ domt_good domt_good_run(int fd, const char *ask, const char *answer, uint32_t co
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-static uint32_t count_profiles(const char *text)
+static uint32_t count_profiles_of_threads(const char *text)
 {
     uint32_t count = 0;
 
@@ -335,15 +335,15 @@ static uint32_t count_profiles(const char *text)
 uint64_t domt_service_connections(domt_service *service)
 {
     domt_service_read_error(service);
-    uint32_t before = count_profiles(service->error);
+    uint32_t before = count_profiles_of_threads(service->error);
     uint64_t until_ns = domt_monotonic_ns() + UINT64_C(5000000000);
     domt_service_signal(service, SIGUSR1);
-    while (count_profiles(service->error) == before) {
+    while (count_profiles_of_threads(service->error) == before) {
         ck_assert_msg(domt_monotonic_ns() < until_ns, "no profile");
         domt_sleep_ms(5);
         domt_service_read_error(service);
     }
-    domt_sleep_ms(20); /* waits for the profile's lines behind its first one */
+    domt_sleep_ms(20); /* the profile has further lines behind the awaited one */
     domt_service_read_error(service);
     return domt_service_count(service, "channels opened") -
            domt_service_count(service, "channels closed");
@@ -373,7 +373,7 @@ void domt_service_is_left_with(domt_service *service, uint64_t connections, uint
                       domt_service_descriptors(service), descriptors);
         domt_sleep_ms(5);
     }
-    /* a connection is counted until its actor has run after the close */
+    /* the service counts a connection until the connection's actor has run after the close */
     for (uint64_t left; (left = domt_service_connections(service)) != connections;) {
         ck_assert_msg(domt_monotonic_ns() < until_ns, "%llu connections are left",
                       (unsigned long long)left);

@@ -16,33 +16,34 @@ typedef enum domt_attack_kind {
     DOMT_ATTACK_NONE,  /* no connections at all */
     DOMT_ATTACK_IDLE,  /* connections that never send a byte */
     DOMT_ATTACK_SAID,  /* the twin of IDLE: each gets a message echoed, and is then silent */
-    DOMT_ATTACK_DRIP,  /* connections that send a byte of a message now and then */
-    DOMT_ATTACK_TALK,  /* the twin of DRIP: whole messages as often */
+    DOMT_ATTACK_DRIP,  /* connections that send one byte of a message now and then */
+    DOMT_ATTACK_TALK,  /* the twin of DRIP: connections that send whole messages as often */
     DOMT_ATTACK_DROP,  /* connections that are reset as soon as they are there */
     DOMT_ATTACK_HALF,  /* connections that are reset within a message */
     DOMT_ATTACK_VISIT, /* the twin of HALF: connections that get a message echoed, and close */
     DOMT_ATTACK_FLOOD, /* connections that send all they can and read nothing */
 } domt_attack_kind;
 
-#define DOMT_ATTACK_MESSAGE 64u /* bytes of a message */
+#define DOMT_ATTACK_MESSAGE 64u /* bytes of a message that is echoed */
 
 typedef struct domt_attack {
     domt_attack_kind kind;
     uint16_t port;
     /* connections that stay; or the number of connects, for kinds that come and go */
     uint32_t count;
-    uint32_t rate;    /* bytes, messages or connects in a second; 0: as many as possible */
-    bool is_fast;     /* connections that stay are made without a pause */
-    const char *says; /* the message; NULL: DOMT_ATTACK_MESSAGE bytes, which are echoed */
-    int *fds;         /* the connections that stay; -1: none */
+    uint32_t rate; /* actions (bytes, messages or connects) in a second; 0: as many as possible */
+    bool is_fast;  /* true: connections that stay are made without a pause */
+    /* the message of each connection; NULL: DOMT_ATTACK_MESSAGE bytes, which are echoed */
+    const char *says;
+    int *fds;         /* descriptors of the connections that stay; -1: closed */
     uint32_t next;    /* index of the connection that acts next */
     uint32_t waiting; /* index of the oldest visit that waits for its echo */
     pthread_t thread;
-    _Atomic uint64_t made;    /* connections made */
+    _Atomic uint64_t made;    /* number of connections that were made */
     _Atomic uint64_t refused; /* connects that failed */
     _Atomic uint64_t deeds;
-    _Atomic bool over;       /* the thread is to end */
-    _Atomic uint64_t cpu_ns; /* CPU time of the thread, once it has ended */
+    _Atomic bool over;       /* true: the attack's thread shall end */
+    _Atomic uint64_t cpu_ns; /* CPU time that the thread has used, valid once it has ended */
 } domt_attack;
 
 /* Begin an attack; the fields `kind`, `port`, `count`, `rate`, `is_fast` and `says` are set.
@@ -59,12 +60,12 @@ void domt_attack_end(domt_attack *attack, bool reset);
  * that fails. */
 int domt_attack_connect(uint16_t port, uint32_t number);
 
-/* Round trips of a good client. */
+/* The round trips of a good client, as domt_good_run() has measured them. */
 typedef struct domt_good {
     double p50_ms;
     double p99_ms;
     double worst_ms;
-    double cpu;      /* share of a CPU that the client used */
+    double cpu;      /* share of a CPU that the good client's thread used */
     uint32_t failed; /* round trips that did not end within 10 s */
 } domt_good;
 

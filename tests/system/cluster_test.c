@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define COUNTERS 8 /* enough counters that each node has some */
+#define COUNTERS 8 /* so many counters that each node has some */
 
 static domt_nats_server broker;
 static domt_service nodes[2]; /* the nodes "a" and "b" */
@@ -39,9 +39,9 @@ static void start_node(int i, const char *down_after)
     guests[i] = domt_connect(nodes[i].port);
 }
 
-/* Send one line, and return the answer up to its line end, which is removed. The room has to be
- * quiet meanwhile. */
-static void ask_line(int fd, const char *line, char *answer, size_t room)
+/* Send one line to a node, and return its answer up to the line end, which is removed. The room has
+ * to be quiet meanwhile. */
+static void answer_to_line(int fd, const char *line, char *answer, size_t room)
 {
     send_line(fd, line);
     size_t size = domt_read_until(fd, "\n", answer, room);
@@ -49,29 +49,29 @@ static void ask_line(int fd, const char *line, char *answer, size_t room)
     answer[size - 1] = '\0';
 }
 
-/* Send a line again and again until the answer is this one. */
-static void ask_until(int fd, const char *line, const char *wanted)
+/* Send a line to a node again and again until its answer is this one. */
+static void repeat_line_until_answer(int fd, const char *line, const char *wanted)
 {
     char answer[512] = "";
 
     for (int i = 0; i < 1000 && strcmp(answer, wanted) != 0; i++) {
         domt_sleep_ms(i > 0 ? 10 : 0);
-        ask_line(fd, line, answer, sizeof answer);
+        answer_to_line(fd, line, answer, sizeof answer);
     }
     ck_assert_str_eq(answer, wanted);
 }
 
-/* Start two nodes, and wait until they hear each other. */
+/* Start two nodes, and wait until each knows of the other. */
 static void start_nodes(const char *down_after)
 {
     domt_nats_server_start(&broker, "jetstream { store_dir: \"js\" }", 0);
     start_node(0, down_after);
     start_node(1, down_after);
-    ask_until(guests[0], "nodes\n", "a up (here), b up");
-    ask_until(guests[1], "nodes\n", "b up (here), a up");
+    repeat_line_until_answer(guests[0], "nodes\n", "a up (here), b up");
+    repeat_line_until_answer(guests[1], "nodes\n", "b up (here), a up");
 }
 
-static void stop_node(int i)
+static void stop_node_and_its_guest(int i)
 {
     close(guests[i]);
     domt_service_stop(&nodes[i]);
@@ -87,7 +87,7 @@ static uint64_t add_to_counter(int guest, int counter, uint64_t *tries, char *re
     snprintf(line, sizeof line, "add counter.%d\n", counter);
     for (int i = 0; i < 200; i++) {
         ++*tries;
-        ask_line(guest, line, answer, sizeof answer);
+        answer_to_line(guest, line, answer, sizeof answer);
         if (sscanf(answer, "%lu on %c", &value, ret_node) == 2)
             return value;
         ck_assert_msg(strncmp(answer, "error: ", 7) == 0, "%s", answer);
@@ -96,9 +96,9 @@ static uint64_t add_to_counter(int guest, int counter, uint64_t *tries, char *re
     ck_abort_msg("counter %d: %s", counter, answer);
 }
 
-/* Add on both nodes until the same life of the counter has answered twice: counters that began on
- * node a while it was alone are moved. Returns the node. */
-static char add_on_both(int counter)
+/* Add to a counter on both nodes until the same life of it has answered twice: counters that began
+ * on node a while it was alone are moved. Returns the counter's node. */
+static char add_on_both_until_same_node(int counter)
 {
     uint64_t last = 0;
     char node[2] = {'a', 'b'};
@@ -121,21 +121,21 @@ DOMT_TEST(rooms_and_counters_are_over_both_nodes)
 
     start_nodes("2s");
     for (int i = 0; i < 1000 && recv(guests[1], text, 1, MSG_PEEK | MSG_DONTWAIT) != 1; i++) {
-        /* repeats until node a knows of the guest of node b */
-        ask_until(guests[0], "say knock\n", "lobby, a: knock");
+        /* said again until node a knows of the guest on node b */
+        repeat_line_until_answer(guests[0], "say knock\n", "lobby, a: knock");
         domt_sleep_ms(5);
     }
-    ask_until(guests[0], "say hello\n", "lobby, a: hello");
+    repeat_line_until_answer(guests[0], "say hello\n", "lobby, a: hello");
     (void)domt_read_until(guests[1], "lobby, a: hello\n", text, sizeof text);
-    ask_until(guests[1], "join garden\n", "garden");
-    ask_until(guests[0], "say alone\n", "lobby, a: alone");
-    ask_until(guests[1], "join cellar\n", "error: ENOENT");
-    ask_until(guests[1], "sing\n", "what? try help");
+    repeat_line_until_answer(guests[1], "join garden\n", "garden");
+    repeat_line_until_answer(guests[0], "say alone\n", "lobby, a: alone");
+    repeat_line_until_answer(guests[1], "join cellar\n", "error: ENOENT");
+    repeat_line_until_answer(guests[1], "sing\n", "what? try help");
     for (int i = 0; i < COUNTERS; i++)
-        places[i] = add_on_both(i);
+        places[i] = add_on_both_until_same_node(i);
     ck_assert_msg(strchr(places, 'a') != NULL && strchr(places, 'b') != NULL, "%s", places);
-    stop_node(1);
-    stop_node(0);
+    stop_node_and_its_guest(1);
+    stop_node_and_its_guest(0);
     domt_nats_server_stop(&broker);
 }
 
@@ -155,9 +155,10 @@ DOMT_TEST(counter_goes_on_when_its_node_is_killed)
     ck_assert_int_eq(other, 'a' + left);
     ck_assert_uint_gt(next, last);
     ck_assert_uint_le(next, last + tries);
-    ask_until(guests[left], "nodes\n", left == 0 ? "a up (here), b down" : "b up (here), a down");
+    repeat_line_until_answer(guests[left], "nodes\n",
+                             left == 0 ? "a up (here), b down" : "b up (here), a down");
     close(guests[killed]);
-    stop_node(left);
+    stop_node_and_its_guest(left);
     domt_nats_server_stop(&broker);
 }
 

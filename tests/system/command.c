@@ -16,7 +16,7 @@
 static domt_observed web;
 static domt_tree registry;
 
-static bool is_possible(void)
+static bool has_domus_and_python(void)
 {
     if (access(DOMT_BIN_DIR "/domus", X_OK) == 0 && domt_judges_are_there(PYTHON))
         return true;
@@ -24,7 +24,7 @@ static bool is_possible(void)
     return false;
 }
 
-static void run_judge(const char *part, const char *more)
+static void run_part_of_command_py(const char *part, const char *more)
 {
     char command[2 * PATH_MAX];
 
@@ -35,7 +35,7 @@ static void run_judge(const char *part, const char *more)
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a test may use the shell */
 }
 
-static void set_registry(void)
+static void set_registry_of_service(void)
 {
     (void)setenv("DOMUS_REGISTRY", registry.root, 1);
 }
@@ -44,13 +44,13 @@ void domt_command_judge_web(const char *part)
 {
     char more[64];
 
-    if (!is_possible())
+    if (!has_domus_and_python())
         return;
     domt_tree_make(&registry);
-    web.site.service.prepare = set_registry;
+    web.site.service.prepare = set_registry_of_service;
     domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
     snprintf(more, sizeof more, "%d %u", (int)web.site.service.pid, web.port.web);
-    run_judge(part, more);
+    run_part_of_command_py(part, more);
     domt_observed_stop(&web);
     ck_assert_int_eq(rmdir(registry.root), 0);
 }
@@ -61,13 +61,13 @@ void domt_command_judge(const char *part, const char *module)
 
     snprintf(import, sizeof import, PYTHON " -c 'import %s' 2>/dev/null",
              module != NULL ? module : "sys");
-    if (!is_possible())
+    if (!has_domus_and_python())
         return;
     if (system(import) != 0) { /* NOLINT(cert-env33-c): as above */
         printf("%s of python3 is not installed, so %s is not tried\n", module, part);
         return;
     }
     domt_tree_make(&registry);
-    run_judge(part, "");
+    run_part_of_command_py(part, "");
     domt_tree_remove(&registry);
 }

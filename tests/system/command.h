@@ -2,12 +2,12 @@
 #ifndef DOMT_COMMAND_H
 #define DOMT_COMMAND_H
 
-/* Run a part of that file with the example web, whose file in the registry has to be gone at its
+/* Run one part of command.py with the example web, whose file in the registry has to be gone at its
  * end. If the program or python3 is not installed, prints a note and does nothing. */
 void domt_command_judge_web(const char *part);
 
-/* Run a part that needs no program of the examples. `module` is a Python module that has to be
- * installed; NULL: none. */
+/* Run one part of command.py that needs no program of the examples. `module` is a Python module
+ * that has to be installed; NULL: none. */
 void domt_command_judge(const char *part, const char *module);
 
 #endif

@@ -2,7 +2,7 @@
 #include "tests/support/suite.h"
 #include "tests/system/command.h"
 
-DOMT_TEST(top_draws_and_takes_keys)
+DOMT_TEST(domus_top_draws_and_takes_keys)
 {
     domt_command_judge("screen", "pyte");
 }

@@ -1,4 +1,5 @@
-/* The program `domus` with the example web: how it finds the program, and its reports about it. */
+/* The program `domus` of the command line with the example web: how it finds the running program,
+ * and its reports about it. */
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
 #include "tests/system/command.h"
@@ -23,25 +24,25 @@ DOMT_TEST(wrong_words_and_files_end_with_a_line)
     domt_command_judge_web("wrong");
 }
 
-static void set_runtime(void)
+static void set_runtime_directory_alone(void)
 {
     (void)unsetenv("DOMUS_REGISTRY");
     (void)setenv("XDG_RUNTIME_DIR", tree.root, 1);
 }
 
-static void set_registry(void)
+static void set_registry_of_service(void)
 {
     (void)setenv("DOMUS_REGISTRY", tree.root, 1);
 }
 
-/* A program removes only its own file. */
+/* A program that ends removes its own file from the registry, and no other one. */
 DOMT_TEST(a_port_registers_in_the_directory_of_the_session)
 {
     char path[PATH_MAX], other[PATH_MAX], text[256] = "", wanted[128];
     struct stat status;
 
     domt_tree_make(&tree);
-    web.site.service.prepare = set_runtime;
+    web.site.service.prepare = set_runtime_directory_alone;
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     snprintf(path, sizeof path, "%s/domus/%d", tree.root, (int)web.site.service.pid);
     ck_assert_int_eq(lstat(path, &status), 0);
@@ -61,14 +62,16 @@ DOMT_TEST(a_port_registers_in_the_directory_of_the_session)
     domt_tree_remove(&tree);
 }
 
-/* Other users could put files into such a directory, and lead the user to a program of theirs. */
+/* Other users who may write to a registry could put files there that lead the user to a program of
+ * theirs, so web puts no file into it. */
 DOMT_TEST(a_directory_that_others_may_use_is_left_alone)
 {
     domt_tree_make(&tree);
     ck_assert_int_eq(chmod(tree.root, 0750), 0);
-    web.site.service.prepare = set_registry;
+    web.site.service.prepare = set_registry_of_service;
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
-    ck_assert_int_eq(rmdir(tree.root), 0); /* checks that the directory is empty */
+    /* the directory can be removed, so web has put no file there */
+    ck_assert_int_eq(rmdir(tree.root), 0);
     domt_observed_stop(&web);
 }
 

@@ -1,5 +1,5 @@
 /* The command `domus config`, tested by tests/system/config.py: with files, with programs that do
- * not use domus, with a running program, and its schema by a validator of JSON Schema. */
+ * not use domus, and with a running program; and its schema by a validator of JSON Schema. */
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
 #include "tests/system/judges.h"
@@ -14,9 +14,8 @@
 static domt_observed web;
 static domt_tree tree;
 
-/* Run a part of the Python test. `modules` are Python modules that have to be installed; NULL:
- * none. */
-static void run_judge(const char *part, const char *modules, const char *more)
+/* Run one part of config.py. `modules` are Python modules that have to be installed; NULL: none. */
+static void run_part_of_config_py(const char *part, const char *modules, const char *more)
 {
     char command[2 * PATH_MAX];
 
@@ -38,18 +37,18 @@ static void run_judge(const char *part, const char *modules, const char *more)
 DOMT_TEST(verbs_read_what_programs_tell)
 {
     domt_tree_make(&tree);
-    run_judge("verbs", NULL, "");
+    run_part_of_config_py("verbs", NULL, "");
     domt_tree_remove(&tree);
 }
 
 DOMT_TEST(schema_takes_what_the_reader_takes)
 {
     domt_tree_make(&tree);
-    run_judge("schema", "jsonschema, yaml", "");
+    run_part_of_config_py("schema", "jsonschema, yaml", "");
     domt_tree_remove(&tree);
 }
 
-static void set_registry(void)
+static void set_registry_of_service(void)
 {
     (void)setenv("DOMUS_REGISTRY", tree.root, 1);
 }
@@ -59,10 +58,10 @@ DOMT_TEST(a_program_that_runs_is_shown_and_compared)
     char more[64];
 
     domt_tree_make(&tree);
-    web.site.service.prepare = set_registry;
+    web.site.service.prepare = set_registry_of_service;
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     snprintf(more, sizeof more, "%d %u", (int)web.site.service.pid, web.port.web);
-    run_judge("running", NULL, more);
+    run_part_of_config_py("running", NULL, more);
     domt_observed_stop(&web);
     domt_tree_remove(&tree);
 }

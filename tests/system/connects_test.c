@@ -9,25 +9,25 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define RATE      20000u /* connects in a second, of all clients together */
+#define RATE      20000u /* connects in a second of all clients together */
 #define CLIENTS   2u
 #define GROWN_MAX (UINT64_C(1) << 20) /* bytes by which memory may grow in the second wave */
 
 static domt_service service;
 
-static uint32_t count_connects(void)
+static uint32_t connects_of_a_wave(void)
 {
     const char *text = getenv("DOMT_LONG");
 
     return text != NULL && text[0] != '\0' ? 5 * RATE : DOMT_SCALE(4000, 400);
 }
 
-/* Connections that are reset as soon as they are there, and then connections that get a message
- * echoed and close. */
-static void run_wave(domt_attack_kind kind, const char *what)
+/* Connections are reset as soon as they are there; then other ones get a message echoed and
+ * close. */
+static void run_wave_of_connects(domt_attack_kind kind, const char *what)
 {
     domt_attack attacks[CLIENTS] = {0};
-    uint32_t count = count_connects();
+    uint32_t count = connects_of_a_wave();
     uint64_t begin_ns = domt_monotonic_ns();
 
     for (uint32_t i = 0; i < CLIENTS; i++) {
@@ -52,7 +52,7 @@ static void run_wave(domt_attack_kind kind, const char *what)
     printf("%s: %u connects, %.0f a second\n", what, count, count / seconds);
 }
 
-static void check_nothing_left(domt_attack_kind kind, const char *what)
+static void check_waves_leave_nothing(domt_attack_kind kind, const char *what)
 {
     ck_assert(domt_descriptors(4000));
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
@@ -60,10 +60,10 @@ static void check_nothing_left(domt_attack_kind kind, const char *what)
     ck_assert(domt_echoes(good, "hello"));
     uint32_t descriptors = domt_service_descriptors(&service);
 
-    run_wave(kind, what);
+    run_wave_of_connects(kind, what);
     domt_service_is_left_with(&service, 1, descriptors, 20000);
     uint64_t rss = domt_service_rss_bytes(&service);
-    run_wave(kind, what);
+    run_wave_of_connects(kind, what);
     domt_service_is_left_with(&service, 1, descriptors, 20000);
     if (!DOMT_SANITIZED)
         ck_assert_uint_le(domt_service_rss_bytes(&service), rss + GROWN_MAX);
@@ -77,12 +77,12 @@ static void check_nothing_left(domt_attack_kind kind, const char *what)
 
 DOMT_TEST(connects_that_are_reset_at_once_leave_nothing)
 {
-    check_nothing_left(DOMT_ATTACK_DROP, "drop");
+    check_waves_leave_nothing(DOMT_ATTACK_DROP, "drop");
 }
 
 DOMT_TEST(connects_for_one_message_leave_nothing)
 {
-    check_nothing_left(DOMT_ATTACK_VISIT, "visit");
+    check_waves_leave_nothing(DOMT_ATTACK_VISIT, "visit");
 }
 
 DOMT_SUITE(120)

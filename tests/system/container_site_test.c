@@ -23,8 +23,8 @@ static void enter_container(void)
     domt_container_enter(&container);
 }
 
-/* A container without io_uring, and without /proc, except for a sanitizer, which reads /proc. */
-static domt_container run_in_bare_container(void)
+/* Returns a container without io_uring, and without /proc unless a sanitizer needs it. */
+static domt_container container_without_io_uring(void)
 {
     static const long calls[] = {SYS_io_uring_setup, -1};
 
@@ -33,8 +33,8 @@ static domt_container run_in_bare_container(void)
 }
 
 /* Read the observation port by the program `domus`, which runs outside of the container; not every
- * build has it. */
-static void stat_reads(uint16_t port)
+ * build has that program. */
+static void check_domus_stat_reads_port(uint16_t port)
 {
     char line[512];
     char text[4096] = "";
@@ -58,7 +58,7 @@ DOMT_TEST(a_site_with_files_and_a_port_for_observation_serves_in_a_bare_containe
 
     if (!domt_container_may())
         return;
-    container = run_in_bare_container();
+    container = container_without_io_uring();
     site.service.prepare = enter_container;
     domt_site_arguments((const char *const[]){"observe.listen=127.0.0.1:0", NULL}, arguments,
                         ARGUMENTS_MAX);
@@ -71,7 +71,7 @@ DOMT_TEST(a_site_with_files_and_a_port_for_observation_serves_in_a_bare_containe
     domt_site_expect(&site, "GET /metrics", NULL, 200, "domus_");
     domt_site_expect(&site, "GET /profile", NULL, 200, "\"pid\":1,");
     domt_site_expect(&site, "GET /actors", NULL, 200, "thread 1: ");
-    stat_reads(observe);
+    check_domus_stat_reads_port(observe);
     domt_site_stop(&site);
     ck_assert_ptr_nonnull(strstr(site.service.error, "epoll is used"));
     ck_assert_ptr_null(strstr(site.service.error, "error: "));
@@ -93,7 +93,7 @@ DOMT_TEST(a_database_needs_one_folder_that_can_be_written_to)
 {
     if (!domt_container_may())
         return;
-    container = run_in_bare_container();
+    container = container_without_io_uring();
     container.has_data = true;
     site.service.prepare = enter_container;
     spawn_api("api.database=sqlite:/data/tracker.db", "api.uploads=/data/uploads");
@@ -116,8 +116,9 @@ DOMT_TEST(a_database_needs_one_folder_that_can_be_written_to)
 
 static domt_cgroup cgroup;
 
-/* Returns the last text that was written to the mount, which a tree of files plays. */
-static const char *read_given(const domt_tree *tree, char *text, size_t size)
+/* Returns the last text that was written to the file of the mount; a tree of files plays the mount
+ * of cgroups. */
+static const char *controllers_given_to_children(const domt_tree *tree, char *text, size_t size)
 {
     char path[PATH_MAX];
 
@@ -130,7 +131,7 @@ static const char *read_given(const domt_tree *tree, char *text, size_t size)
     return text;
 }
 
-static void join_half_a_cpu(void)
+static void enter_cgroup_of_half_a_cpu(void)
 {
     if (!domt_cgroup_enter(&cgroup))
         _exit(126);
@@ -144,7 +145,7 @@ DOMT_TEST(half_a_cpu_is_one_thread_and_more_of_them_are_warned_of)
         fprintf(stderr, "no cgroup with a quota can be made here (%s); skipped\n", cgroup.why);
         return;
     }
-    service->prepare = join_half_a_cpu;
+    service->prepare = enter_cgroup_of_half_a_cpu;
     domt_service_start(service, DOMT_ECHO_ARGUMENTS());
     domt_service_stop(service);
     ck_assert_ptr_nonnull(strstr(service->error, "thread ("));
@@ -158,19 +159,19 @@ DOMT_TEST(half_a_cpu_is_one_thread_and_more_of_them_are_warned_of)
     domt_cgroup_remove(&cgroup);
 }
 
-/* If a test enables a controller for the children of a mount, it disables the controller when its
+/* A test may enable a controller for the children of the mount; it disables the controller when its
  * cgroup is removed, or could not be made. Directories and files play the mount. */
 DOMT_TEST(a_controller_that_a_test_has_given_is_put_back)
 {
     static const domt_cgroup_setting nothing[] = {{NULL, NULL}};
     static const domt_cgroup_setting missing[] = {{"cpu.max", "1 1"}, {NULL, NULL}};
     static const struct {
-        const char *given_before; /* text in the mount's file before the test */
+        const char *given_before; /* text in the mount's file before the test enables anything */
         const domt_cgroup_setting *settings;
         bool is_made;
-        const char *beside;       /* a directory of another test, or NULL */
-        const char *given_during; /* text in that file while the cgroup exists */
-        const char *given_after;  /* text in that file after the cgroup was removed */
+        const char *beside;       /* name of another test's cgroup beside this one, or NULL */
+        const char *given_during; /* text in the mount's file while the test's cgroup exists */
+        const char *given_after;  /* text in the mount's file after the cgroup was removed */
     } rows[] = {
         {"", nothing, true, NULL, "+cpu", "-cpu"},
         {"", missing, false, NULL, "-cpu", "-cpu"},
@@ -190,10 +191,12 @@ DOMT_TEST(a_controller_that_a_test_has_given_is_put_back)
         ck_assert_int_eq(mkdir(path, 0700), 0);
         ck_assert_int_eq(domt_cgroup_try(&cgroup, 2, tree.root, "cpu", rows[i].settings),
                          rows[i].is_made);
-        ck_assert_str_eq(read_given(&tree, given, sizeof given), rows[i].given_during);
+        ck_assert_str_eq(controllers_given_to_children(&tree, given, sizeof given),
+                         rows[i].given_during);
         if (rows[i].is_made)
             domt_cgroup_remove(&cgroup);
-        ck_assert_str_eq(read_given(&tree, given, sizeof given), rows[i].given_after);
+        ck_assert_str_eq(controllers_given_to_children(&tree, given, sizeof given),
+                         rows[i].given_after);
         domt_tree_remove(&tree);
     }
 }

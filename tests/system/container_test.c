@@ -21,7 +21,7 @@ static void enter_container(void)
     domt_container_enter(&container);
 }
 
-static void start_and_check_echo(void)
+static void check_echo_and_stop(void)
 {
     char bytes[6] = "";
     int fd = domt_connect(service.port);
@@ -32,7 +32,7 @@ static void start_and_check_echo(void)
     close(fd);
 }
 
-/* Returns how many lines begin with this text. */
+/* Returns how many lines of the service's errors begin with this text. */
 static unsigned count_lines(const char *start)
 {
     unsigned count = 0;
@@ -46,12 +46,13 @@ static unsigned count_lines(const char *start)
 
 /* Start echo in the container, and check that it serves, ends without an error, and prints `lines`
  * warnings, one of which contains `says`. */
-static void expect_service(const char *name, const char *backend, unsigned lines, const char *says)
+static void expect_service_and_warnings(const char *name, const char *backend, unsigned lines,
+                                        const char *says)
 {
     service.prepare = enter_container;
     domt_service_start(&service,
                        DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set", backend, ));
-    start_and_check_echo();
+    check_echo_and_stop();
     domt_service_stop(&service);
     ck_assert_msg(count_lines("echo: warning: ") == lines && count_lines("echo: error: ") == 0,
                   "%s: %s", name, service.error);
@@ -61,7 +62,8 @@ static void expect_service(const char *name, const char *backend, unsigned lines
 
 /* Start echo in the container, and check that it ends with status 1 and a line that contains
  * `says`, after `lines` warnings. */
-static void expect_end(const char *name, const char *backend, unsigned lines, const char *says)
+static void expect_end_with_status_1(const char *name, const char *backend, unsigned lines,
+                                     const char *says)
 {
     service.prepare = enter_container;
     domt_service_spawn(&service, DOMT_ECHO_ARGUMENTS("--set", backend, ));
@@ -81,7 +83,7 @@ static void expect_end(const char *name, const char *backend, unsigned lines, co
 static const long ring_calls[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
                                   -1};
 
-/* A sanitizer reads /proc before main(). */
+/* A sanitizer reads /proc before main(), so a container without /proc is not tested with one. */
 #if DOMT_SANITIZED
 #define HAS_PROC true
 #else
@@ -135,7 +137,8 @@ DOMT_TEST(in_a_root_of_its_own_echo_serves_and_says_what_is_missing)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         container = cases[i].container;
         if (container.has_proc || !HAS_PROC)
-            expect_service(cases[i].name, "io.backend=auto", cases[i].lines, cases[i].says);
+            expect_service_and_warnings(cases[i].name, "io.backend=auto", cases[i].lines,
+                                        cases[i].says);
     }
 }
 
@@ -158,7 +161,7 @@ DOMT_TEST(an_image_with_two_files_serves)
                                  .denied_with = EPERM};
     service.prepare = enter_container;
     domt_service_start(&service, arguments);
-    start_and_check_echo();
+    check_echo_and_stop();
     domt_service_stop(&service);
     ck_assert_msg(count_lines("echo_static: ") + count_lines("echo: ") == 4, "%s", service.error);
     ck_assert_ptr_nonnull(strstr(service.error, NO_PROC));
@@ -172,8 +175,9 @@ DOMT_TEST(without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_se
     if (!domt_container_may())
         return;
     container = (domt_container){.has_root = true, .has_proc = true, .has_sys = true, .memlock = 1};
-    expect_end("no locked memory", "io.backend=auto", 0, "or set io.backend to epoll");
-    expect_service("no locked memory, epoll", "io.backend=epoll", 0, NULL);
+    expect_end_with_status_1("no locked memory", "io.backend=auto", 0,
+                             "or set io.backend to epoll");
+    expect_service_and_warnings("no locked memory, epoll", "io.backend=epoll", 0, NULL);
 }
 
 /* --- refused calls ---------------------------------------------------------------------------- */
@@ -183,13 +187,13 @@ DOMT_TEST(without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_se
 typedef struct refused_call {
     const char *name;
     long call;
-    const char *backend; /* backend for --set; NULL: both, one after the other */
-    const char *says;    /* text of the warning; NULL: none */
+    const char *backend; /* the backend that --set chooses; NULL: both, one after the other */
+    const char *says;    /* text in the warning about the refused call; NULL: no warning */
     bool ends;
 } refused_call;
 
 #define CALL(name) #name, SYS_##name
-/* Newer processors such as aarch64 do not have the first call of each pair; the C library uses the
+/* Newer processors such as aarch64 lack the first system call of each pair; the C library uses the
  * second one there. */
 #ifdef SYS_epoll_wait
 #define CALL_WAIT CALL(epoll_wait)
@@ -223,8 +227,8 @@ static const refused_call told[] = {
     {CALL(io_uring_setup), URING, "io_uring is refused", ENDS},
 };
 
-/* A sanitizer makes calls of its own, so it cannot run with these refused. */
-static bool may_refuse(void)
+/* A sanitizer makes system calls of its own, and cannot run when these are refused. */
+static bool may_refuse_calls_in_this_build(void)
 {
     if (!DOMT_SANITIZED)
         return true;
@@ -232,20 +236,20 @@ static bool may_refuse(void)
     return false;
 }
 
-/* Start echo with the call of a row refused by one error. */
+/* Start echo in a container that refuses a row's system call by one error. */
 static void run_with_refused_call(const refused_call *row, const char *backend, int error)
 {
     const long calls[] = {row->call, -1};
 
     container = (domt_container){.denied = calls, .denied_with = error};
     if (row->ends)
-        expect_end(row->name, backend, 0, row->says);
+        expect_end_with_status_1(row->name, backend, 0, row->says);
     else
-        expect_service(row->name, backend, row->says != NULL, row->says);
+        expect_service_and_warnings(row->name, backend, row->says != NULL, row->says);
     ck_assert_ptr_null(strstr(service.error, "CPUs are taken to be 0:"));
 }
 
-static void refuse_each(const refused_call *rows, size_t count)
+static void refuse_calls_one_by_one(const refused_call *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (rows[i].backend == NULL || strcmp(rows[i].backend, URING) == 0) {
@@ -261,49 +265,64 @@ static void refuse_each(const refused_call *rows, size_t count)
 
 DOMT_TEST(a_refused_call_that_matters_is_told_in_one_line)
 {
-    if (!may_refuse())
+    if (!may_refuse_calls_in_this_build())
         return;
-    refuse_each(told, sizeof told / sizeof told[0]);
+    refuse_calls_one_by_one(told, sizeof told / sizeof told[0]);
 }
 
-/* Calls of the library, or of the libraries it uses, whose refusal has no visible effect. */
+/* System calls of the library, or of the libraries it uses, whose refusal has no visible effect. */
 static const refused_call unneeded[] = {
-    {CALL(timer_create), NULL, NULL, false},    {CALL(timer_settime), NULL, NULL, false},
-    {CALL(madvise), NULL, NULL, false},         {CALL(membarrier), NULL, NULL, false},
-    {CALL(memfd_create), NULL, NULL, false},    {CALL(statx), NULL, NULL, false},
-    {CALL(openat2), NULL, NULL, false},         {CALL(getsockopt), NULL, NULL, false},
-    {CALL(getdents64), NULL, NULL, false},      {CALL(prlimit64), NULL, NULL, false},
-    {CALL(sigaltstack), NULL, NULL, false},     {CALL(uname), NULL, NULL, false},
-    {CALL(sysinfo), NULL, NULL, false},         {CALL(tgkill), NULL, NULL, false},
-    {CALL(gettid), NULL, NULL, false},          {CALL(getcpu), NULL, NULL, false},
-    {CALL(epoll_pwait2), NULL, NULL, false},    {CALL(perf_event_open), NULL, NULL, false},
-    {CALL(pidfd_open), NULL, NULL, false},      {CALL(signalfd4), NULL, NULL, false},
-    {CALL(timerfd_create), NULL, NULL, false},  {CALL(mlock), NULL, NULL, false},
-    {CALL(ioctl), NULL, NULL, false},           {CALL(shutdown), NULL, NULL, false},
-    {CALL(clock_nanosleep), NULL, NULL, false}, {CALL_POLL, NULL, NULL, false},
-    {CALL(set_robust_list), NULL, NULL, false}, {CALL(rseq), NULL, NULL, false},
-    {CALL(prctl), NULL, NULL, false}, /* the last row, because the call also loads filters */
+    {CALL(timer_create), NULL, NULL, false},
+    {CALL(timer_settime), NULL, NULL, false},
+    {CALL(madvise), NULL, NULL, false},
+    {CALL(membarrier), NULL, NULL, false},
+    {CALL(memfd_create), NULL, NULL, false},
+    {CALL(statx), NULL, NULL, false},
+    {CALL(openat2), NULL, NULL, false},
+    {CALL(getsockopt), NULL, NULL, false},
+    {CALL(getdents64), NULL, NULL, false},
+    {CALL(prlimit64), NULL, NULL, false},
+    {CALL(sigaltstack), NULL, NULL, false},
+    {CALL(uname), NULL, NULL, false},
+    {CALL(sysinfo), NULL, NULL, false},
+    {CALL(tgkill), NULL, NULL, false},
+    {CALL(gettid), NULL, NULL, false},
+    {CALL(getcpu), NULL, NULL, false},
+    {CALL(epoll_pwait2), NULL, NULL, false},
+    {CALL(perf_event_open), NULL, NULL, false},
+    {CALL(pidfd_open), NULL, NULL, false},
+    {CALL(signalfd4), NULL, NULL, false},
+    {CALL(timerfd_create), NULL, NULL, false},
+    {CALL(mlock), NULL, NULL, false},
+    {CALL(ioctl), NULL, NULL, false},
+    {CALL(shutdown), NULL, NULL, false},
+    {CALL(clock_nanosleep), NULL, NULL, false},
+    {CALL_POLL, NULL, NULL, false},
+    {CALL(set_robust_list), NULL, NULL, false},
+    {CALL(rseq), NULL, NULL, false},
+    /* the last row, because filters of calls are loaded by prctl, too */
+    {CALL(prctl), NULL, NULL, false},
 };
 
-/* Refuse all these calls together, and in the long form one at a time. */
+/* Refuse all calls of these rows together, and in the long form one at a time. */
 DOMT_TEST(other_calls_are_done_without)
 {
     static const int errors[] = {EPERM, ENOSYS};
     long calls[sizeof unneeded / sizeof unneeded[0] + 2];
     size_t count = 0;
 
-    if (!may_refuse())
+    if (!may_refuse_calls_in_this_build())
         return;
     for (size_t i = 0; i < sizeof unneeded / sizeof unneeded[0]; i++)
         calls[count++] = unneeded[i].call;
     calls[count] = -1;
     for (size_t i = 0; i < 2; i++) {
         container = (domt_container){.denied = calls, .denied_with = errors[i]};
-        expect_service("all", URING, 0, NULL);
-        expect_service("all", EPOLL, 0, NULL);
+        expect_service_and_warnings("all", URING, 0, NULL);
+        expect_service_and_warnings("all", EPOLL, 0, NULL);
     }
     if (domt_is_long())
-        refuse_each(unneeded, sizeof unneeded / sizeof unneeded[0]);
+        refuse_calls_one_by_one(unneeded, sizeof unneeded / sizeof unneeded[0]);
 }
 
 DOMT_TEST(clone3_has_to_be_refused_by_the_right_error)
@@ -311,9 +330,9 @@ DOMT_TEST(clone3_has_to_be_refused_by_the_right_error)
     static const long calls[] = {SYS_clone3, -1};
 
     container = (domt_container){.denied = calls, .denied_with = ENOSYS};
-    expect_service("clone3", URING, 0, NULL);
+    expect_service_and_warnings("clone3", URING, 0, NULL);
     container.denied_with = EPERM;
-    expect_end("clone3", URING, 0, "has to refuse clone3 by ENOSYS");
+    expect_end_with_status_1("clone3", URING, 0, "has to refuse clone3 by ENOSYS");
 }
 
 /* The program runs in its own PID namespace: getpid() returns -1 here, and kill(-1) would end all
@@ -322,11 +341,11 @@ DOMT_TEST(a_program_that_may_not_ask_for_its_number_ends_in_order)
 {
     static const long calls[] = {SYS_getpid, SYS_tgkill, -1};
 
-    if (!may_refuse() || !domt_container_may())
+    if (!may_refuse_calls_in_this_build() || !domt_container_may())
         return;
     container = (domt_container){
         .has_root = true, .has_proc = true, .has_sys = true, .denied = calls, .denied_with = EPERM};
-    expect_service("getpid", URING, 0, NULL);
+    expect_service_and_warnings("getpid", URING, 0, NULL);
 }
 
 DOMT_TEST(a_program_that_cannot_wait_for_signals_says_so_and_ends)

@@ -32,25 +32,25 @@ static domt_crowd crowd;
 static domt_cgroup cgroup;
 static bool in_cgroup;
 
-static void enter_cgroup(void)
+static void enter_cgroup_of_service(void)
 {
     if (in_cgroup)
         (void)domt_cgroup_enter(&cgroup);
 }
 
-static void set_up(void)
+static void set_up_cgroup_and_service(void)
 {
     in_cgroup = !DOMT_SANITIZED && domt_cgroup_make_memory(&cgroup, LIMIT);
     if (!in_cgroup)
         printf("without a cgroup: %s\n", cgroup.why);
     ck_assert(domt_descriptors(DEAF + 100));
-    service.prepare = enter_cgroup;
+    service.prepare = enter_cgroup_of_service;
     domt_service_start(
         &service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set",
                                       in_cgroup ? "memory.limit=auto" : "memory.limit=192MiB", ));
 }
 
-static void tear_down(void)
+static void stop_service_and_check_kills(void)
 {
     uint64_t kills = in_cgroup ? domt_cgroup_kills(&cgroup) : 0;
 
@@ -70,18 +70,19 @@ static void tear_down(void)
 typedef struct good {
     pthread_t thread;
     atomic_bool over;
-    double worst_ms; /* longest round trip on a connection older than the flood */
-    double new_ms;   /* longest time of a connect and one round trip */
+    /* longest round trip of the normal client, on a connection older than the flood */
+    double worst_ms;
+    double new_ms; /* longest time of a connect and one round trip, on new connections */
     uint32_t trips;
     uint32_t failed;
 } good;
 
-static double ms_since(uint64_t start_ns)
+static double ms_since_time(uint64_t start_ns)
 {
     return (double)(domt_monotonic_ns() - start_ns) / 1e6;
 }
 
-static void raise_most(double *most, double ms)
+static void raise_to_largest(double *most, double ms)
 {
     if (ms > *most)
         *most = ms;
@@ -96,11 +97,11 @@ static void *run_good_client(void *self_)
     while (!atomic_load(&self->over)) {
         uint64_t start_ns = domt_monotonic_ns();
         self->failed += !domt_echoes(fd, "are you there?");
-        raise_most(&self->worst_ms, ms_since(start_ns));
+        raise_to_largest(&self->worst_ms, ms_since_time(start_ns));
         start_ns = domt_monotonic_ns();
         int late = domt_connect(service.port);
         self->failed += !domt_echoes(late, "a new one is served too");
-        raise_most(&self->new_ms, ms_since(start_ns));
+        raise_to_largest(&self->new_ms, ms_since_time(start_ns));
         close(late);
         self->trips++;
         domt_sleep_ms(5);
@@ -109,13 +110,13 @@ static void *run_good_client(void *self_)
     return NULL;
 }
 
-static void begin_to_behave(good *self)
+static void begin_good_client(good *self)
 {
     *self = (good){0};
     ck_assert_int_eq(pthread_create(&self->thread, NULL, run_good_client, self), 0);
 }
 
-static void check_good_client(good *self)
+static void end_and_check_good_client(good *self)
 {
     atomic_store(&self->over, true);
     pthread_join(self->thread, NULL);
@@ -131,7 +132,7 @@ static void check_good_client(good *self)
 
 static uint64_t until_ns;
 
-static bool is_over(const domt_crowd *unused)
+static bool is_flood_time_over(const domt_crowd *unused)
 {
     return domt_monotonic_ns() >= until_ns;
 }
@@ -139,20 +140,20 @@ static bool is_over(const domt_crowd *unused)
 static void flood_by_deaf_peers(uint32_t ms)
 {
     until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
-    (void)domt_crowd_run(&crowd, is_over, ms + 10000);
+    (void)domt_crowd_run(&crowd, is_flood_time_over, ms + 10000);
 }
 
-static void make_deaf(domt_client *client)
+static void make_client_deaf(domt_client *client)
 {
     client->bytes = UINT64_MAX;
     client->deaf = true;
 }
 
-static void connect_deaf(void)
+static void connect_deaf_peers(void)
 {
     domt_crowd_init(&crowd, service.port, DEAF);
     for (uint32_t i = 0; i < DEAF; i++)
-        make_deaf(&crowd.clients[i]);
+        make_client_deaf(&crowd.clients[i]);
     domt_crowd_connect(&crowd, 0, DEAF);
 }
 
@@ -160,27 +161,27 @@ DOMT_TEST(many_deaf_peers_do_not_stop_a_client_that_behaves)
 {
     good client;
 
-    set_up();
-    begin_to_behave(&client);
-    connect_deaf();
+    set_up_cgroup_and_service();
+    begin_good_client(&client);
+    connect_deaf_peers();
     flood_by_deaf_peers(FLOOD_MS);
     if (in_cgroup)
         printf("%llu MiB used\n", (unsigned long long)domt_cgroup_used(&cgroup) / MIB);
-    check_good_client(&client);
-    tear_down();
+    end_and_check_good_client(&client);
+    stop_service_and_check_kills();
 }
 
-/* A tenth of the peers disconnects and connects again ten times a second, and so do those that were
- * reset. On a slow machine, or under a sanitizer, a turn takes longer, and there are fewer
+/* Ten times a second a tenth of the peers disconnects and connects again, and so do the peers that
+ * were reset. On a slow machine, or under a sanitizer, a turn takes longer, and there are fewer
  * turns. */
 DOMT_TEST(deaf_peers_that_reconnect_do_not_stop_one_either)
 {
     good client;
     uint32_t next = 0;
 
-    set_up();
-    begin_to_behave(&client);
-    connect_deaf();
+    set_up_cgroup_and_service();
+    begin_good_client(&client);
+    connect_deaf_peers();
     uint64_t end_ns = domt_monotonic_ns() + FLOOD_MS * UINT64_C(1000000);
     for (uint32_t turn = 0; turn < TURNS_MAX; turn++) {
         if (turn >= TURNS_MIN && domt_monotonic_ns() >= end_ns)
@@ -193,12 +194,12 @@ DOMT_TEST(deaf_peers_that_reconnect_do_not_stop_one_either)
             if (gone->fd >= 0)
                 continue;
             *gone = (domt_client){.fd = -1, .number = gone->number, .chance = gone->chance};
-            make_deaf(gone);
+            make_client_deaf(gone);
             domt_crowd_connect(&crowd, i, i + 1);
         }
     }
-    check_good_client(&client);
-    tear_down();
+    end_and_check_good_client(&client);
+    stop_service_and_check_kills();
 }
 
 DOMT_SUITE(120)

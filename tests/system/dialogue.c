@@ -20,14 +20,14 @@
 #include <unistd.h>
 
 #define CLIENTS   26
-#define TIMED_MS  400   /* ms after which redis-server has seen a time-out */
-#define SILENT_MS 20    /* ms in which the service handles a line without an answer */
+#define TIMED_MS  400   /* ms after which redis-server has noticed that a command's time is over */
+#define SILENT_MS 20    /* ms in which kv handles a line that gets no answer */
 #define SURE_MS   10000 /* ms within which both servers give the same answer */
 
 struct side {
     uint16_t port;
-    int control;      /* a connection besides those of the clients */
-    int fds[CLIENTS]; /* connections of the clients; 0: not connected */
+    int control;      /* a further connection, on which the test asks the server for its figures */
+    int fds[CLIENTS]; /* connections of the clients by letter; 0: not connected */
     size_t sizes[CLIENTS];
     char heard[CLIENTS][DOMT_REPLY_MAX];
 };
@@ -35,7 +35,7 @@ struct side {
 static struct side redis, kv;
 
 /* Read bytes that come on any connection of a client within `ms`. Returns false if none came. */
-static bool listen_to(struct side *side, int ms)
+static bool read_bytes_of_clients(struct side *side, int ms)
 {
     struct pollfd polls[CLIENTS];
 
@@ -78,18 +78,18 @@ static void send_line(struct side *side, const char *line)
 }
 
 /* Wait until redis-server has handled all lines that it was sent. */
-static void await_redis(void)
+static void await_redis_has_handled_all(void)
 {
     for (int i = 0; i < 2; i++)
         domt_resp_expect(redis.control, "PING", "+PONG\r\n");
-    while (listen_to(&redis, 0))
+    while (read_bytes_of_clients(&redis, 0))
         ;
 }
 
 #define FIGURES 2
 
-/* Read how many clients there are, and how many of them wait. */
-static void read_figures(int control, long figures[FIGURES])
+/* Read how many clients the server counts, and how many of them wait. */
+static void read_client_figures(int control, long figures[FIGURES])
 {
     static const char *const names[] = {"connected_clients:", "blocked_clients:"};
     char text[DOMT_REPLY_MAX];
@@ -103,12 +103,13 @@ static void read_figures(int control, long figures[FIGURES])
 }
 
 static long
-    /* differences between the figures of kv and of redis-server: a test has clients of its own */
+    /* differences between the figures of kv and redis-server before the dialogue, because other
+     * clients are there */
     more[FIGURES];
 
 /* Returns true if some client has received more from one server than from the other, or if the
  * servers count different numbers of clients or of waiting ones. */
-static bool answers_differ(void)
+static bool do_answers_or_figures_differ(void)
 {
     long of_redis[FIGURES], of_kv[FIGURES];
 
@@ -116,8 +117,8 @@ static bool answers_differ(void)
         if (kv.sizes[i] != redis.sizes[i])
             return true;
     }
-    read_figures(redis.control, of_redis);
-    read_figures(kv.control, of_kv);
+    read_client_figures(redis.control, of_redis);
+    read_client_figures(kv.control, of_kv);
     for (int i = 0; i < FIGURES; i++) {
         if (of_kv[i] - of_redis[i] != more[i])
             return true;
@@ -136,7 +137,7 @@ static void compare_answers(const char *line)
     }
 }
 
-static void close_client(struct side *side)
+static void close_clients_of_side(struct side *side)
 {
     for (int i = 0; i < CLIENTS; i++) {
         if (side->fds[i] != 0)
@@ -146,8 +147,8 @@ static void close_client(struct side *side)
     close(side->control);
 }
 
-/* Returns true if redis-server has sent nothing. */
-static bool is_silent(void)
+/* Returns true if redis-server has sent nothing to any client. */
+static bool is_redis_silent(void)
 {
     for (int i = 0; i < CLIENTS; i++) {
         if (redis.sizes[i] != 0)
@@ -156,21 +157,24 @@ static bool is_silent(void)
     return true;
 }
 
-static void try_line(const char *line)
+static void send_line_and_compare_answers(const char *line)
 {
     send_line(&redis, line);
     send_line(&kv, line);
     if (line[1] == '~')
-        (void)listen_to(&redis, TIMED_MS);
-    await_redis();
-    if (is_silent())
+        (void)read_bytes_of_clients(&redis, TIMED_MS);
+    await_redis_has_handled_all();
+    if (is_redis_silent())
         domt_sleep_ms(SILENT_MS);
     uint64_t begin = domt_monotonic_ns();
-    while (answers_differ() && domt_monotonic_ns() - begin < UINT64_C(1000000) * SURE_MS) {
-        (void)listen_to(&kv, 1);
-        (void)listen_to(&redis, 0); /* reads a time-out that is late on a busy machine */
+    while (do_answers_or_figures_differ() &&
+           domt_monotonic_ns() - begin < UINT64_C(1000000) * SURE_MS) {
+        (void)read_bytes_of_clients(&kv, 1);
+        /* reads what redis-server sends late on a busy machine, when a command's time is over */
+        (void)read_bytes_of_clients(&redis, 0);
     }
-    (void)listen_to(&kv, 0); /* reads bytes that kv has sent too many */
+    /* reads what kv may have sent beyond the answers of redis-server */
+    (void)read_bytes_of_clients(&kv, 0);
     compare_answers(line);
 }
 
@@ -181,17 +185,17 @@ void domt_dialogue(const char *const lines[], uint16_t kv_port, uint16_t redis_p
     redis.control = domt_connect(redis.port);
     kv.control = domt_connect(kv.port);
     long before[FIGURES];
-    read_figures(redis.control, before);
-    read_figures(kv.control, more);
+    read_client_figures(redis.control, before);
+    read_client_figures(kv.control, more);
     for (int i = 0; i < FIGURES; i++)
         more[i] -= before[i];
     for (; *lines != NULL; lines++)
-        try_line(*lines);
+        send_line_and_compare_answers(*lines);
     domt_sleep_ms(60);
-    (void)listen_to(&kv, 0);
+    (void)read_bytes_of_clients(&kv, 0);
     compare_answers("(the end)");
-    close_client(&redis);
-    close_client(&kv);
+    close_clients_of_side(&redis);
+    close_clients_of_side(&kv);
 }
 
 void domt_dialogue_with_redis(const char *const lines[], uint16_t kv_port)

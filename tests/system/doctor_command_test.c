@@ -15,7 +15,7 @@ static domt_observed web;
 static domt_tree tree;
 static char said[65536];
 
-static bool is_possible(void)
+static bool has_program_domus(void)
 {
     if (access(DOMT_BIN_DIR "/domus", X_OK) == 0)
         return true;
@@ -23,7 +23,7 @@ static bool is_possible(void)
     return false;
 }
 
-static void read_said(const char *name)
+static void read_output_file(const char *name)
 {
     char path[PATH_MAX];
 
@@ -31,13 +31,13 @@ static void read_said(const char *name)
     said[0] = '\0';
     FILE *file = fopen(path, "r");
     if (file == NULL)
-        return; /* the writer of this file has not begun */
+        return; /* the command that writes this file has not begun */
     said[fread(said, 1, sizeof said - 1, file)] = '\0';
     (void)fclose(file);
 }
 
-/* Run `domus doctor` with these words, in the directory of the tree. Its output and its errors are
- * stored in `said`. Returns its exit status. */
+/* Run `domus doctor` with these words, in the root of the source tree. Its output and its errors
+ * are stored in `said`. Returns its exit status. */
 static int run_doctor(const char *format, ...)
 {
     char words[1024], line[PATH_MAX * 2];
@@ -50,7 +50,7 @@ static int run_doctor(const char *format, ...)
              "cd '%s' && timeout -k 1 20 " DOMT_BIN_DIR "/domus doctor %s >said 2>&1", tree.root,
              words);
     int status = system(line); /* NOLINT(cert-env33-c): a test may use the shell */
-    read_said("said");
+    read_output_file("said");
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -60,7 +60,7 @@ static void expect_output(int status, int expected, const char *part)
     ck_assert_msg(strstr(said, part) != NULL, "no '%s' in: %s", part, said);
 }
 
-static void save_look(const char *name)
+static void save_profile_as_file(const char *name)
 {
     domt_site_expect(&web.port, "GET /profile?machine=1", NULL, 200, "\"machine\"");
     domt_tree_write(&tree, name, web.port.body);
@@ -85,17 +85,17 @@ static void start_program_at_limit(int fds[3])
     ck_abort_msg("not accepted: %s", web.port.body);
 }
 
-DOMT_TEST(it_says_the_same_by_the_port_and_from_files)
+DOMT_TEST(doctor_says_the_same_by_port_and_from_files)
 {
     static const char finding[] = "channel: {maxConnections: 6}";
     int fds[3];
 
-    if (!is_possible())
+    if (!has_program_domus())
         return;
     start_program_at_limit(fds);
-    save_look("before");
+    save_profile_as_file("before");
     expect_output(run_doctor("-s 127.0.0.1:%u -n 300ms", web.port.web), 3, finding);
-    save_look("after");
+    save_profile_as_file("after");
     expect_output(run_doctor("before after"), 3, finding);
     expect_output(run_doctor("--json before after"), 3, "\"rule\":\"connections-full\"");
     domt_site_expect(&web.port, "GET /doctor?seconds=1", NULL, 200, finding);
@@ -105,7 +105,7 @@ DOMT_TEST(it_says_the_same_by_the_port_and_from_files)
     domt_tree_remove(&tree);
 }
 
-DOMT_TEST(wrong_words_and_files_get_a_line)
+DOMT_TEST(doctor_answers_wrong_words_with_one_line)
 {
     static const struct {
         const char *words;
@@ -135,13 +135,13 @@ DOMT_TEST(wrong_words_and_files_get_a_line)
     static char many[65536];
     size_t size = 0;
 
-    if (!is_possible())
+    if (!has_program_domus())
         return;
     domt_tree_make(&tree);
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
-    save_look("before");
+    save_profile_as_file("before");
     domt_sleep_ms(150);
-    save_look("after");
+    save_profile_as_file("after");
     domt_tree_write(&tree, "words", "not JSON");
     domt_tree_write(&tree, "empty", "");
     domt_tree_write(&tree, "list", "[1,2]");
@@ -168,18 +168,18 @@ DOMT_TEST(wrong_words_and_files_get_a_line)
 
 /* --- watching --------------------------------------------------------------------------------- */
 
-static bool has_said(const char *part)
+static bool has_output_part(const char *part)
 {
-    read_said("lines");
+    read_output_file("lines");
     return strstr(said, part) != NULL;
 }
 
-DOMT_TEST(what_begins_and_ends_is_logged_once)
+DOMT_TEST(findings_are_logged_once_as_they_begin_and_end)
 {
     char line[PATH_MAX * 2];
     int fds[3];
 
-    if (!is_possible())
+    if (!has_program_domus())
         return;
     start_program_at_limit(fds);
     snprintf(line, sizeof line,
@@ -187,18 +187,18 @@ DOMT_TEST(what_begins_and_ends_is_logged_once)
              "/domus doctor --watch -n 200ms -s 127.0.0.1:%u >'%s/lines' 2>&1 & echo $! >'%s/pid'",
              web.port.web, tree.root, tree.root);
     ck_assert_int_eq(system(line), 0); /* NOLINT(cert-env33-c): a test may use the shell */
-    for (int i = 0; i < 1000 && !has_said("Z begins: connections-full: 3 connections"); i++)
+    for (int i = 0; i < 1000 && !has_output_part("Z begins: connections-full: 3 connections"); i++)
         domt_sleep_ms(20);
     for (int i = 0; i < 3; i++)
         close(fds[i]);
-    for (int i = 0; i < 1000 && !has_said("Z ends: connections-full, after "); i++)
+    for (int i = 0; i < 1000 && !has_output_part("Z ends: connections-full, after "); i++)
         domt_sleep_ms(20);
-    ck_assert(has_said("Z begins: connections-full: 3 connections"));
-    ck_assert(has_said("Z ends: connections-full, after "));
+    ck_assert(has_output_part("Z begins: connections-full: 3 connections"));
+    ck_assert(has_output_part("Z ends: connections-full, after "));
     domt_observed_stop(&web);
-    for (int i = 0; i < 1000 && !has_said("Z 127.0.0.1:"); i++)
+    for (int i = 0; i < 1000 && !has_output_part("Z 127.0.0.1:"); i++)
         domt_sleep_ms(20);
-    ck_assert_msg(has_said("Z 127.0.0.1:"), "the program was not missed: %s", said);
+    ck_assert_msg(has_output_part("Z 127.0.0.1:"), "the program was not missed: %s", said);
     snprintf(line, sizeof line, "kill -INT $(cat '%s/pid')", tree.root);
     ck_assert_int_eq(system(line), 0); /* NOLINT(cert-env33-c): a test may use the shell */
     ck_assert_ptr_eq(strstr(strstr(said, "begins: conn") + 1, "begins: conn"), NULL);

@@ -15,7 +15,7 @@
 
 #define CLIENTS  16
 #define PIPELINE 8
-/* fewer bytes in a second are no load; a load has some megabytes */
+/* a load whose clients receive fewer bytes in a second is none; a load has some megabytes */
 #define SERVED_LEAST 1000
 
 static domt_observed web;
@@ -23,7 +23,7 @@ static domt_observed web;
 /* A load: clients that send the same bytes again and again, and read the answers. */
 struct load {
     const char *name, *request;
-    size_t port; /* offset of its port in domt_site */
+    size_t port; /* offset in domt_site of the port that the load uses */
 };
 
 static const struct load loads[] = {
@@ -39,11 +39,11 @@ struct client {
     pthread_t thread;
     const struct load *load;
     atomic_bool *is_ending;
-    size_t received; /* bytes received, when the load has ended */
+    size_t received; /* bytes received by the load's clients, set when the load has ended */
 };
 
-/* Send and read on all connections. */
-static void *run_load(void *client_)
+/* Send the load's requests and read the answers, on all connections, until the load shall end. */
+static void *run_load_of_clients(void *client_)
 {
     struct client *client = client_;
     uint16_t port = *(const uint16_t *)(const void *)((const char *)&web.site + client->load->port);
@@ -68,7 +68,8 @@ static void *run_load(void *client_)
     return NULL;
 }
 
-/* Check that the doctor finds nothing in one second, except what the machine takes away. */
+/* Check that the doctor finds nothing in one second, except findings about CPU time that the
+ * machine takes away. */
 static void expect_no_finding(const char *name)
 {
     static const char *const allowed[] = {"cpu-denied (",    "cpu-stolen (",
@@ -84,12 +85,12 @@ static void expect_no_finding(const char *name)
     ck_assert_msg(findings == excused, "%s: %s", name, web.port.body);
 }
 
-static void try_load(const struct load *load)
+static void check_doctor_under_load(const struct load *load)
 {
     atomic_bool is_ending = false;
     struct client client = {.load = load, .is_ending = &is_ending};
 
-    ck_assert_int_eq(pthread_create(&client.thread, NULL, run_load, &client), 0);
+    ck_assert_int_eq(pthread_create(&client.thread, NULL, run_load_of_clients, &client), 0);
     domt_sleep_ms(200);
     expect_no_finding(load->name);
     atomic_store(&is_ending, true);
@@ -98,18 +99,18 @@ static void try_load(const struct load *load)
                   client.received);
 }
 
-DOMT_TEST(nothing_is_said_of_an_idle_program)
+DOMT_TEST(doctor_finds_nothing_in_an_idle_program)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     expect_no_finding("idle");
     domt_observed_stop(&web);
 }
 
-DOMT_TEST(nothing_is_said_of_a_program_under_load)
+DOMT_TEST(doctor_finds_nothing_in_a_program_under_load)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     for (size_t i = 0; i < LOADS; i++)
-        try_load(&loads[i]);
+        check_doctor_under_load(&loads[i]);
     domt_observed_stop(&web);
 }
 

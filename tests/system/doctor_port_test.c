@@ -69,7 +69,7 @@ DOMT_TEST(a_visit_takes_its_time_and_says_what_was_seen)
     domt_observed_stop(&web);
 }
 
-/* Rules use the settings at the time of the look, not those at the start. */
+/* The doctor's rules use the settings at the time of the look, not those at the start. */
 DOMT_TEST(a_look_has_the_keys_as_they_are_now)
 {
     domt_observed_start(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
@@ -93,11 +93,11 @@ DOMT_TEST(viewers_that_wait_keep_nobody_out_and_a_stop_ends_their_wait)
     for (int i = 0; i < 16; i++)
         fds[i] = send_request("/doctor?seconds=60");
     domt_sleep_ms(300);
-    /* this look begins with an earlier one, which is older than a second */
+    /* this look joins one that has begun earlier, so it covers more than a second */
     domt_site_expect(&web.port, "GET /doctor?seconds=1", NULL, 200, "web (pid ");
     ck_assert_ptr_null(strstr(web.port.body, "), 1.0 s"));
     close(fds[0]);
-    /* a new look, which is too short for a result at the stop */
+    /* this look has just begun, and is too short for a result when the program stops */
     fds[0] = send_request("/doctor?seconds=60");
     domt_sleep_ms(60);
     time_t began = time(NULL);
@@ -110,8 +110,8 @@ DOMT_TEST(viewers_that_wait_keep_nobody_out_and_a_stop_ends_their_wait)
     ck_assert_int_le(time(NULL) - began, 5);
 }
 
-/* A crowd uses all places of the port, and some clients leave while they wait: the others are
- * answered or refused, and the program is as before. */
+/* Many viewers use all places of the port, and some leave while they wait: the others are answered
+ * or refused, and the program is as before. */
 DOMT_TEST(a_crowd_at_the_doctor_does_no_harm)
 {
     static int fds[CROWD];

@@ -12,7 +12,7 @@ static domt_crowd crowd;
 
 /* Some clients send in small pieces, some in large ones, so that reads and writes are cut
  * anywhere. */
-static void make_streams(uint32_t count, uint64_t bytes)
+static void make_clients_with_streams(uint32_t count, uint64_t bytes)
 {
     domt_crowd_init(&crowd, service.port, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -24,7 +24,7 @@ static void make_streams(uint32_t count, uint64_t bytes)
     domt_crowd_connect(&crowd, 0, count);
 }
 
-static uint64_t crowd_bytes(void)
+static uint64_t count_bytes_of_crowd(void)
 {
     uint64_t sum = 0;
 
@@ -36,12 +36,12 @@ static uint64_t crowd_bytes(void)
 DOMT_TEST(every_byte_of_many_clients_comes_back_in_order)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
-    make_streams(60, 200000);
+    make_clients_with_streams(60, 200000);
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
     domt_crowd_holds(&crowd);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "received bytes"), crowd_bytes());
-    ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), crowd_bytes());
+    ck_assert_uint_eq(domt_service_count(&service, "received bytes"), count_bytes_of_crowd());
+    ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), count_bytes_of_crowd());
     ck_assert_uint_eq(domt_service_count(&service, "accepted"), crowd.count);
     ck_assert_uint_eq(domt_service_count(&service, "channels closed"), crowd.count);
     ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
@@ -58,11 +58,11 @@ DOMT_TEST(few_buffers_and_small_queues_lose_nothing)
                             "--set", "io.ringEntries=16", "--set", "io.completionEntries=32",
                             "--set", "io.completionsPerPoll=3", "--set", "channel.sendHigh=1000B",
                             "--set", "channel.sendLow=100B", ));
-    make_streams(50, 30000);
+    make_clients_with_streams(50, 30000);
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
     domt_crowd_holds(&crowd);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), crowd_bytes());
+    ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), count_bytes_of_crowd());
     domt_crowd_fini(&crowd);
 }
 
@@ -101,7 +101,7 @@ DOMT_TEST(resets_in_the_middle_hurt_nobody_else)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     for (int round = 0; round < 2; round++) {
-        make_streams(100, 200000);
+        make_clients_with_streams(100, 200000);
         for (uint32_t i = 0; i < crowd.count; i += 2) {
             crowd.clients[i].reset_at = 1 + (i * 2791) % crowd.clients[i].bytes;
             /* deaf clients reset while many bytes wait for them */
@@ -148,7 +148,8 @@ DOMT_TEST(connections_that_come_and_go_leave_nothing_behind)
     uint32_t rounds = 20;
     uint64_t rss_bytes = 0;
 
-    /* With few buffers all of them have been used at half-time. */
+    /* With few buffers the service has used all of them by half-time, so memory must not grow in
+     * the second half. */
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "io.buffers.count=64", ));
     for (uint32_t round = 0; round < rounds; round++) {
         domt_crowd_init(&crowd, service.port, AT_ONCE);

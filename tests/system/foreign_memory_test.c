@@ -18,19 +18,19 @@
 
 #define MIB     (UINT64_C(1) << 20)
 #define LIMIT   (192 * MIB)
-#define WAIT_MS 2000 /* longest round trip in ms, also on a busy machine */
+#define WAIT_MS 2000 /* longest allowed round trip in ms, for a busy machine, too */
 
 static domt_service service;
 static domt_cgroup cgroup;
 
-static void enter_cgroup(void)
+static void enter_cgroup_of_service(void)
 {
     (void)domt_cgroup_enter(&cgroup);
 }
 
 /* --- the neighbour ---------------------------------------------------------------------------- */
 
-/* Fill the cgroup up to `bytes` bytes, and report when that is done. */
+/* Let the neighbour fill the cgroup up to `bytes` bytes, and report when that is done. */
 typedef struct neighbour {
     _Atomic uint64_t wanted;
     _Atomic uint64_t reached;
@@ -38,8 +38,8 @@ typedef struct neighbour {
 
 static neighbour *shared;
 
-/* This process only ends when it is killed. */
-static _Noreturn void hold_memory(void)
+/* The neighbour process: it takes memory as the test tells it, until the test kills it. */
+static _Noreturn void run_neighbour_that_holds_memory(void)
 {
     char *memory = mmap(NULL, LIMIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint64_t held = 0;
@@ -57,7 +57,7 @@ static _Noreturn void hold_memory(void)
     }
 }
 
-static pid_t move_in(void)
+static pid_t start_neighbour_in_cgroup(void)
 {
     pid_t parent = getpid();
 
@@ -69,12 +69,12 @@ static pid_t move_in(void)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent || !domt_cgroup_enter(&cgroup))
             _exit(1);
-        hold_memory();
+        run_neighbour_that_holds_memory();
     }
     return child;
 }
 
-static void move_out(pid_t child)
+static void kill_neighbour(pid_t child)
 {
     int status;
 
@@ -84,7 +84,7 @@ static void move_out(pid_t child)
     (void)munmap(shared, sizeof *shared);
 }
 
-static void fill_up_to(uint64_t percent)
+static void let_neighbour_fill_cgroup(uint64_t percent)
 {
     uint64_t wanted = LIMIT / 100 * percent;
 
@@ -96,7 +96,7 @@ static void fill_up_to(uint64_t percent)
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-static bool has_said(const char *text)
+static bool has_service_logged(const char *text)
 {
     for (int i = 0; i < 500; i++) {
         domt_service_read_error(&service);
@@ -107,8 +107,8 @@ static bool has_said(const char *text)
     return false;
 }
 
-/* Check the client that is connected already, and new ones. */
-static void check_service(int early)
+/* Check a client that is connected already, and clients that connect now. */
+static void check_old_and_new_clients(int early)
 {
     uint64_t most_ns = 0;
 
@@ -134,19 +134,19 @@ DOMT_TEST(a_neighbour_that_fills_the_cgroup_stops_nothing)
         printf("skipped: no memory cgroup: %s\n", DOMT_SANITIZED ? "sanitized" : cgroup.why);
         return;
     }
-    service.prepare = enter_cgroup;
+    service.prepare = enter_cgroup_of_service;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
     int early = domt_connect(service.port);
-    pid_t child = move_in();
-    check_service(early);
-    fill_up_to(86);
-    ck_assert(has_said("held by others than domus"));
-    check_service(early);
-    fill_up_to(92);
-    check_service(early);
-    move_out(child);
-    ck_assert(has_said("no longer short"));
-    check_service(early);
+    pid_t child = start_neighbour_in_cgroup();
+    check_old_and_new_clients(early);
+    let_neighbour_fill_cgroup(86);
+    ck_assert(has_service_logged("held by others than domus"));
+    check_old_and_new_clients(early);
+    let_neighbour_fill_cgroup(92);
+    check_old_and_new_clients(early);
+    kill_neighbour(child);
+    ck_assert(has_service_logged("no longer short"));
+    check_old_and_new_clients(early);
     close(early);
     domt_service_signal(&service, SIGTERM);
     int status = domt_service_wait(&service, 30000);
@@ -158,7 +158,8 @@ DOMT_TEST(a_neighbour_that_fills_the_cgroup_stops_nothing)
     ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
     ck_assert_uint_eq(domt_service_count(&service, "memory limit"), LIMIT);
     const char *line = strstr(service.error, "held by others than domus");
-    ck_assert_ptr_null(strstr(line + 1, "held by others than domus")); /* the line is logged once */
+    /* the line about foreign memory is logged only once */
+    ck_assert_ptr_null(strstr(line + 1, "held by others than domus"));
 }
 
 DOMT_SUITE(60)

@@ -1,4 +1,4 @@
-/* The example `grpc` with a client that uses node's http2, and writes each byte of its calls
+/* The example `grpc` with a client that uses node's http2 module, and writes each byte of its calls
  * (grpc.js). Without node nothing is tested. */
 #include "tests/support/service.h"
 #include "tests/support/suite.h"

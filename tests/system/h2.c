@@ -1,4 +1,4 @@
-/* Writes and reads frames; h2.h describes the form of fields. */
+/* Writes and reads frames of HTTP/2; tests/system/h2.h describes the form of fields. */
 #include "tests/system/h2.h"
 
 #include "tests/support/crowd.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define HEAD_BYTES 9u
-#define FRAME_MAX  16384u /* until the server's SETTINGS say more */
+#define FRAME_MAX  16384u /* the largest frame until the server's SETTINGS allow more */
 #define WAIT_MS    DOMT_SCALE(2000u, 10000u)
 
 char domt_h2_authority[64];
@@ -71,8 +71,8 @@ void domt_h2_add_setting(domt_h2_bytes *to, uint16_t name, uint32_t value)
     domt_h2_add_u32(to, value);
 }
 
-/* Add a string with its length, whose prefix has seven bits (RFC 7541, 5.1). */
-static void add_string(domt_h2_bytes *to, const char *text, size_t size)
+/* Add a text with its length, whose prefix has seven bits (RFC 7541, 5.1). */
+static void add_text_with_length(domt_h2_bytes *to, const char *text, size_t size)
 {
     size_t rest = size;
     uint8_t byte = (uint8_t)(size < 127 ? size : 127);
@@ -89,35 +89,36 @@ static void add_string(domt_h2_bytes *to, const char *text, size_t size)
     domt_h2_add(to, text, size);
 }
 
-static void add_value(domt_h2_bytes *to, const char *text, size_t size)
+static void add_value_of_field(domt_h2_bytes *to, const char *text, size_t size)
 {
     static char long_value[DOMT_H2_ROOM / 2];
 
     if (size == 2 && memcmp(text, "@A", 2) == 0) {
-        add_string(to, domt_h2_authority, strlen(domt_h2_authority));
+        add_text_with_length(to, domt_h2_authority, strlen(domt_h2_authority));
     } else if (size == 2 && memcmp(text, "@P", 2) == 0) {
-        add_string(to, domt_h2_path, strlen(domt_h2_path));
+        add_text_with_length(to, domt_h2_path, strlen(domt_h2_path));
     } else if (size > 1 && text[0] == '%') {
         size_t count = strtoul(text + 1, NULL, 10);
         ck_assert_uint_le(count, sizeof long_value);
         memset(long_value, 'x', count);
-        add_string(to, long_value, count);
+        add_text_with_length(to, long_value, count);
     } else {
-        add_string(to, text, size);
+        add_text_with_length(to, text, size);
     }
 }
 
 void domt_h2_add_fields(domt_h2_bytes *to, const char *fields)
 {
-    static const uint8_t literal = 0; /* a literal without indexing, with its own name */
+    /* first byte of a literal field without indexing, with its own name */
+    static const uint8_t literal = 0;
 
     while (*fields != '\0') {
         const char *colon = strchr(fields + 1, ':');
         const char *end = strchr(fields, '\n');
         ck_assert(colon != NULL && end != NULL && colon + 2 <= end);
         domt_h2_add(to, &literal, 1);
-        add_string(to, fields, (size_t)(colon - fields));
-        add_value(to, colon + 2, (size_t)(end - colon - 2));
+        add_text_with_length(to, fields, (size_t)(colon - fields));
+        add_value_of_field(to, colon + 2, (size_t)(end - colon - 2));
         fields = end + 1;
     }
 }
@@ -170,8 +171,8 @@ uint32_t domt_h2_u32(const uint8_t *bytes)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* Read more bytes until `until_ns`. */
-static domt_h2_read read_more(domt_h2 *h2, uint64_t until_ns)
+/* Read more bytes of the connection, until `until_ns` at the latest. */
+static domt_h2_read read_more_bytes(domt_h2 *h2, uint64_t until_ns)
 {
     struct pollfd waiting = {.fd = h2->fd, .events = POLLIN};
 
@@ -196,7 +197,7 @@ static domt_h2_read read_more(domt_h2 *h2, uint64_t until_ns)
 }
 
 /* Read the server's SETTINGS, and acknowledge them. */
-static void take_settings(domt_h2 *h2, const domt_h2_frame *frame)
+static void take_and_acknowledge_settings(domt_h2 *h2, const domt_h2_frame *frame)
 {
     static const uint8_t answer[] = {0, 0, 0, DOMT_H2_SETTINGS, DOMT_H2_ACK, 0, 0, 0, 0};
 
@@ -212,7 +213,7 @@ static void take_settings(domt_h2 *h2, const domt_h2_frame *frame)
     (void)send(h2->fd, answer, sizeof answer, MSG_NOSIGNAL);
 }
 
-static void answer_ping(domt_h2 *h2, const domt_h2_frame *frame)
+static void acknowledge_ping(domt_h2 *h2, const domt_h2_frame *frame)
 {
     uint8_t answer[HEAD_BYTES + 8] = {0, 0, 8, DOMT_H2_PING, DOMT_H2_ACK, 0, 0, 0, 0};
 
@@ -223,7 +224,7 @@ static void answer_ping(domt_h2 *h2, const domt_h2_frame *frame)
 }
 
 /* Returns whether the received bytes begin with a whole frame. */
-static bool take_frame(domt_h2 *h2, domt_h2_frame *ret_frame)
+static bool take_whole_frame(domt_h2 *h2, domt_h2_frame *ret_frame)
 {
     const uint8_t *head = h2->in + h2->at;
     size_t have = h2->end - h2->at;
@@ -245,25 +246,27 @@ domt_h2_read domt_h2_next(domt_h2 *h2, uint32_t ms, domt_h2_frame *ret_frame)
 {
     uint64_t until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
 
-    while (!take_frame(h2, ret_frame)) {
+    while (!take_whole_frame(h2, ret_frame)) {
         if (h2->is_nonsense)
-            /* the bytes are text of HTTP/1.1, for instance: only the end matters */
+            /* the server has sent no HTTP/2, perhaps text of HTTP/1.1: only the end of the
+             * connection matters */
             h2->at = h2->end = 0;
-        domt_h2_read result = h2->is_closed ? DOMT_H2_END : read_more(h2, until_ns);
+        domt_h2_read result = h2->is_closed ? DOMT_H2_END : read_more_bytes(h2, until_ns);
         if (result != DOMT_H2_FRAME)
             return result;
     }
     if (ret_frame->type == DOMT_H2_SETTINGS)
-        take_settings(h2, ret_frame);
+        take_and_acknowledge_settings(h2, ret_frame);
     else if (ret_frame->type == DOMT_H2_PING)
-        answer_ping(h2, ret_frame);
+        acknowledge_ping(h2, ret_frame);
     return DOMT_H2_FRAME;
 }
 
 bool domt_h2_open(domt_h2 *h2, uint16_t port)
 {
+    /* payload of SETTINGS with an initial window of 65,535 */
     static const char begin[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-                                "\0\0\6\4\0\0\0\0\0" /* SETTINGS with an initial window of 65,535 */
+                                "\0\0\6\4\0\0\0\0\0"
                                 "\0\4\0\0\xff\xff";
     bool is_told = false;
     bool is_acknowledged = false;

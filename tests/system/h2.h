@@ -73,7 +73,7 @@ enum {
 
 #define DOMT_H2_ROOM 65536u
 
-/* Bytes that are collected and sent at once. A frame that does not fit fails the test. */
+/* Bytes of frames that are collected and sent at once. A frame that does not fit fails the test. */
 typedef struct domt_h2_bytes {
     size_t size;
     uint8_t data[DOMT_H2_ROOM];
@@ -82,7 +82,7 @@ typedef struct domt_h2_bytes {
 void domt_h2_add(domt_h2_bytes *to, const void *bytes, size_t size);
 void domt_h2_add_u32(domt_h2_bytes *to, uint32_t number);
 
-/* Add a frame. `claimed` is the length in its header, which may be wrong. */
+/* Add a frame with its head. `claimed` is the length in the head, which may be wrong. */
 void domt_h2_add_frame(domt_h2_bytes *to, uint8_t type, uint8_t flags, uint32_t stream,
                        const void *payload, size_t size);
 void domt_h2_add_frame_head(domt_h2_bytes *to, uint8_t type, uint8_t flags, uint32_t stream,
@@ -95,7 +95,7 @@ void domt_h2_add_setting(domt_h2_bytes *to, uint16_t name, uint32_t value);
 /* Add HEADERS with these fields. */
 void domt_h2_add_head(domt_h2_bytes *to, uint8_t flags, uint32_t stream, const char *fields);
 
-/* Add a block of fields without a frame header. */
+/* Add a block of fields without the head of a frame. */
 void domt_h2_add_fields(domt_h2_bytes *to, const char *fields);
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -111,28 +111,29 @@ typedef struct domt_h2_frame {
 typedef struct domt_h2 {
     int fd;
     bool is_closed;   /* the server has closed the connection, by FIN or RST */
-    bool is_nonsense; /* the server has sent frames larger than the test allows */
-    uint32_t settings[DOMT_H2_SETTINGS_KNOWN]; /* settings of the server */
-    bool has[DOMT_H2_SETTINGS_KNOWN];          /* whether the server has sent each setting */
-    size_t at, end;                            /* bounds of the bytes that are not read yet */
+    bool is_nonsense; /* the server has sent frames larger than the test allows, or no frames */
+    uint32_t settings[DOMT_H2_SETTINGS_KNOWN]; /* values of the settings that the server has sent */
+    bool has[DOMT_H2_SETTINGS_KNOWN]; /* for each setting: true if the server has sent it */
+    size_t at, end;                   /* bounds of the bytes in `in` that are not taken yet */
     uint8_t in[32768];
 } domt_h2;
 
-/* The address and the path that "@A" and "@P" stand for. */
+/* The texts for "@A" and "@P" in fields: the address of the server, and the requested path. */
 extern char domt_h2_authority[64];
 extern char domt_h2_path[256];
 
-/* Connect to the port on 127.0.0.1, and send nothing. */
+/* Connect to the port on 127.0.0.1, and send nothing. Returns whether that succeeded. */
 void domt_h2_connect(domt_h2 *h2, uint16_t port);
 
-/* Connect, and wait until the settings of both sides are acknowledged. Returns whether that
+/* Connect, and exchange settings until both sides have acknowledged. Returns whether that
  * succeeded. */
 bool domt_h2_open(domt_h2 *h2, uint16_t port);
 
-/* Close by FIN, or by RST. */
+/* Close the connection by FIN, or by RST. */
 void domt_h2_close(domt_h2 *h2, bool reset);
 
-/* Send all collected bytes, and remove them. A server that has closed is no failure. */
+/* Send all collected bytes, and remove them. It is no failure if the server has closed the
+ * connection. */
 void domt_h2_send(domt_h2 *h2, domt_h2_bytes *bytes);
 
 typedef enum domt_h2_read {

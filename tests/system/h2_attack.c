@@ -1,4 +1,5 @@
-/* The thread of an attack, and the good client; h2_attack.h describes the functions. */
+/* The thread of an attack on a server of HTTP/2, and the good client; tests/system/h2_attack.h
+ * describes the functions. */
 #include "tests/system/h2_attack.h"
 #include "tests/support/process.h"
 
@@ -14,15 +15,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define AGAIN_NS  UINT64_C(20000000) /* pause before an attacker connects again */
+/* pause after a lost connection, before an attacker connects again */
+#define AGAIN_NS  UINT64_C(20000000)
 #define ANSWER_MS 10000u
 #define WINDOW_BYTES                                                                               \
-    30000u /* received bytes after which the good client opens its window again                    \
-            */
+    30000u /* received bytes after which the good client opens its window again \ */
 
 /* --- attackers -------------------------------------------------------------------------------- */
 
-static void note_end(domt_h2_fight *fight, domt_h2_attacker *attacker, uint64_t begin_ns)
+static void record_end_of_connection(domt_h2_fight *fight, domt_h2_attacker *attacker,
+                                     uint64_t begin_ns)
 {
     uint64_t now_ns = domt_monotonic_ns();
 
@@ -51,9 +53,9 @@ static void connect_attacker(domt_h2_fight *fight, domt_h2_attacker *attacker)
     }
 }
 
-/* Send collected bytes, as many as the peer accepts now. Returns false if the connection is
- * lost. */
-static bool send_some(domt_h2_fight *fight, domt_h2_attacker *attacker)
+/* Send an attacker's collected bytes, as many as the server accepts now. Returns false if the
+ * connection is lost. */
+static bool send_collected_bytes(domt_h2_fight *fight, domt_h2_attacker *attacker)
 {
     while (attacker->sent < attacker->out.size) {
         ssize_t part = send(attacker->h2.fd, attacker->out.data + attacker->sent,
@@ -67,8 +69,9 @@ static bool send_some(domt_h2_fight *fight, domt_h2_attacker *attacker)
     return true;
 }
 
-/* Read all bytes that have come. Returns false if the server has ended the connection. */
-static bool read_all(domt_h2_fight *fight, domt_h2_attacker *attacker)
+/* Read all bytes that have come to an attacker. Returns false if the server has ended the
+ * connection. */
+static bool read_frames_of_server(domt_h2_fight *fight, domt_h2_attacker *attacker)
 {
     domt_h2_frame frame;
     domt_h2_read result;
@@ -92,8 +95,8 @@ static bool is_closed_by_server(const domt_h2_attacker *attacker)
     return poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-static void act_once(domt_h2_fight *fight, domt_h2_attacker *attacker, uint64_t begin_ns,
-                     uint64_t due)
+static void do_next_action_of_attacker(domt_h2_fight *fight, domt_h2_attacker *attacker,
+                                       uint64_t begin_ns, uint64_t due)
 {
     if (!attacker->is_open) {
         if (domt_monotonic_ns() >= attacker->next_ns)
@@ -104,27 +107,27 @@ static void act_once(domt_h2_fight *fight, domt_h2_attacker *attacker, uint64_t 
         fight->attack->add(attacker);
         attacker->round++;
     }
-    bool is_there = send_some(fight, attacker);
+    bool is_there = send_collected_bytes(fight, attacker);
     if (is_there && fight->attack->is_deaf)
         is_there = !is_closed_by_server(attacker);
     else if (!fight->attack->is_deaf)
-        is_there = read_all(fight, attacker) && is_there;
+        is_there = read_frames_of_server(fight, attacker) && is_there;
     if (!is_there)
-        note_end(fight, attacker, begin_ns);
+        record_end_of_connection(fight, attacker, begin_ns);
 }
 
-static void *fight_for_long(void *fight_)
+static void *run_attack_thread(void *fight_)
 {
     domt_h2_fight *fight = fight_;
     uint64_t begin_ns = domt_monotonic_ns();
     uint32_t rounds = fight->attack->rounds != 0 ? fight->attack->rounds : 100;
 
-    /* the good client goes first where both want a CPU */
+    /* a lower priority, so that the good client goes first where both want a CPU */
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
     while (!atomic_load(&fight->is_over)) {
         uint64_t due = (domt_monotonic_ns() - begin_ns) * rounds / 1000000000u;
         for (uint32_t i = 0; i < fight->count; i++)
-            act_once(fight, &fight->attackers[i], begin_ns, due);
+            do_next_action_of_attacker(fight, &fight->attackers[i], begin_ns, due);
         domt_sleep_ms(1);
     }
     return NULL;
@@ -139,7 +142,7 @@ void domt_h2_fight_begin(domt_h2_fight *fight)
     fight->code = UINT32_MAX;
     for (uint32_t i = 0; i < fight->count; i++)
         connect_attacker(fight, &fight->attackers[i]);
-    ck_assert_int_eq(pthread_create(&fight->thread, NULL, fight_for_long, fight), 0);
+    ck_assert_int_eq(pthread_create(&fight->thread, NULL, run_attack_thread, fight), 0);
 }
 
 void domt_h2_fight_end(domt_h2_fight *fight)
@@ -155,8 +158,8 @@ void domt_h2_fight_end(domt_h2_fight *fight)
 
 /* --- the good client -------------------------------------------------------------------------- */
 
-/* Send a request, and read to the end of the answer. */
-static bool is_answered(domt_h2 *h2, uint32_t stream)
+/* Send a request of the good client, and read to the end of the answer. */
+static bool make_request_and_read_answer(domt_h2 *h2, uint32_t stream)
 {
     static domt_h2_bytes out;
     uint64_t until_ns = domt_monotonic_ns() + ANSWER_MS * UINT64_C(1000000);
@@ -198,7 +201,7 @@ domt_h2_good domt_h2_good_run(domt_h2 *h2, uint32_t *stream, uint32_t count)
         while (domt_monotonic_ns() < due_ns)
             domt_sleep_ms(1);
         uint64_t now_ns = domt_monotonic_ns();
-        good.failed += !is_answered(h2, *stream);
+        good.failed += !make_request_and_read_answer(h2, *stream);
         took_ns[i] = domt_monotonic_ns() - now_ns;
         *stream += 2;
     }

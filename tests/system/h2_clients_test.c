@@ -16,8 +16,9 @@ static domt_h2_server server;
 static domt_tree tree;
 
 /* Test the server by a command of other programs, in which $U is the url, $O the first bytes of the
- * site, and $T and $IN are as in domt_judge(). `of_web` means that only `web` can pass the test. */
-static void run_client(const char *programs, bool of_web, const char *command)
+ * answer, and $T and $IN are as in domt_judge(). `of_web` means that only the example `web` can
+ * pass the test. */
+static void test_server_by_command(const char *programs, bool of_web, const char *command)
 {
     static char line[4096];
 
@@ -39,32 +40,32 @@ static void run_client(const char *programs, bool of_web, const char *command)
 
 /* The curl of Debian 12 cannot use a connection with prior knowledge twice; over TLS it can, see
  * below. */
-DOMT_TEST(curl_gets)
+DOMT_TEST(curl_gets_pages_by_h2)
 {
-    run_client("curl", false,
-               "C=\"curl -fsS --http2-prior-knowledge\"\n"
-               "[ $($C -o $T/a -w %{http_version} $U) = 2 ] && [ -s $T/a ] || exit 1\n"
-               "$C -I $U | grep -qi \"^content-length: $(wc -c <$T/a)\" || exit 2");
+    test_server_by_command("curl", false,
+                           "C=\"curl -fsS --http2-prior-knowledge\"\n"
+                           "[ $($C -o $T/a -w %{http_version} $U) = 2 ] && [ -s $T/a ] || exit 1\n"
+                           "$C -I $U | grep -qi \"^content-length: $(wc -c <$T/a)\" || exit 2");
 }
 
-/* nghttp prints each frame. It begins with PRIORITY on idle streams. */
-DOMT_TEST(nghttp_shows_the_frames)
+/* nghttp prints each frame; it sends PRIORITY for idle streams first. */
+DOMT_TEST(nghttp_shows_the_frames_of_the_server)
 {
-    run_client("nghttp", false,
-               "nghttp -nv --no-color $U >$T/x 2>&1 || nghttp -nv $U >$T/x || exit 1\n"
-               "grep -q \"recv SETTINGS frame.*flags=0x00\" $T/x || exit 2\n"
-               "grep -q \"recv SETTINGS frame.*flags=0x01\" $T/x || exit 3\n"
-               "grep -q \"recv (stream_id=[0-9]*) :status: 200\" $T/x || exit 4\n"
-               "grep -q \"recv DATA frame.*flags=0x0[01]\" $T/x || exit 5\n"
-               "grep -q \"; END_STREAM\" $T/x || exit 6\n"
-               "! grep -qE \"recv (RST_STREAM|GOAWAY)\" $T/x || exit 7\n"
-               "nghttp -ns -m 50 $U | grep -c \" 200 \" | grep -qx 50 || exit 8\n"
-               "nghttp -n -w 1 -W 16 $U && nghttp -n --no-dep -c 0 -b 10 $U || exit 9");
+    test_server_by_command("nghttp", false,
+                           "nghttp -nv --no-color $U >$T/x 2>&1 || nghttp -nv $U >$T/x || exit 1\n"
+                           "grep -q \"recv SETTINGS frame.*flags=0x00\" $T/x || exit 2\n"
+                           "grep -q \"recv SETTINGS frame.*flags=0x01\" $T/x || exit 3\n"
+                           "grep -q \"recv (stream_id=[0-9]*) :status: 200\" $T/x || exit 4\n"
+                           "grep -q \"recv DATA frame.*flags=0x0[01]\" $T/x || exit 5\n"
+                           "grep -q \"; END_STREAM\" $T/x || exit 6\n"
+                           "! grep -qE \"recv (RST_STREAM|GOAWAY)\" $T/x || exit 7\n"
+                           "nghttp -ns -m 50 $U | grep -c \" 200 \" | grep -qx 50 || exit 8\n"
+                           "nghttp -n -w 1 -W 16 $U && nghttp -n --no-dep -c 0 -b 10 $U || exit 9");
 }
 
-DOMT_TEST(h2load_counts_no_error)
+DOMT_TEST(h2load_counts_no_error_of_the_server)
 {
-    run_client(
+    test_server_by_command(
         "h2load", false,
         "for m in 1 10 100; do h2load -n 2000 -c 10 -m $m $U >$T/x || exit 1\n"
         "grep -q \" 2000 succeeded, 0 failed, 0 errored, 0 timeout\" $T/x || exit 2\n"
@@ -72,7 +73,8 @@ DOMT_TEST(h2load_counts_no_error)
         "h2load -n 500 -c 5 -m 20 -w 10 -W 12 $U | grep -q \" 500 succeeded, 0 failed\" || exit 4");
 }
 
-/* node resets streams by itself if it has more than 10 MB to send, so this limit is raised. */
+/* node resets streams by itself if it has more than 10 MB of data to send, so the command raises
+ * this limit. */
 #define NODE                                                                                       \
     "cat >$T/n.js <<END\n"                                                                         \
     "const assert = require(\"assert\"), http2 = require(\"http2\"), fs = require(\"fs\");\n"      \
@@ -93,30 +95,31 @@ DOMT_TEST(h2load_counts_no_error)
     "END\n"                                                                                        \
     "node $T/n.js $U $IN"
 
-DOMT_TEST(node_asks_for_much_at_a_time)
+DOMT_TEST(node_makes_many_requests_at_a_time)
 {
-    run_client("node", false,
-               NODE "  const path = url.pathname, first = await ask({\":path\": path});\n"
-                    "  assert(first.head[\":status\"] === 200 && first.body.length > 0);\n"
-                    "  for (let i = 0; i < 5; i++) {\n"
-                    "    const all = await Promise.all(Array.from({length: 100}, () => "
-                    "ask({\":path\": path})));\n"
-                    "    for (const one of all) assert(one.body.equals(first.body)); }\n"
-                    "  await ping();\n"
-                    "  const head = await ask({\":path\": path, \":method\": \"HEAD\"});\n"
-                    "  assert(head.head[\":status\"] === 200 && head.body.length === 0);\n"
-                    "  const gone = ask({\":path\": path}, undefined, (s) => "
-                    "s.close(http2.constants.NGHTTP2_CANCEL));\n"
-                    "  await gone.catch(() => 0);\n"
-                    "  const again = await ask({\":path\": path});\n"
-                    "  assert(again.body.equals(first.body));\n" NODE_END);
+    test_server_by_command("node", false,
+                           NODE
+                           "  const path = url.pathname, first = await ask({\":path\": path});\n"
+                           "  assert(first.head[\":status\"] === 200 && first.body.length > 0);\n"
+                           "  for (let i = 0; i < 5; i++) {\n"
+                           "    const all = await Promise.all(Array.from({length: 100}, () => "
+                           "ask({\":path\": path})));\n"
+                           "    for (const one of all) assert(one.body.equals(first.body)); }\n"
+                           "  await ping();\n"
+                           "  const head = await ask({\":path\": path, \":method\": \"HEAD\"});\n"
+                           "  assert(head.head[\":status\"] === 200 && head.body.length === 0);\n"
+                           "  const gone = ask({\":path\": path}, undefined, (s) => "
+                           "s.close(http2.constants.NGHTTP2_CANCEL));\n"
+                           "  await gone.catch(() => 0);\n"
+                           "  const again = await ask({\":path\": path});\n"
+                           "  assert(again.body.equals(first.body));\n" NODE_END);
 }
 
 /* --- the example web -------------------------------------------------------------------------- */
 
-DOMT_TEST(curl_uses_the_site)
+DOMT_TEST(curl_uses_the_site_by_h2)
 {
-    run_client(
+    test_server_by_command(
         "curl", true,
         "C=\"curl -sS --http2-prior-knowledge\"\n"
         "$C -X POST -T $IN $URL/echo | cmp - $IN || exit 1\n"
@@ -137,69 +140,71 @@ DOMT_TEST(curl_uses_the_site)
 
 DOMT_TEST(nghttp_and_h2load_upload)
 {
-    run_client("nghttp h2load", true,
-               "nghttp -d $IN $URL/echo | cmp - $IN || exit 1\n"
-               "nghttp -d $IN -p 200 -w 10 -W 10 $URL/echo | cmp - $IN || exit 2\n"
-               "h2load -n 40 -c 4 -m 5 -d $IN $URL/echo >$T/x || exit 3\n"
-               "grep -q \" 40 succeeded, 0 failed, 0 errored, 0 timeout\" $T/x || exit 4\n"
-               "for p in json kv/none; do h2load -n 2000 -c 8 -m 32 $URL/$p >$T/x || exit 5\n"
-               "grep -q \" 0 errored, 0 timeout\" $T/x || exit 6; done");
+    test_server_by_command(
+        "nghttp h2load", true,
+        "nghttp -d $IN $URL/echo | cmp - $IN || exit 1\n"
+        "nghttp -d $IN -p 200 -w 10 -W 10 $URL/echo | cmp - $IN || exit 2\n"
+        "h2load -n 40 -c 4 -m 5 -d $IN $URL/echo >$T/x || exit 3\n"
+        "grep -q \" 40 succeeded, 0 failed, 0 errored, 0 timeout\" $T/x || exit 4\n"
+        "for p in json kv/none; do h2load -n 2000 -c 8 -m 32 $URL/$p >$T/x || exit 5\n"
+        "grep -q \" 0 errored, 0 timeout\" $T/x || exit 6; done");
 }
 
-DOMT_TEST(node_uses_the_site)
+DOMT_TEST(node_uses_the_site_by_h2)
 {
-    run_client("node", true,
-               NODE "  const data = fs.readFileSync(of), post = {\":method\": \"POST\"};\n"
-                    "  const both = await Promise.all(Array.from({length: 10}, () => "
-                    "ask({...post, \":path\": \"/echo\"}, data)));\n"
-                    "  for (const one of both) assert(one.body.equals(data));\n"
-                    "  const none = await ask({\":path\": \"/kv/none\"});\n"
-                    "  assert(none.head[\":status\"] === 404);\n"
-                    "  const cut = session.request({...post, \":path\": \"/echo\"});\n"
-                    "  cut.on(\"error\", () => 0); cut.write(data);\n"
-                    "  await new Promise((good) => { cut.on(\"close\", good); "
-                    "setTimeout(() => cut.close(8), 50); });\n"
-                    "  await ping();\n"
-                    "  const last = await ask({...post, \":path\": \"/echo\"}, \"abc\");\n"
-                    "  assert(last.body.toString() === \"abc\");\n" NODE_END);
+    test_server_by_command("node", true,
+                           NODE
+                           "  const data = fs.readFileSync(of), post = {\":method\": \"POST\"};\n"
+                           "  const both = await Promise.all(Array.from({length: 10}, () => "
+                           "ask({...post, \":path\": \"/echo\"}, data)));\n"
+                           "  for (const one of both) assert(one.body.equals(data));\n"
+                           "  const none = await ask({\":path\": \"/kv/none\"});\n"
+                           "  assert(none.head[\":status\"] === 404);\n"
+                           "  const cut = session.request({...post, \":path\": \"/echo\"});\n"
+                           "  cut.on(\"error\", () => 0); cut.write(data);\n"
+                           "  await new Promise((good) => { cut.on(\"close\", good); "
+                           "setTimeout(() => cut.close(8), 50); });\n"
+                           "  await ping();\n"
+                           "  const last = await ask({...post, \":path\": \"/echo\"}, \"abc\");\n"
+                           "  assert(last.body.toString() === \"abc\");\n" NODE_END);
 }
 
 /* WebSockets in streams (RFC 8441), whose frames the test writes: two guests of a room receive each
  * other's lines, and one leaves. */
-DOMT_TEST(node_opens_websockets)
+DOMT_TEST(node_opens_websockets_by_h2)
 {
-    run_client("node", true,
-               NODE
-               "  const open = (name) => new Promise((good, bad) => {\n"
-               "    const s = session.request({\":method\": \"CONNECT\", \":protocol\": "
-               "\"websocket\", \":path\": \"/socket?room=garden&name=\" + name, "
-               "\"sec-websocket-version\": \"13\"}, {endStream: false});\n"
-               "    s.heard = \"\"; s.on(\"data\", (d) => s.heard += d.toString(\"latin1\"));\n"
-               "    s.on(\"response\", (h) => h[\":status\"] === 200 ? good(s) : bad(h));\n"
-               "    s.on(\"error\", bad); });\n"
-               "  const say = (s, op, d) => s.write(Buffer.concat("
-               "[Buffer.from([0x80 | op, 0x80 | d.length, 0, 0, 0, 0]), Buffer.from(d)]));\n"
-               "  const hears = async (s, d) => { for (let i = 0; s.heard !== d; i++) {\n"
-               "    assert(i < 500, JSON.stringify(s.heard));\n"
-               "    await new Promise((f) => setTimeout(f, 10)); } s.heard = \"\"; };\n"
-               "  await ask({\":path\": \"/json\"});\n"
-               "  assert(session.remoteSettings.enableConnectProtocol === true);\n"
-               "  const one = await open(\"ada\"), two = await open(\"grace\");\n"
-               "  say(one, 1, \"hi\");\n"
-               "  for (const s of [one, two]) await hears(s, \"\\x81\\x07ada: hi\");\n"
-               "  const last = await ask({\":path\": \"/json\"});\n"
-               "  assert(last.head[\":status\"] === 200);\n"
-               "  const ended = new Promise((good) => one.on(\"end\", good));\n"
-               "  say(one, 8, Buffer.from([3, 232])); await ended; one.end();\n"
-               "  assert(one.heard === \"\\x88\\x02\\x03\\xe8\", JSON.stringify(one.heard));\n"
-               "  say(two, 1, \"bye\"); await hears(two, \"\\x81\\x0agrace: bye\");\n"
-               "  two.close(http2.constants.NGHTTP2_CANCEL);\n"
-               "  await ping();\n" NODE_END);
+    test_server_by_command(
+        "node", true,
+        NODE "  const open = (name) => new Promise((good, bad) => {\n"
+             "    const s = session.request({\":method\": \"CONNECT\", \":protocol\": "
+             "\"websocket\", \":path\": \"/socket?room=garden&name=\" + name, "
+             "\"sec-websocket-version\": \"13\"}, {endStream: false});\n"
+             "    s.heard = \"\"; s.on(\"data\", (d) => s.heard += d.toString(\"latin1\"));\n"
+             "    s.on(\"response\", (h) => h[\":status\"] === 200 ? good(s) : bad(h));\n"
+             "    s.on(\"error\", bad); });\n"
+             "  const say = (s, op, d) => s.write(Buffer.concat("
+             "[Buffer.from([0x80 | op, 0x80 | d.length, 0, 0, 0, 0]), Buffer.from(d)]));\n"
+             "  const hears = async (s, d) => { for (let i = 0; s.heard !== d; i++) {\n"
+             "    assert(i < 500, JSON.stringify(s.heard));\n"
+             "    await new Promise((f) => setTimeout(f, 10)); } s.heard = \"\"; };\n"
+             "  await ask({\":path\": \"/json\"});\n"
+             "  assert(session.remoteSettings.enableConnectProtocol === true);\n"
+             "  const one = await open(\"ada\"), two = await open(\"grace\");\n"
+             "  say(one, 1, \"hi\");\n"
+             "  for (const s of [one, two]) await hears(s, \"\\x81\\x07ada: hi\");\n"
+             "  const last = await ask({\":path\": \"/json\"});\n"
+             "  assert(last.head[\":status\"] === 200);\n"
+             "  const ended = new Promise((good) => one.on(\"end\", good));\n"
+             "  say(one, 8, Buffer.from([3, 232])); await ended; one.end();\n"
+             "  assert(one.heard === \"\\x88\\x02\\x03\\xe8\", JSON.stringify(one.heard));\n"
+             "  say(two, 1, \"bye\"); await hears(two, \"\\x81\\x0agrace: bye\");\n"
+             "  two.close(http2.constants.NGHTTP2_CANCEL);\n"
+             "  await ping();\n" NODE_END);
 }
 
 /* --- TLS -------------------------------------------------------------------------------------- */
 
-/* Start the site over TLS, which offers h2 first. Returns false if another server is tested. */
+/* Start the site over TLS, where it offers h2 first. Returns false if another server is tested. */
 static bool start_site_over_tls(domt_secure *secure, const char *programs)
 {
     if (!domt_h2_web_is_judged() || !domt_secure_is_possible(programs))
@@ -212,7 +217,7 @@ static bool start_site_over_tls(domt_secure *secure, const char *programs)
     return true;
 }
 
-DOMT_TEST(clients_choose_by_alpn)
+DOMT_TEST(clients_choose_h2_by_alpn)
 {
     static domt_secure secure;
 
@@ -233,7 +238,7 @@ DOMT_TEST(clients_choose_by_alpn)
     domt_secure_end(&secure);
 }
 
-/* The whole page comes by h2, and its chat by a WebSocket in a stream. */
+/* A browser gets the whole page over h2, and the page's chat goes by a WebSocket in a stream. */
 DOMT_TEST(chromium_uses_the_page_by_h2)
 {
     static domt_secure secure;

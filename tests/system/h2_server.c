@@ -1,4 +1,4 @@
-/* Finds the server under test; h2_server.h describes the environment. */
+/* Finds the server of HTTP/2 under test; tests/system/h2_server.h describes the environment. */
 #include "tests/system/h2_server.h"
 
 #include "tests/support/suite.h"

@@ -17,22 +17,22 @@
 
 typedef struct domt_h2_server {
     uint16_t port;
-    pid_t pid; /* process of the server; 0: not known */
+    pid_t pid; /* process id of the server; 0: not known */
     bool is_site;
     domt_site site;
 } domt_h2_server;
 
-/* Returns whether the example `web` is tested, and speaks HTTP/2. */
+/* Returns whether the server under test is the example `web`, and speaks HTTP/2. */
 bool domt_h2_web_is_judged(void);
 
-/* Begin with the server; `settings` are for `web`, up to a NULL. Returns false, and prints a note,
- * if there is no server. */
+/* Find or start the server under test; `settings` are for `web`, up to a NULL. Returns false, and
+ * prints a note, if there is no server. */
 bool domt_h2_server_begin(domt_h2_server *server, const char *const settings[]);
 
-/* Check that the server still answers, and end it if this test has started it. */
+/* Check that the server still answers, and end it if the test has started it. */
 void domt_h2_server_end(domt_h2_server *server);
 
-/* Returns the resident bytes of the server; 0 if its process is not known. */
+/* Returns the resident bytes of the server's process; 0 if the process is not known. */
 uint64_t domt_h2_server_bytes(const domt_h2_server *server);
 
 #endif

@@ -36,7 +36,7 @@ static const domt_h2_case waits[] = {
     {"waits/8", "nothing is asked for", STEPS(PING(), HEAR(PONG)), CLOSED, false},
 };
 
-DOMT_TEST(peers_that_let_the_server_wait_are_left)
+DOMT_TEST(h2_peers_that_let_the_server_wait_are_ended)
 {
     domt_h2spec_run(waits, sizeof waits / sizeof waits[0],
                     (const char *const[]){"channel.sendTimeout=500ms", "channel.minRateGrace=300ms",

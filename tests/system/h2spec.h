@@ -10,23 +10,23 @@
 
 #include "tests/system/h2.h"
 
-/* Kinds of outcome, as bits. Only an allowed outcome passes the case. */
+/* Kinds of outcome, as bits. A case passes if one of its allowed outcomes comes. */
 enum {
-    DOMT_H2_CLOSED = 1u << 0,       /* the connection is closed */
-    DOMT_H2_GOES_AWAY = 1u << 1,    /* GOAWAY with one of the codes */
-    DOMT_H2_RESETS = 1u << 2,       /* RST_STREAM with one of the codes */
-    DOMT_H2_ANSWERS = 1u << 3,      /* the server sends HEADERS on stream 1 */
-    DOMT_H2_PONG = 1u << 4,         /* the answer to the ping of DOMT_H2_PING_OURS */
-    DOMT_H2_SETS = 1u << 5,         /* SETTINGS without the flag ACK */
-    DOMT_H2_ACKNOWLEDGES = 1u << 6, /* SETTINGS with the flag ACK */
-    DOMT_H2_SENDS = 1u << 7,        /* DATA, of `size` bytes if that is not 0 */
-    DOMT_H2_ENDS_STREAM = 1u << 8,  /* the last frame of an answer */
-    DOMT_H2_FIRST_FRAME = 1u << 9,  /* the outcome has to be the very first frame */
+    DOMT_H2_CLOSED = 1u << 0,    /* the server closes the connection */
+    DOMT_H2_GOES_AWAY = 1u << 1, /* the server sends GOAWAY with one of the outcome's codes */
+    DOMT_H2_RESETS = 1u << 2,    /* the server sends RST_STREAM with one of the outcome's codes */
+    DOMT_H2_ANSWERS = 1u << 3,   /* the server sends HEADERS on stream 1 */
+    DOMT_H2_PONG = 1u << 4,      /* the server answers the ping of DOMT_H2_PING_OURS */
+    DOMT_H2_SETS = 1u << 5,      /* the server sends SETTINGS without the flag ACK */
+    DOMT_H2_ACKNOWLEDGES = 1u << 6, /* the server sends SETTINGS with the flag ACK */
+    DOMT_H2_SENDS = 1u << 7,        /* the server sends DATA, of `size` bytes if that is not 0 */
+    DOMT_H2_ENDS_STREAM = 1u << 8,  /* the server sends the last frame of an answer */
+    DOMT_H2_FIRST_FRAME = 1u << 9,  /* further condition: the outcome is the very first frame */
 };
 
 typedef struct domt_h2_outcome {
     uint32_t kinds;
-    uint32_t codes; /* error codes, one bit for each */
+    uint32_t codes; /* allowed error codes, one bit for each */
     uint32_t size;
 } domt_h2_outcome;
 
@@ -36,10 +36,10 @@ typedef struct domt_h2_text {
 } domt_h2_text;
 
 typedef enum domt_h2_step_kind {
-    DOMT_H2_DONE, /* marks the end of the steps */
-    DOMT_H2_SAY,  /* send a frame: `front`, then the fields, then `back` */
-    DOMT_H2_RAW,  /* send `front` unchanged */
-    DOMT_H2_HEAR, /* wait for `outcome`, or fail */
+    DOMT_H2_DONE, /* no step: marks the end of a case's steps */
+    DOMT_H2_SAY,  /* send a frame whose payload is `front`, then the fields, then `back` */
+    DOMT_H2_RAW,  /* send the bytes of `front` unchanged */
+    DOMT_H2_HEAR, /* wait until the server has sent `outcome`, or fail */
     DOMT_H2_CALL, /* send bytes that a function adds; the function returns false to skip the case */
 } domt_h2_step_kind;
 
@@ -49,7 +49,7 @@ typedef struct domt_h2_step {
     uint32_t stream;
     domt_h2_text front;
     const char *fields;
-    uint32_t from, to; /* range of bytes in the block of fields; `to` 0: up to its end */
+    uint32_t from, to; /* which bytes of the block of fields are sent; `to` 0: up to its end */
     domt_h2_text back;
     domt_h2_outcome outcome;
     bool (*call)(const domt_h2 *h2, domt_h2_bytes *to);
@@ -60,11 +60,11 @@ typedef struct domt_h2_case {
     const char *name;
     const domt_h2_step *steps;
     domt_h2_outcome outcome;
-    bool is_bare; /* the connection begins without a preface */
+    bool is_bare; /* true: the connection begins without a preface */
 } domt_h2_case;
 
-/* Run the cases against the server, if there is one; the test fails if a case fails. With settings,
- * up to a NULL, only the example `web` is tested, which is started with them. */
+/* Run the cases against the server under test, if there is one; the test fails if a case fails.
+ * With settings, up to a NULL, only the example `web` is tested, which is started with them. */
 void domt_h2spec_run(const domt_h2_case *cases, size_t count, const char *const settings[]);
 
 /* --- macros for the tables -------------------------------------------------------------------- */
@@ -106,7 +106,7 @@ void domt_h2spec_run(const domt_h2_case *cases, size_t count, const char *const 
 #define GET         DOMT_H2_GET
 #define POST        DOMT_H2_POST
 
-/* A field of 4,000 bytes. */
+/* A line with a field of 4,000 bytes. */
 #define LONG_FIELD "x-dummy0: %4000\n"
 
 /* The payload of PRIORITY: no dependency, weight 256. */

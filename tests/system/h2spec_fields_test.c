@@ -45,8 +45,8 @@ static const domt_h2_case requests[] = {
      CONNECTION_ERROR(CODE(PROTOCOL_ERROR)), false},
 };
 
-/* A size update with one byte more than the limit of the server's table. */
-static bool add_too_large_table(const domt_h2 *h2, domt_h2_bytes *to)
+/* An update of the table's size to one byte more than the server's limit. */
+static bool add_update_to_too_large_table(const domt_h2 *h2, domt_h2_bytes *to)
 {
     static domt_h2_bytes block;
     uint32_t rest = h2->settings[DOMT_H2_TABLE_SIZE] + 1 - 31;
@@ -67,7 +67,7 @@ static bool add_too_large_table(const domt_h2 *h2, domt_h2_bytes *to)
             CONNECTION_ERROR(CODE(COMPRESSION_ERROR)), false                                       \
     }
 
-/* The name x-test in Huffman's code, followed by its value. */
+/* The field name x-test in Huffman's code; its value follows. */
 #define XTEST "\0\x85\xf2\xb2\x4a\x84\xff"
 
 static const domt_h2_case blocks[] = {
@@ -79,7 +79,7 @@ static const domt_h2_case blocks[] = {
     NO_BLOCK("hpack/5.2/3", "the end of a string within it",
              XTEST "\x87\xff\xff\xff\xfd\x25\x42\x7f"),
     NO_BLOCK("hpack/6.1/1", "index 0", "\x80"),
-    {"hpack/6.3/1", "a table larger than allowed", STEPS(CALL(add_too_large_table)),
+    {"hpack/6.3/1", "a table larger than allowed", STEPS(CALL(add_update_to_too_large_table)),
      CONNECTION_ERROR(CODE(COMPRESSION_ERROR)), false},
 };
 

@@ -5,7 +5,7 @@
 
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-/* A window of size 0 keeps the server from ending a stream. */
+/* A window of size 0, which keeps the server from ending a stream. */
 #define NO_WINDOW FRAME(SETTINGS, 0, 0, "\0\4\0\0\0\0")
 #define ONE_BYTE  "\0\0\0\1"
 
@@ -131,12 +131,12 @@ static const domt_h2_case forms[] = {
     UPDATE("generic/5/15", "two updates of the size of the table", "\x20\x3f\xe1\x1f"),
 };
 
-DOMT_TEST(ordinary_frames_are_taken)
+DOMT_TEST(h2spec_ordinary_frames_are_accepted)
 {
     domt_h2spec_run(frames, sizeof frames / sizeof frames[0], NULL);
 }
 
-DOMT_TEST(fields_in_every_form_are_taken)
+DOMT_TEST(h2spec_fields_in_every_form_are_accepted)
 {
     domt_h2spec_run(forms, sizeof forms / sizeof forms[0], NULL);
 }

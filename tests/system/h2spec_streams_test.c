@@ -9,7 +9,7 @@
 /* The longest frame that this test can send. Servers that allow longer frames are not tested. */
 #define SENDABLE_MAX 32768u
 
-static bool add_data(const domt_h2 *h2, domt_h2_bytes *to, uint32_t more)
+static bool add_data_of_largest_frame(const domt_h2 *h2, domt_h2_bytes *to, uint32_t more)
 {
     static const uint8_t zeros[SENDABLE_MAX + 1];
     uint32_t size = h2->settings[DOMT_H2_MAX_FRAME];
@@ -23,12 +23,12 @@ static bool add_data(const domt_h2 *h2, domt_h2_bytes *to, uint32_t more)
 
 static bool add_largest_data(const domt_h2 *h2, domt_h2_bytes *to)
 {
-    return add_data(h2, to, 0);
+    return add_data_of_largest_frame(h2, to, 0);
 }
 
 static bool add_too_large_data(const domt_h2 *h2, domt_h2_bytes *to)
 {
-    return add_data(h2, to, 1);
+    return add_data_of_largest_frame(h2, to, 1);
 }
 
 static bool add_too_large_head(const domt_h2 *h2, domt_h2_bytes *to)
@@ -41,7 +41,7 @@ static bool add_too_large_head(const domt_h2 *h2, domt_h2_bytes *to)
     return true;
 }
 
-/* One stream more than the server allows at a time; the server can end none of them. */
+/* Open one stream more than the server allows at a time; the server can end none of them. */
 static bool add_too_many_streams(const domt_h2 *h2, domt_h2_bytes *to)
 {
     if (!h2->has[DOMT_H2_MAX_STREAMS] || h2->settings[DOMT_H2_MAX_STREAMS] > 500)
@@ -81,8 +81,7 @@ static const domt_h2_case frames[] = {
      CONNECTION_ERROR(CODE(PROTOCOL_ERROR)), false},
 };
 
-/* Prefixes for a stream that the peer has half closed, a stream that the peer has reset, and a
- * closed stream. */
+/* First steps of cases whose stream the client has half closed, has reset, or is closed. */
 #define HALF_CLOSED HEAD(1, WHOLE, GET)
 #define RESET       HEAD(1, END_HEADERS, GET), FRAME(RST_STREAM, 0, 1, CANCEL)
 #define ENDED       HEAD(1, WHOLE, GET), HEAR(OUTCOME(DOMT_H2_ENDS_STREAM))

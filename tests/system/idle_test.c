@@ -15,27 +15,29 @@
 
 static domt_service service;
 
-static uint32_t period_ms(void)
+static uint32_t measured_ms(void)
 {
     const char *long_form = getenv("DOMT_LONG");
 
     return long_form != NULL && strcmp(long_form, "1") == 0 ? 60000 : 2000;
 }
 
-/* On a busy machine each wake-up costs more, so the limit allows some on top. A timer that wakes
- * the service again and again shows in the number of sleeps, which does not depend on the machine.
- * It is enough that one of a few spans is quiet: a cause within the service wakes it in each span,
- * and a paused machine does not. The threads and checks of sanitizers are not measured. */
+/* On a busy machine each wake-up costs more, so the limit of CPU time allows some on top. A timer
+ * that wakes the service again and again shows in the number of sleeps, which does not depend on
+ * the machine. It is enough that one of a few spans of time is quiet: a cause within the service
+ * wakes it in each span, and a paused machine does not. The threads and checks of sanitizers are
+ * not measured. */
 #define SPANS      3u
 #define STOP_STEPS 5u
 #define SLACK_MS   2.0
-#define LOOKS_MAX  16u /* largest number of looks at the memory limits in a second */
-#define STEPS_MAX  20u /* parks during start and stop */
+/* largest number of times in a second that a service looks at its memory limits */
+#define LOOKS_MAX 16u
+#define STEPS_MAX 20u /* largest number of parks during start and stop */
 
-/* Wait, and return the ms for which the service was measured. */
-static uint32_t check_cpu_use(void)
+/* Wait for the time of a measurement, and return its length in ms. */
+static uint32_t check_cpu_use_of_idle_service(void)
 {
-    uint32_t ms = period_ms(), span = 0;
+    uint32_t ms = measured_ms(), span = 0;
     double limit_ms = (10.0 * ms / 60000 + SLACK_MS) * DOMT_SCALE(1, 20);
     double used_ms = INFINITY;
 
@@ -52,16 +54,18 @@ static uint32_t check_cpu_use(void)
 DOMT_TEST(a_service_without_connections_sleeps)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
-    uint32_t ms = check_cpu_use();
+    uint32_t ms = check_cpu_use_of_idle_service();
     domt_service_stop(&service);
-    /* A thread may notice a step of the stop before it is woken for it. */
+    /* A thread may see a step of the stop before it is woken for that step; the wake-up then counts
+     * as empty. */
     ck_assert_uint_le(domt_service_count(&service, "wake-ups empty"), STOP_STEPS);
     ck_assert_uint_le(domt_service_count(&service, "parks"), LOOKS_MAX * ms / 1000 + STEPS_MAX);
 }
 
-#define TIMERS_MAX 4u /* timers of all threads in 2 s, which the first request has started */
+/* largest number of timers of all threads in 2 s: those that the first request has started */
+#define TIMERS_MAX 4u
 
-/* Let the service print its profile. Returns how many timers have fired so far. */
+/* Let the service print its profile. Returns how many timers have fired since its start. */
 static uint64_t count_fired_timers(domt_service *service_)
 {
     domt_service_signal(service_, SIGUSR1);
@@ -70,7 +74,7 @@ static uint64_t count_fired_timers(domt_service *service_)
     return domt_service_count(service_, "timers fired");
 }
 
-/* Idle time-outs that are not due wake no thread. */
+/* Idle time-outs of connections that are not due wake no thread. */
 DOMT_TEST(a_service_with_silent_connections_sleeps)
 {
     enum { COUNT = 100 };
@@ -81,7 +85,7 @@ DOMT_TEST(a_service_with_silent_connections_sleeps)
         fds[i] = domt_connect(service.port);
         ck_assert(domt_echoes(fds[i], "hello"));
     }
-    (void)check_cpu_use();
+    (void)check_cpu_use_of_idle_service();
     for (int i = 0; i < COUNT; i++)
         ck_assert(domt_echoes(fds[i], "still there?"));
     for (int i = 0; i < COUNT; i++)
@@ -89,7 +93,7 @@ DOMT_TEST(a_service_with_silent_connections_sleeps)
     domt_service_stop(&service);
 }
 
-/* Without users and viewers, neither the store nor the pages have a timer. */
+/* Without users and viewers, neither the key-value store nor the pages of the site have a timer. */
 DOMT_TEST(a_site_that_nobody_uses_fires_no_timers)
 {
     static domt_site site;

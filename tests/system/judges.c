@@ -1,4 +1,5 @@
-/* Runs programs of other projects with the example web; judges.h describes the functions. */
+/* Runs programs of other projects with the example web; tests/system/judges.h describes the
+ * functions. */
 #include "tests/system/judges.h"
 
 #include "tests/support/suite.h"
@@ -51,9 +52,9 @@ void domt_judges_begin(domt_tree *tree)
     ck_assert_int_eq(system(line), 0); /* NOLINT(cert-env33-c): a test may use the shell */
 }
 
-/* Copy a text, with the directory for @T@ and the port for @P@. */
-static void fill_in(const domt_tree *tree, const domt_site *site, const char *from, char *to,
-                    size_t room)
+/* Copy the text of a configuration, with the directory for @T@ and the port for @P@. */
+static void fill_in_directory_and_port(const domt_tree *tree, const domt_site *site,
+                                       const char *from, char *to, size_t room)
 {
     size_t at = 0;
 
@@ -84,7 +85,7 @@ void domt_nginx_start(const domt_tree *tree, const domt_site *site, const char *
     pid_t parent = getpid();
 
     (void)snprintf(text, sizeof text, "%s%s}\n", begin, servers);
-    fill_in(tree, site, text, config, sizeof config);
+    fill_in_directory_and_port(tree, site, text, config, sizeof config);
     domt_tree_write(tree, "nginx.conf", config);
     nginx = fork();
     ck_assert_int_ge(nginx, 0);

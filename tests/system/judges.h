@@ -15,11 +15,11 @@ bool domt_judges_are_there(const char *programs);
  * http://x/". */
 void domt_judge(const domt_tree *tree, const domt_site *site, const char *command);
 
-/* Make the directory with $IN, and with files that nginx may write to. */
+/* Make the scratch directory with $IN, and with files that nginx may write to. */
 void domt_judges_begin(domt_tree *tree);
 
 /* Start nginx with `servers` as the part "http" of its configuration, in which @T@ is the directory
- * and @P@ the port of the site, and wait until it listens at $T/nginx; kill nginx. */
+ * and @P@ the port of the site, and wait until it listens at $T/nginx; or kill nginx. */
 void domt_nginx_start(const domt_tree *tree, const domt_site *site, const char *servers);
 void domt_nginx_kill(void);
 

@@ -13,27 +13,28 @@
 
 static domt_site site;
 
-static void begin_on(const char *kernel)
+static void play_kernel_in_service(const char *kernel)
 {
     if (setenv("DOMT_KERNEL", kernel, 1) != 0 || setenv("LD_PRELOAD", PRELOAD, 1) != 0)
         _exit(126);
 }
 
-static void on_6_1(void)
+static void play_kernel_6_1(void)
 {
-    begin_on("6.1");
+    play_kernel_in_service("6.1");
 }
 
-static void on_5_10(void)
+static void play_kernel_5_10(void)
 {
-    begin_on("5.10");
+    play_kernel_in_service("5.10");
 }
 
-/* A sanitizer's library has to be loaded first. */
-static bool may_preload(void)
+/* Returns whether the library that plays an older kernel can be preloaded: not under a sanitizer,
+ * whose own library has to be loaded first. */
+static bool may_preload_older_kernel(void)
 {
     if (!DOMT_SANITIZED) {
-        /* otherwise the loader would silently leave it out */
+        /* the loader would silently leave out a library that is missing */
         ck_assert_int_eq(access(PRELOAD, R_OK), 0);
         return true;
     }
@@ -43,17 +44,17 @@ static bool may_preload(void)
 
 /* The other tests of this file depend on this one: newer calls are really refused, because a
  * program that could still use them would not show anything. A real 6.1 refuses them by itself. */
-DOMT_TEST(what_came_after_6_1_is_refused)
+DOMT_TEST(calls_newer_than_linux_6_1_are_refused)
 {
     static const char program[] = DOMT_BIN_DIR "/tests/asks_newer";
     int status = 0;
 
-    if (!may_preload())
+    if (!may_preload_older_kernel())
         return;
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
-        on_6_1();
+        play_kernel_6_1();
         execl(program, program, NULL);
         _exit(127);
     }
@@ -65,13 +66,14 @@ DOMT_TEST(what_came_after_6_1_is_refused)
         ck_assert_msg(WEXITSTATUS(status) == 0, "number %d", WEXITSTATUS(status));
 }
 
-static void serves_a_site(void)
+static void check_site_is_served(void)
 {
     char text[64];
 
     domt_site_start(&site, (const char *const[]){NULL});
     domt_site_expect(&site, "GET /", NULL, 200, "<html");
-    domt_site_expect(&site, "GET /", NULL, 200, "<html"); /* opens the file, which stays open */
+    /* the first request has opened the file, which stays open for this one */
+    domt_site_expect(&site, "GET /", NULL, 200, "<html");
     domt_site_expect(&site, "PUT /kv/a", "one", 204, NULL);
     domt_site_expect(&site, "GET /kv/a", NULL, 200, "one");
     int echo = domt_connect(site.echo);
@@ -83,10 +85,10 @@ static void serves_a_site(void)
 
 DOMT_TEST(linux_6_1_has_all_that_a_ring_needs)
 {
-    if (!may_preload())
+    if (!may_preload_older_kernel())
         return;
-    site.service.prepare = on_6_1;
-    serves_a_site();
+    site.service.prepare = play_kernel_6_1;
+    check_site_is_served();
     ck_assert_msg(strstr(site.service.error, "thread (io_uring)") != NULL, "%s",
                   site.service.error);
     ck_assert_msg(strstr(site.service.error, "warning: ") == NULL, "%s", site.service.error);
@@ -94,10 +96,10 @@ DOMT_TEST(linux_6_1_has_all_that_a_ring_needs)
 
 DOMT_TEST(an_older_kernel_gets_epoll_and_one_line)
 {
-    if (!may_preload())
+    if (!may_preload_older_kernel())
         return;
-    site.service.prepare = on_5_10;
-    serves_a_site();
+    site.service.prepare = play_kernel_5_10;
+    check_site_is_served();
     const char *line = strstr(site.service.error, "epoll is used");
     ck_assert_msg(line != NULL, "%s", site.service.error);
     ck_assert_ptr_null(strstr(line + 1, "epoll is used"));
@@ -119,7 +121,7 @@ DOMT_TEST(the_tests_of_the_ring_pass_on_linux_6_1)
         "runtime_http_files", "runtime_listen",    "runtime_settings",  "runtime_stop",
         "runtime_park",       "runtime_pipeline",  "runtime_proxy"};
 
-    if (!domt_is_long() || !may_preload())
+    if (!domt_is_long() || !may_preload_older_kernel())
         return;
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         char path[512];
@@ -130,7 +132,7 @@ DOMT_TEST(the_tests_of_the_ring_pass_on_linux_6_1)
         pid_t child = fork();
         ck_assert_int_ge(child, 0);
         if (child == 0) {
-            on_6_1();
+            play_kernel_6_1();
             unsetenv("DOMT_LONG");
             execl(path, path, NULL);
             _exit(127);

@@ -1,4 +1,4 @@
-/* The example `kv` for those who watch and configure it: CONFIG, INFO, CLIENT, COMMAND and DEBUG,
+/* The example `kv` for people who watch and configure it: CONFIG, INFO, CLIENT, COMMAND and DEBUG,
  * and its limits. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
@@ -14,13 +14,13 @@
 
 static domt_service kv;
 
-static int start_kv(const char *setting)
+static int start_kv_and_connect(const char *setting)
 {
     domt_kv_start(&kv, (const char *const[]){setting, NULL});
     return domt_connect(kv.port);
 }
 
-static void stop_kv(int fd)
+static void close_connection_and_stop_kv(int fd)
 {
     close(fd);
     domt_service_stop(&kv);
@@ -84,10 +84,10 @@ static const char *const commands[] = {"CONFIG GET maxmemory-policy",
 
 DOMT_TEST(replies_about_the_server_are_those_of_redis)
 {
-    int fd = start_kv("kv.shards=3");
+    int fd = start_kv_and_connect("kv.shards=3");
 
     domt_resp_compare_with_redis(fd, commands);
-    stop_kv(fd);
+    close_connection_and_stop_kv(fd);
 }
 
 /* A client that has switched replies off receives publications only. */
@@ -119,16 +119,16 @@ static const char *const silences[] = {
 
 DOMT_TEST(silence_is_that_of_redis)
 {
-    int fd = start_kv("kv.shards=5");
+    int fd = start_kv_and_connect("kv.shards=5");
 
     domt_dialogue_with_redis(silences, kv.port);
-    stop_kv(fd);
+    close_connection_and_stop_kv(fd);
 }
 
 /* --- INFO ------------------------------------------------------------------------------------- */
 
-/* Returns the number behind `name` in INFO. */
-static uint64_t read_figure(int fd, const char *name)
+/* Returns the number behind `name` in the answer to INFO. */
+static uint64_t figure_in_info(int fd, const char *name)
 {
     char reply[DOMT_REPLY_MAX];
 
@@ -138,15 +138,15 @@ static uint64_t read_figure(int fd, const char *name)
     return strtoull(at + strlen(name), NULL, 10);
 }
 
-static void expect_figure(int fd, const char *name, uint64_t value)
+static void expect_figure_in_info(int fd, const char *name, uint64_t value)
 {
-    ck_assert_msg(read_figure(fd, name) == value, "%s%llu", name,
-                  (unsigned long long)read_figure(fd, name));
+    ck_assert_msg(figure_in_info(fd, name) == value, "%s%llu", name,
+                  (unsigned long long)figure_in_info(fd, name));
 }
 
 DOMT_TEST(info_counts_over_all_threads_and_shards)
 {
-    int fd = start_kv("kv.shards=5");
+    int fd = start_kv_and_connect("kv.shards=5");
     char command[64], reply[DOMT_REPLY_MAX];
     int others[6];
 
@@ -157,39 +157,39 @@ DOMT_TEST(info_counts_over_all_threads_and_shards)
         domt_resp_expect(others[i], "GET none", "$-1\r\n");
         domt_resp_expect(others[i], "GET k0", "$1\r\n1\r\n");
     }
-    expect_figure(fd, "connected_clients:", 7);
-    expect_figure(fd, "db0:keys=", 6);
-    expect_figure(fd, ",expires=", 6);
-    expect_figure(fd, "keyspace_hits:", 6);
-    expect_figure(fd, "keyspace_misses:", 6);
-    ck_assert_uint_ge(read_figure(fd, "total_commands_processed:"), 6 * 3 * 2);
-    ck_assert_uint_gt(read_figure(fd, "used_memory:"), 6 * 48);
-    expect_figure(fd, "maxmemory:", 256 * 1048576);
+    expect_figure_in_info(fd, "connected_clients:", 7);
+    expect_figure_in_info(fd, "db0:keys=", 6);
+    expect_figure_in_info(fd, ",expires=", 6);
+    expect_figure_in_info(fd, "keyspace_hits:", 6);
+    expect_figure_in_info(fd, "keyspace_misses:", 6);
+    ck_assert_uint_ge(figure_in_info(fd, "total_commands_processed:"), 6 * 3 * 2);
+    ck_assert_uint_gt(figure_in_info(fd, "used_memory:"), 6 * 48);
+    expect_figure_in_info(fd, "maxmemory:", 256 * 1048576);
     domt_resp_expect(fd, "DEL k1", ":1\r\n");
     domt_resp_expect(fd, "PERSIST k2", ":1\r\n");
-    expect_figure(fd, ",expires=", 4);
+    expect_figure_in_info(fd, ",expires=", 4);
     domt_resp_expect(fd, "CONFIG RESETSTAT", "+OK\r\n");
-    expect_figure(fd, "keyspace_hits:", 0);
-    ck_assert_uint_lt(read_figure(fd, "total_commands_processed:"), 10);
+    expect_figure_in_info(fd, "keyspace_hits:", 0);
+    ck_assert_uint_lt(figure_in_info(fd, "total_commands_processed:"), 10);
     for (int i = 0; i < 6; i++)
         close(others[i]);
-    for (int i = 0; i < 5000 && read_figure(fd, "connected_clients:") != 1; i++)
+    for (int i = 0; i < 5000 && figure_in_info(fd, "connected_clients:") != 1; i++)
         domt_sleep_ms(1);
-    expect_figure(fd, "connected_clients:", 1);
+    expect_figure_in_info(fd, "connected_clients:", 1);
     domt_resp_expect(fd, "FLUSHALL", "+OK\r\n");
     domt_resp_expect(fd, "SET k1 1 EX 1000", "+OK\r\n");
-    expect_figure(fd, ",expires=", 1);
+    expect_figure_in_info(fd, ",expires=", 1);
     (void)domt_resp_ask(fd, "INFO keyspace", reply);
     ck_assert_ptr_nonnull(strstr(reply, "# Keyspace"));
     ck_assert_ptr_null(strstr(reply, "# Server"));
-    stop_kv(fd);
+    close_connection_and_stop_kv(fd);
 }
 
 /* --- CLIENT ----------------------------------------------------------------------------------- */
 
 DOMT_TEST(clients_are_listed_and_ended_on_all_threads)
 {
-    int fd = start_kv("kv.shards=2");
+    int fd = start_kv_and_connect("kv.shards=2");
     char command[64], reply[DOMT_REPLY_MAX];
     int others[6];
 
@@ -215,12 +215,12 @@ DOMT_TEST(clients_are_listed_and_ended_on_all_threads)
             domt_resp_expect(others[i], "PING", "+PONG\r\n");
         close(others[i]);
     }
-    stop_kv(fd);
+    close_connection_and_stop_kv(fd);
 }
 
 DOMT_TEST(a_sleep_holds_up_its_own_connection_alone)
 {
-    int fd = start_kv("kv.debug=local"), other = domt_connect(kv.port);
+    int fd = start_kv_and_connect("kv.debug=local"), other = domt_connect(kv.port);
     char reply[DOMT_REPLY_MAX];
     size_t got = 0;
     uint64_t begin = domt_monotonic_ns();
@@ -237,7 +237,7 @@ DOMT_TEST(a_sleep_holds_up_its_own_connection_alone)
     ck_assert_uint_ge(domt_monotonic_ns() - begin, 400000000);
     ck_assert(memcmp(reply, "+OK\r\n+OK\r\n", 10) == 0);
     close(other);
-    stop_kv(fd);
+    close_connection_and_stop_kv(fd);
 }
 
 /* --- limits ----------------------------------------------------------------------------------- */
@@ -248,7 +248,7 @@ DOMT_TEST(a_sleep_holds_up_its_own_connection_alone)
  * runs; and the memory of deleted values, also large ones, is soon free for others. */
 DOMT_TEST(a_full_store_serves_and_recovers)
 {
-    int fd = start_kv("kv.shards=2");
+    int fd = start_kv_and_connect("kv.shards=2");
     char command[64], reply[DOMT_REPLY_MAX] = "";
     int kept = 0;
 
@@ -257,10 +257,10 @@ DOMT_TEST(a_full_store_serves_and_recovers)
         snprintf(command, sizeof command, "SET {x}%d %%10000", kept);
         (void)domt_resp_ask(fd, command, reply);
     }
-    ck_assert_int_gt(kept, 150); /* one of two shards has half of the memory */
+    ck_assert_int_gt(kept, 150); /* the key's shard is one of two, and has half of the memory */
     ck_assert_int_lt(kept, 250);
     *reply = '\0';
-    /* fills the remaining memory */
+    /* fills the memory that is left */
     for (int i = 0; i < 1000 && strcmp(reply, OUT_OF_MEMORY) != 0; i++) {
         snprintf(command, sizeof command, "SET {x}a%d 1", i);
         (void)domt_resp_ask(fd, command, reply);
@@ -288,10 +288,10 @@ DOMT_TEST(a_full_store_serves_and_recovers)
         (void)domt_resp_ask(fd, "SET {x}2 1", reply);
     }
     ck_assert_str_eq(reply, "+OK\r\n");
-    stop_kv(fd);
+    close_connection_and_stop_kv(fd);
 }
 
-static void expect_close(int fd, const char *error)
+static void expect_error_and_close(int fd, const char *error)
 {
     char reply[256];
     size_t got = 0;
@@ -305,7 +305,7 @@ static void expect_close(int fd, const char *error)
 
 DOMT_TEST(values_arguments_and_answers_have_limits)
 {
-    int fd = start_kv("kv.valueMax=100000B");
+    int fd = start_kv_and_connect("kv.valueMax=100000B");
     char reply[DOMT_REPLY_MAX];
 
     domt_resp_expect(fd, "SET a %100000", "+OK\r\n");
@@ -317,16 +317,16 @@ DOMT_TEST(values_arguments_and_answers_have_limits)
     static const char long_value[] = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$100001\r\n";
     ck_assert_int_eq(send(fd, long_value, sizeof long_value - 1, MSG_NOSIGNAL),
                      (int)sizeof long_value - 1);
-    expect_close(fd, "-ERR Protocol error: invalid bulk length\r\n");
+    expect_error_and_close(fd, "-ERR Protocol error: invalid bulk length\r\n");
     domt_service_stop(&kv);
 
-    fd = start_kv("kv.argumentsMax=16");
+    fd = start_kv_and_connect("kv.argumentsMax=16");
     domt_resp_expect(fd, "DEL 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15", ":0\r\n");
     ck_assert_int_eq(send(fd, "*17\r\n", 5, MSG_NOSIGNAL), 5);
-    expect_close(fd, "-ERR Protocol error: invalid multibulk length\r\n");
+    expect_error_and_close(fd, "-ERR Protocol error: invalid multibulk length\r\n");
     domt_service_stop(&kv);
 
-    fd = start_kv("kv.answerMax=64KiB");
+    fd = start_kv_and_connect("kv.answerMax=64KiB");
     for (int i = 0; i < 20; i++)
         (void)domt_resp_ask(fd, "RPUSH l %3000", reply);
     ck_assert_uint_gt(domt_resp_ask(fd, "LRANGE l 0 -1", reply), 60000);
@@ -334,7 +334,7 @@ DOMT_TEST(values_arguments_and_answers_have_limits)
         (void)domt_resp_ask(fd, "RPUSH l %3000", reply);
     domt_resp_expect(fd, "LRANGE l 0 -1", "-ERR the answer is longer than kv.answerMax\r\n");
     ck_assert_uint_gt(domt_resp_ask(fd, "LRANGE l 0 9", reply), 30000);
-    stop_kv(fd);
+    close_connection_and_stop_kv(fd);
 }
 
 DOMT_SUITE(120)

@@ -11,7 +11,7 @@
 
 static domt_service kv;
 
-/* An element whose answer is too long returns to its list after some time. */
+/* An element whose answer would be too long goes back to its list after some time. */
 DOMT_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
 {
     static const char too_long[] = "-ERR the command or its answer is too large\r\n";
@@ -24,8 +24,9 @@ DOMT_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
         snprintf(set, sizeof set, "SET %c %%20000", key);
         domt_resp_expect(fd, set, "+OK\r\n");
     }
-    domt_resp_expect(fd, "MGET a a a a", too_long);           /* all keys on one shard */
-    domt_resp_expect(fd, "MGET a b c d e f g h x", too_long); /* keys on several shards */
+    domt_resp_expect(fd, "MGET a a a a", too_long); /* all keys of this command are on one shard */
+    /* the keys of this command are on several shards */
+    domt_resp_expect(fd, "MGET a b c d e f g h x", too_long);
     domt_resp_expect(fd, "HSET hash f %40000 g %40000", ":2\r\n");
     domt_resp_expect(fd, "HMGET hash f g", too_long);
     domt_resp_expect(fd, "RPUSH list %40000 %40000 z", ":3\r\n");
@@ -34,7 +35,7 @@ DOMT_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
     domt_resp_expect(fd, "LLEN list", ":3\r\n");
     domt_resp_expect(fd, "RPOP list 1", "*1\r\n$1\r\nz\r\n");
     domt_resp_expect(fd, "LLEN list", ":2\r\n");
-    /* these answers also contain the key */
+    /* the answers to these commands contain the key, too */
     domt_resp_expect(fd, "RPUSH %30000 %40000", ":1\r\n");
     domt_resp_expect(fd, "LMPOP 1 %30000 LEFT", too_long);
     domt_resp_expect(fd, "BLPOP %30000 0", too_long);
@@ -49,7 +50,7 @@ DOMT_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
     domt_service_stop(&kv);
 }
 
-/* A command that waits is copied, and the copy is not counted. */
+/* A command that waits for an element is copied, and the copy is not counted. */
 DOMT_TEST(commands_that_wait_are_discharged_once)
 {
     domt_kv_start(&kv, (const char *const[]){"kv.shards=2", NULL});

@@ -14,13 +14,13 @@
 
 static domt_service kv;
 
-static void start_kv(const char *shards)
+static void start_kv_with_shards(const char *shards)
 {
     domt_kv_start(&kv, (const char *const[]){shards, NULL});
 }
 
 /* Run a shell command, in which %u is the port. */
-static int run_shell(const char *format)
+static int status_of_shell_command(const char *format)
 {
     char command[1024];
 
@@ -36,32 +36,38 @@ static bool is_installed(const char *command)
     return false;
 }
 
-DOMT_TEST(redis_cli_is_served)
+DOMT_TEST(redis_cli_is_served_by_kv)
 {
-    start_kv("kv.shards=3");
+    start_kv_with_shards("kv.shards=3");
     if (is_installed("command -v redis-cli >/dev/null")) {
-        ck_assert_int_eq(run_shell("timeout 20 redis-cli -p %u SET a b | grep -qx OK"), 0);
-        ck_assert_int_eq(run_shell("timeout 20 redis-cli -3 -p %u GET a | grep -qx b"), 0);
-        ck_assert_int_eq(run_shell("printf 'SET b 1\nINCR b\nCLIENT GETNAME\n' | "
-                                   "timeout 20 redis-cli -p %u | grep -qx 2"),
-                         0);
-        ck_assert_int_eq(run_shell("timeout 20 redis-cli -p %u --scan | sort | tr -d '\n' | "
-                                   "grep -qx ab"),
-                         0);
-        ck_assert_int_eq(run_shell("timeout 20 redis-cli -p %u INFO keyspace | grep -q keys=2"), 0);
         ck_assert_int_eq(
-            run_shell("printf '*3\\r\\n$3\\r\\nSET\\r\\n$1\\r\\nc\\r\\n$1\\r\\n1\\r\\n' | "
-                      "timeout 20 redis-cli -p %u --pipe | grep -q 'errors: 0'"),
+            status_of_shell_command("timeout 20 redis-cli -p %u SET a b | grep -qx OK"), 0);
+        ck_assert_int_eq(
+            status_of_shell_command("timeout 20 redis-cli -3 -p %u GET a | grep -qx b"), 0);
+        ck_assert_int_eq(status_of_shell_command("printf 'SET b 1\nINCR b\nCLIENT GETNAME\n' | "
+                                                 "timeout 20 redis-cli -p %u | grep -qx 2"),
+                         0);
+        ck_assert_int_eq(
+            status_of_shell_command("timeout 20 redis-cli -p %u --scan | sort | tr -d '\n' | "
+                                    "grep -qx ab"),
             0);
         ck_assert_int_eq(
-            run_shell("timeout 20 redis-cli -p %u --bigkeys | grep -q 'Sampled 3 keys'"), 0);
+            status_of_shell_command("timeout 20 redis-cli -p %u INFO keyspace | grep -q keys=2"),
+            0);
+        ck_assert_int_eq(status_of_shell_command(
+                             "printf '*3\\r\\n$3\\r\\nSET\\r\\n$1\\r\\nc\\r\\n$1\\r\\n1\\r\\n' | "
+                             "timeout 20 redis-cli -p %u --pipe | grep -q 'errors: 0'"),
+                         0);
+        ck_assert_int_eq(status_of_shell_command(
+                             "timeout 20 redis-cli -p %u --bigkeys | grep -q 'Sampled 3 keys'"),
+                         0);
     }
     domt_service_stop(&kv);
 }
 
 /* Uses of redis-cli for a whole server: walks over all keys, and mass insertion. */
-/* Number of keys that redis-cli reads, and number of those that begin with 77; number of runs of
- * each command of redis-benchmark, and of a few slow ones. */
+/* Number of keys that redis-cli reads, and of those that begin with 77; number of runs of each
+ * command of redis-benchmark, and of its few slow ones. */
 #if DOMT_SANITIZED
 #define KEYS    "10000"
 #define KEYS_77 "111"
@@ -76,47 +82,53 @@ DOMT_TEST(redis_cli_is_served)
 
 DOMT_TEST(redis_cli_looks_at_all_keys)
 {
-    start_kv("kv.shards=3");
+    start_kv_with_shards("kv.shards=3");
     if (is_installed("command -v redis-cli >/dev/null")) {
-        ck_assert_int_eq(run_shell("seq 1 " KEYS " | sed 's/.*/SET key:& &\\r/' | "
-                                   "timeout 60 redis-cli -p %u --pipe | "
-                                   "grep -q 'errors: 0, replies: " KEYS "$'"),
+        ck_assert_int_eq(status_of_shell_command("seq 1 " KEYS " | sed 's/.*/SET key:& &\\r/' | "
+                                                 "timeout 60 redis-cli -p %u --pipe | "
+                                                 "grep -q 'errors: 0, replies: " KEYS "$'"),
                          0);
-        ck_assert_int_eq(run_shell("timeout 20 redis-cli -p %u DBSIZE | grep -qx " KEYS), 0);
-        ck_assert_int_eq(run_shell("test $(timeout 60 redis-cli -p %u --scan --pattern 'key:77*' | "
-                                   "sort -u | wc -l) = " KEYS_77),
+        ck_assert_int_eq(
+            status_of_shell_command("timeout 20 redis-cli -p %u DBSIZE | grep -qx " KEYS), 0);
+        ck_assert_int_eq(status_of_shell_command(
+                             "test $(timeout 60 redis-cli -p %u --scan --pattern 'key:77*' | "
+                             "sort -u | wc -l) = " KEYS_77),
                          0);
-        ck_assert_int_eq(run_shell("timeout 20 redis-cli -p %u FLUSHALL | grep -qx OK"), 0);
-        ck_assert_int_eq(run_shell("printf 'SET a 1\nRPUSH l 1 2\nHSET h a 1\n' | "
-                                   "timeout 20 redis-cli -p %u >/dev/null"),
+        ck_assert_int_eq(
+            status_of_shell_command("timeout 20 redis-cli -p %u FLUSHALL | grep -qx OK"), 0);
+        ck_assert_int_eq(status_of_shell_command("printf 'SET a 1\nRPUSH l 1 2\nHSET h a 1\n' | "
+                                                 "timeout 20 redis-cli -p %u >/dev/null"),
                          0);
-        ck_assert_int_eq(run_shell("timeout 20 redis-cli -p %u --memkeys 2>&1 | "
-                                   "grep -q 'Biggest   hash found' "),
+        ck_assert_int_eq(status_of_shell_command("timeout 20 redis-cli -p %u --memkeys 2>&1 | "
+                                                 "grep -q 'Biggest   hash found' "),
                          0);
-        ck_assert_int_eq(run_shell("timeout 20 redis-cli -p %u --hotkeys 2>&1 | "
-                                   "grep -q 'An LFU maxmemory policy is not selected'"),
-                         0);
+        ck_assert_int_eq(
+            status_of_shell_command("timeout 20 redis-cli -p %u --hotkeys 2>&1 | "
+                                    "grep -q 'An LFU maxmemory policy is not selected'"),
+            0);
     }
     domt_service_stop(&kv);
 }
 
 DOMT_TEST(redis_cli_watches_a_server)
 {
-    start_kv("kv.shards=3");
+    start_kv_with_shards("kv.shards=3");
     if (is_installed("command -v redis-cli >/dev/null")) {
-        /* each of these runs for ever, so a signal ends it */
-        ck_assert_int_eq(run_shell("timeout 2 stdbuf -oL redis-cli -p %u -i 0.1 --stat | "
-                                   "grep -q requests"),
+        /* each of these commands of redis-cli runs for ever, so a signal ends it */
+        ck_assert_int_eq(
+            status_of_shell_command("timeout 2 stdbuf -oL redis-cli -p %u -i 0.1 --stat | "
+                                    "grep -q requests"),
+            0);
+        /* kv has no such command, so redis-cli shows an error that says so */
+        ck_assert_int_eq(
+            status_of_shell_command("timeout 20 redis-cli -p %u --rdb /dev/null 2>&1 | "
+                                    "grep -q \"unknown command 'SYNC'\""),
+            0);
+        ck_assert_int_eq(status_of_shell_command("timeout 20 redis-cli -p %u MONITOR | "
+                                                 "grep -q \"unknown command 'MONITOR'\""),
                          0);
-        /* commands that kv does not have give an error that says so */
-        ck_assert_int_eq(run_shell("timeout 20 redis-cli -p %u --rdb /dev/null 2>&1 | "
-                                   "grep -q \"unknown command 'SYNC'\""),
-                         0);
-        ck_assert_int_eq(run_shell("timeout 20 redis-cli -p %u MONITOR | "
-                                   "grep -q \"unknown command 'MONITOR'\""),
-                         0);
-        ck_assert_int_eq(run_shell("timeout 20 redis-cli -p %u EVAL 'return 1' 0 | "
-                                   "grep -q \"unknown command 'EVAL'\""),
+        ck_assert_int_eq(status_of_shell_command("timeout 20 redis-cli -p %u EVAL 'return 1' 0 | "
+                                                 "grep -q \"unknown command 'EVAL'\""),
                          0);
     }
     domt_service_stop(&kv);
@@ -128,34 +140,36 @@ DOMT_TEST(redis_cli_watches_a_server)
 
 /* All default tests of redis-benchmark, except those of sets and sorted sets, one by one and in
  * pipelines, in RESP 2 and 3. Its MSET has keys of several shards. */
-DOMT_TEST(redis_benchmark_is_served)
+DOMT_TEST(redis_benchmark_is_served_by_kv)
 {
-    start_kv("kv.shards=1");
+    start_kv_with_shards("kv.shards=1");
     if (is_installed("command -v redis-benchmark >/dev/null")) {
-        ck_assert_int_eq(run_shell("said=$(timeout 100 redis-benchmark -p %u -q -n " TIMES
-                                   " -t " TESTS " 2>&1) && ! echo \"$said\" | grep -i err >&2"),
+        ck_assert_int_eq(
+            status_of_shell_command("said=$(timeout 100 redis-benchmark -p %u -q -n " TIMES
+                                    " -t " TESTS " 2>&1) && ! echo \"$said\" | grep -i err >&2"),
+            0);
+        ck_assert_int_eq(status_of_shell_command(
+                             "said=$(timeout 100 redis-benchmark -p %u -q -n " TIMES
+                             " -P 16 -3 -t " TESTS " 2>&1) && ! echo \"$said\" | grep -i err >&2"),
                          0);
-        ck_assert_int_eq(run_shell("said=$(timeout 100 redis-benchmark -p %u -q -n " TIMES
-                                   " -P 16 -3 -t " TESTS
-                                   " 2>&1) && ! echo \"$said\" | grep -i err >&2"),
+        ck_assert_int_eq(status_of_shell_command("timeout 60 redis-benchmark -p %u -q -n " LONGER
+                                                 " -P 16 -r 1000 "
+                                                 "--threads 2 -t set,get,incr,hset >/dev/null"),
                          0);
-        ck_assert_int_eq(run_shell("timeout 60 redis-benchmark -p %u -q -n " LONGER
-                                   " -P 16 -r 1000 "
-                                   "--threads 2 -t set,get,incr,hset >/dev/null"),
-                         0);
-        ck_assert_int_eq(run_shell("timeout 60 redis-benchmark -p %u -q -n 100 -t sadd 2>&1 | "
-                                   "grep -q \"Error from server: ERR unknown command 'SADD'\""),
-                         0);
+        ck_assert_int_eq(
+            status_of_shell_command("timeout 60 redis-benchmark -p %u -q -n 100 -t sadd 2>&1 | "
+                                    "grep -q \"Error from server: ERR unknown command 'SADD'\""),
+            0);
     }
     domt_service_stop(&kv);
 }
 
-DOMT_TEST(python3_redis_is_served)
+DOMT_TEST(python3_redis_is_served_by_kv)
 {
-    start_kv("kv.shards=3");
+    start_kv_with_shards("kv.shards=3");
     if (is_installed("/usr/bin/python3 -c 'import redis' 2>/dev/null"))
-        ck_assert_int_eq(run_shell("timeout 100 /usr/bin/python3 " DOMT_SOURCE_DIR
-                                   "/tests/system/redis_client.py %u"),
+        ck_assert_int_eq(status_of_shell_command("timeout 100 /usr/bin/python3 " DOMT_SOURCE_DIR
+                                                 "/tests/system/redis_client.py %u"),
                          0);
     domt_service_stop(&kv);
 }
@@ -170,7 +184,7 @@ static redisReply *get_reply(redisContext *context)
     return reply;
 }
 
-static void use_hiredis(void)
+static void check_hiredis(void)
 {
     enum { PIPELINED = 10000, LARGE = 3000000 };
     redisContext *context = redisConnect("127.0.0.1", kv.port);
@@ -208,17 +222,17 @@ static void use_hiredis(void)
 
 #else
 
-static void use_hiredis(void)
+static void check_hiredis(void)
 {
     printf("no hiredis (Debian: libhiredis-dev): not tried\n");
 }
 
 #endif
 
-DOMT_TEST(hiredis_is_served)
+DOMT_TEST(hiredis_is_served_by_kv)
 {
-    start_kv("kv.shards=3");
-    use_hiredis();
+    start_kv_with_shards("kv.shards=3");
+    check_hiredis();
     domt_service_stop(&kv);
 }
 

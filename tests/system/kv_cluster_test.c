@@ -47,8 +47,8 @@ static void start_node(int i, const char *more)
     fds[i] = domt_connect(nodes[i].port);
 }
 
-/* Returns the number behind `name` in INFO. */
-static uint64_t read_figure(int fd, const char *name)
+/* Returns the number behind `name` in the answer to INFO. */
+static uint64_t figure_in_info(int fd, const char *name)
 {
     char reply[DOMT_REPLY_MAX];
 
@@ -58,8 +58,8 @@ static uint64_t read_figure(int fd, const char *name)
     return strtoull(at + strlen(name), NULL, 10);
 }
 
-/* Send a command again and again until the reply is this one, for at most `ms`. */
-static void await_reply(int fd, const char *words, const char *reply, uint32_t ms)
+/* Send a command to a node again and again until the reply is this one, for at most `ms`. */
+static void repeat_command_until_reply(int fd, const char *words, const char *reply, uint32_t ms)
 {
     char got[DOMT_REPLY_MAX] = "";
     uint64_t begin = domt_monotonic_ns();
@@ -80,11 +80,13 @@ static void start_nodes(int count)
         start_node(i, "kv.debug=no");
     for (int i = 0; i < count; i++) {
         for (int ms = 0;
-             ms < 5000 && read_figure(fds[i], "kv_cluster_nodes_up:") != (uint64_t)count; ms += 5)
+             ms < 5000 && figure_in_info(fds[i], "kv_cluster_nodes_up:") != (uint64_t)count;
+             ms += 5)
             domt_sleep_ms(5);
-        ck_assert_uint_eq(read_figure(fds[i], "kv_cluster_nodes_up:"), (uint64_t)count);
+        ck_assert_uint_eq(figure_in_info(fds[i], "kv_cluster_nodes_up:"), (uint64_t)count);
     }
-    await_reply(fds[0], "DBSIZE", ":0\r\n", 5000); /* repeats until all shards are there */
+    /* repeats the command until the nodes have all shards */
+    repeat_command_until_reply(fds[0], "DBSIZE", ":0\r\n", 5000);
 }
 
 static void stop_nodes(int count)
@@ -104,7 +106,7 @@ static void stop_nodes(int count)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* Each row is sent to another node than the row before. */
+/* Each row of commands is sent to another node than the row before. */
 static const char *const rows[] = {
     "d SET a 1;GET a;GET none;GET a;INCR a;APPEND a %100;STRLEN a",
     "d GET a;SET b 2 EX 100;TYPE a;TYPE none;SET c 3;SET d 4;MGET a b c d none;"
@@ -131,8 +133,8 @@ static const char *const rows[] = {
     "CONFIG RESETSTAT",
 };
 
-/* Check that each key can be read on each node. */
-static void set_and_get(void)
+/* Check that each of the keys can be read on each node. */
+static void set_keys_and_get_on_each_node(void)
 {
     for (int key = 0; key < 2 * SHARDS; key++) {
         char words[32];
@@ -144,14 +146,14 @@ static void set_and_get(void)
     }
     uint64_t here = 0;
     for (int i = 0; i < NODES; i++) {
-        ck_assert_uint_eq(read_figure(fds[i], "db0:keys="), 2 * SHARDS);
-        here += read_figure(fds[i], "kv_cluster_shards_here:");
+        ck_assert_uint_eq(figure_in_info(fds[i], "db0:keys="), 2 * SHARDS);
+        here += figure_in_info(fds[i], "kv_cluster_shards_here:");
     }
     ck_assert_uint_eq(here, SHARDS);
     domt_resp_expect(fds[0], "FLUSHALL", "+OK\r\n");
 }
 
-static void compare_rows(void)
+static void compare_rows_with_redis(void)
 {
     uint16_t port;
     pid_t pid;
@@ -165,7 +167,7 @@ static void compare_rows(void)
 
 /* --- clients of different nodes --------------------------------------------------------------- */
 
-static void expect_text(int fd, const char *text)
+static void expect_received_text(int fd, const char *text)
 {
     char got[256];
     size_t size = 0, all = strlen(text);
@@ -178,20 +180,21 @@ static void expect_text(int fd, const char *text)
     ck_assert_int_eq(memcmp(got, text, all), 0);
 }
 
-/* Several keys, so that some of their shards are on this node and some on the other. */
-static void wait_and_watch(int key)
+/* Several keys are used, so that some of their shards are on this node and some on the other
+ * one. */
+static void check_element_of_other_node(int key)
 {
     char words[64], text[64];
     int waiting = domt_connect(nodes[0].port);
 
     snprintf(words, sizeof words, "BLPOP list%d 10", key);
     domt_resp_send(waiting, words);
-    for (int ms = 0; ms < 2000 && read_figure(fds[1], "blocked_clients:") != 1; ms += 5)
+    for (int ms = 0; ms < 2000 && figure_in_info(fds[1], "blocked_clients:") != 1; ms += 5)
         domt_sleep_ms(5);
     snprintf(words, sizeof words, "RPUSH list%d one", key);
     domt_resp_expect(fds[1], words, ":1\r\n");
     snprintf(text, sizeof text, "*2\r\n$5\r\nlist%d\r\n$3\r\none\r\n", key);
-    expect_text(waiting, text);
+    expect_received_text(waiting, text);
 
     snprintf(words, sizeof words, "WATCH {k%d}a", key);
     domt_resp_expect(waiting, words, "+OK\r\n");
@@ -201,28 +204,29 @@ static void wait_and_watch(int key)
     snprintf(words, sizeof words, "SET {k%d}a mine", key);
     domt_resp_send(waiting, words);
     domt_resp_send(waiting, "EXEC");
-    expect_text(waiting, "+OK\r\n+QUEUED\r\n*-1\r\n");
+    expect_received_text(waiting, "+OK\r\n+QUEUED\r\n*-1\r\n");
     close(waiting);
 }
 
-/* The client of a waiting command has gone when its element comes. Returns the number of elements
- * in the list afterwards: 0 if the element was sent to the client before its end was noticed. */
-static long leave_waiting_list(int key)
+/* A client waits for an element and leaves before it comes. Returns the number of elements in the
+ * list afterwards: 0 if the element was sent to the client before its end was noticed. */
+static long elements_after_client_has_left(int key)
 {
     char words[64], reply[DOMT_REPLY_MAX];
     int waiting = domt_connect(nodes[0].port);
 
     snprintf(words, sizeof words, "BLPOP left%d 10", key);
     domt_resp_send(waiting, words);
-    for (int ms = 0; ms < 2000 && read_figure(fds[1], "blocked_clients:") != 1; ms += 5)
+    for (int ms = 0; ms < 2000 && figure_in_info(fds[1], "blocked_clients:") != 1; ms += 5)
         domt_sleep_ms(5);
     close(waiting);
     snprintf(words, sizeof words, "RPUSH left%d one", key);
     domt_resp_expect(fds[1], words, ":1\r\n");
-    for (int ms = 0; ms < 2000 && read_figure(fds[1], "blocked_clients:") != 0; ms += 5)
+    for (int ms = 0; ms < 2000 && figure_in_info(fds[1], "blocked_clients:") != 0; ms += 5)
         domt_sleep_ms(5);
     snprintf(words, sizeof words, "LLEN left%d", key);
-    for (int ms = 0; ms < 300; ms += 10) { /* an element needs 0.1 s to return */
+    /* an element that was sent in vain needs 0.1 s to return to the list */
+    for (int ms = 0; ms < 300; ms += 10) {
         (void)domt_resp_ask(fds[1], words, reply);
         if (reply[1] != '0')
             break;
@@ -232,15 +236,15 @@ static long leave_waiting_list(int key)
 }
 
 /* No element is doubled or lost while it moves between nodes. */
-static void wait_at_lists(void)
+static void check_waits_over_nodes(void)
 {
     char words[64];
     long there = 0;
 
     for (int key = 0; key < 4; key++)
-        wait_and_watch(key);
+        check_element_of_other_node(key);
     for (int key = 0; key < 4; key++) {
-        long elements = leave_waiting_list(key);
+        long elements = elements_after_client_has_left(key);
         ck_assert_int_le(elements, 1);
         there += elements;
     }
@@ -251,15 +255,15 @@ static void wait_at_lists(void)
     }
 }
 
-static void listen_to_others(void)
+static void check_publications_over_nodes(void)
 {
     int hearing = domt_connect(nodes[0].port);
     domt_resp_send(hearing, "SUBSCRIBE news");
-    expect_text(hearing, "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    expect_received_text(hearing, "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
     domt_resp_expect(fds[0], "PUBLISH news a", ":1\r\n");
-    expect_text(hearing, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\na\r\n");
-    await_reply(fds[1], "PUBLISH news b", ":1\r\n", 2000);
-    expect_text(hearing, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\nb\r\n");
+    expect_received_text(hearing, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\na\r\n");
+    repeat_command_until_reply(fds[1], "PUBLISH news b", ":1\r\n", 2000);
+    expect_received_text(hearing, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\nb\r\n");
     close(hearing);
 }
 
@@ -281,23 +285,23 @@ static void check_odd_node_is_refused(void)
 DOMT_TEST(nodes_answer_for_any_key_as_redis_does_and_their_clients_meet)
 {
     start_nodes(NODES);
-    set_and_get();
-    compare_rows();
-    wait_at_lists();
-    listen_to_others();
+    set_keys_and_get_on_each_node();
+    compare_rows_with_redis();
+    check_waits_over_nodes();
+    check_publications_over_nodes();
     check_odd_node_is_refused();
     stop_nodes(NODES + 1);
 }
 
 /* --- nodes that come and go ------------------------------------------------------------------- */
 
-/* Write values of several kinds for a number. */
+/* Write values of several kinds, under keys with this number. */
 static void write_values(int fd, int key)
 {
     char words[64];
 
     snprintf(words, sizeof words, "SET {%d}s value", key);
-    await_reply(fd, words, "+OK\r\n", 2000);
+    repeat_command_until_reply(fd, words, "+OK\r\n", 2000);
     snprintf(words, sizeof words, "SET {%d}e %%%d EX 1000", key, 1000 * (key + 1));
     domt_resp_expect(fd, words, "+OK\r\n");
     snprintf(words, sizeof words, "RPUSH {%d}l a b c %%2000", key);
@@ -311,7 +315,7 @@ static void expect_values(int fd, int key)
     char words[64], text[64];
 
     snprintf(words, sizeof words, "GET {%d}s", key);
-    await_reply(fd, words, "$5\r\nvalue\r\n", 2000);
+    repeat_command_until_reply(fd, words, "$5\r\nvalue\r\n", 2000);
     snprintf(words, sizeof words, "STRLEN {%d}e", key);
     snprintf(text, sizeof text, ":%d\r\n", 1000 * (key + 1));
     domt_resp_expect(fd, words, text);
@@ -327,14 +331,14 @@ static void expect_values(int fd, int key)
 
 /* Node 1 dies, and node 2 serves its shards. Each answer comes in time, though it may be an
  * error. */
-static void lose_a_node(int keys)
+static void check_death_of_node(int keys)
 {
     char words[64], reply[DOMT_REPLY_MAX];
     uint64_t longest = 0;
     int there = 0, errors = 0;
 
-    ck_assert_uint_gt(read_figure(fds[1], "kv_cluster_shards_here:"), 0);
-    ck_assert_uint_gt(read_figure(fds[2], "kv_cluster_shards_here:"), 0);
+    ck_assert_uint_gt(figure_in_info(fds[1], "kv_cluster_shards_here:"), 0);
+    ck_assert_uint_gt(figure_in_info(fds[2], "kv_cluster_shards_here:"), 0);
     domt_service_signal(&nodes[1], SIGKILL);
     (void)domt_service_wait(&nodes[1], 1000);
     nodes[1].pid = 0;
@@ -354,7 +358,7 @@ static void lose_a_node(int keys)
     ck_assert_uint_lt(longest, (DOWN_MS + 1000) * UINT64_C(1000000) * DOMT_SCALE(1, 4));
     for (int key = 0; key < keys; key++) {
         snprintf(words, sizeof words, "SET {%d}s again", key);
-        await_reply(fds[2], words, "+OK\r\n", 2000);
+        repeat_command_until_reply(fds[2], words, "+OK\r\n", 2000);
     }
 }
 
@@ -364,22 +368,22 @@ DOMT_TEST(keys_move_with_their_shards_unless_a_node_dies)
     for (int key = 0; key < 2 * SHARDS; key++)
         write_values(fds[key % 2], key);
     start_node(2, "kv.debug=no");
-    for (int ms = 0; ms < 5000 && read_figure(fds[2], "kv_cluster_shards_here:") == 0; ms += 5)
+    for (int ms = 0; ms < 5000 && figure_in_info(fds[2], "kv_cluster_shards_here:") == 0; ms += 5)
         domt_sleep_ms(5);
-    ck_assert_uint_gt(read_figure(fds[2], "kv_cluster_shards_here:"), 0);
+    ck_assert_uint_gt(figure_in_info(fds[2], "kv_cluster_shards_here:"), 0);
     char words[32];
     snprintf(words, sizeof words, ":%d\r\n", 4 * 2 * SHARDS);
-    await_reply(fds[2], "DBSIZE", words, 5000);
+    repeat_command_until_reply(fds[2], "DBSIZE", words, 5000);
     for (int key = 0; key < 2 * SHARDS; key++)
         expect_values(fds[key % NODES], key);
     close(fds[0]);
     fds[0] = -1;
     domt_service_stop(&nodes[0]); /* this node leaves, and its keys move to the other nodes */
     nodes[0].pid = 0;
-    await_reply(fds[1], "DBSIZE", words, 5000);
+    repeat_command_until_reply(fds[1], "DBSIZE", words, 5000);
     for (int key = 0; key < 2 * SHARDS; key++)
         expect_values(fds[1 + key % 2], key);
-    lose_a_node(2 * SHARDS);
+    check_death_of_node(2 * SHARDS);
     stop_nodes(NODES);
 }
 

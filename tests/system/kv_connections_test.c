@@ -13,7 +13,7 @@
 
 static domt_service kv;
 
-static int connect_as(const char *name)
+static int connect_with_name(const char *name)
 {
     char command[64];
     int fd = domt_connect(kv.port);
@@ -23,8 +23,8 @@ static int connect_as(const char *name)
     return fd;
 }
 
-/* Read the line of a connection in CLIENT LIST; return its number. */
-static unsigned long find_line(int fd, const char *name, char line[512])
+/* Read the line of a connection in CLIENT LIST; returns the connection's id. */
+static unsigned long id_and_line_of_connection(int fd, const char *name, char line[512])
 {
     static char reply[DOMT_REPLY_MAX];
     char field[64], *rest, *next = reply;
@@ -41,13 +41,13 @@ static unsigned long find_line(int fd, const char *name, char line[512])
     return 0;
 }
 
-/* Wait until the line of a connection has this field. */
-static unsigned long await_field(int fd, const char *name, const char *field)
+/* Wait until the line of a connection in CLIENT LIST has this field. */
+static unsigned long await_field_of_connection(int fd, const char *name, const char *field)
 {
     char line[512];
 
     for (int i = 0; i < 10000; i++) {
-        unsigned long id = find_line(fd, name, line);
+        unsigned long id = id_and_line_of_connection(fd, name, line);
         if (strstr(line, field) != NULL)
             return id;
         domt_sleep_ms(1);
@@ -56,7 +56,7 @@ static unsigned long await_field(int fd, const char *name, const char *field)
     return 0;
 }
 
-static void expect_bytes(int fd, const char *bytes)
+static void expect_received_bytes(int fd, const char *bytes)
 {
     char got[256];
     size_t size = 0, wanted = strlen(bytes);
@@ -73,8 +73,8 @@ static void expect_bytes(int fd, const char *bytes)
 DOMT_TEST(client_list_tells_what_connections_do)
 {
     int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=3", NULL});
-    int waiting = connect_as("waiting"), listening = connect_as("listening");
-    int queueing = connect_as("queueing"), third = connect_as("third");
+    int waiting = connect_with_name("waiting"), listening = connect_with_name("listening");
+    int queueing = connect_with_name("queueing"), third = connect_with_name("third");
     char reply[DOMT_REPLY_MAX];
 
     domt_resp_send(waiting, "BLPOP list 0");
@@ -83,24 +83,24 @@ DOMT_TEST(client_list_tells_what_connections_do)
     domt_resp_send(queueing, "MULTI");
     domt_resp_send(queueing, "SET k 1");
     (void)domt_resp_ask(third, "HELLO 3", reply);
-    (void)await_field(fd, "waiting", " flags=b ");
-    (void)await_field(fd, "waiting", " cmd=blpop ");
-    (void)await_field(fd, "waiting", " multi=-1 ");
-    (void)await_field(fd, "listening", " sub=2 psub=1 ");
-    (void)await_field(fd, "listening", " flags=P ");
-    (void)await_field(fd, "listening", " cmd=psubscribe ");
-    (void)await_field(fd, "queueing", " multi=1 ");
-    (void)await_field(fd, "queueing", " flags=x ");
-    (void)await_field(fd, "third", " resp=3");
-    (void)await_field(fd, "third", " cmd=echo ");
+    (void)await_field_of_connection(fd, "waiting", " flags=b ");
+    (void)await_field_of_connection(fd, "waiting", " cmd=blpop ");
+    (void)await_field_of_connection(fd, "waiting", " multi=-1 ");
+    (void)await_field_of_connection(fd, "listening", " sub=2 psub=1 ");
+    (void)await_field_of_connection(fd, "listening", " flags=P ");
+    (void)await_field_of_connection(fd, "listening", " cmd=psubscribe ");
+    (void)await_field_of_connection(fd, "queueing", " multi=1 ");
+    (void)await_field_of_connection(fd, "queueing", " flags=x ");
+    (void)await_field_of_connection(fd, "third", " resp=3");
+    (void)await_field_of_connection(fd, "third", " cmd=echo ");
     snprintf(reply, sizeof reply, " laddr=127.0.0.1:%u ", kv.port);
-    (void)await_field(fd, "third", reply);
+    (void)await_field_of_connection(fd, "third", reply);
     (void)domt_resp_ask(fd, "CLIENT INFO", reply);
     ck_assert_ptr_nonnull(strstr(reply, " cmd=client|info "));
     (void)domt_resp_ask(fd, "INFO clients", reply);
     ck_assert_ptr_nonnull(strstr(reply, "blocked_clients:1\r\n"));
     domt_resp_expect(fd, "RPUSH list 1", ":1\r\n");
-    (void)await_field(fd, "waiting", " flags=N ");
+    (void)await_field_of_connection(fd, "waiting", " flags=N ");
     (void)domt_resp_ask(fd, "INFO clients", reply);
     ck_assert_ptr_nonnull(strstr(reply, "blocked_clients:0\r\n"));
     close(waiting), close(listening), close(queueing), close(third);
@@ -110,22 +110,23 @@ DOMT_TEST(client_list_tells_what_connections_do)
 DOMT_TEST(client_unblock_ends_a_wait)
 {
     int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=3", NULL});
-    int waiting = connect_as("waiting");
+    int waiting = connect_with_name("waiting");
     char command[64], reply[DOMT_REPLY_MAX];
 
     for (int by_error = 0; by_error < 2; by_error++) {
         domt_resp_send(waiting, "BLPOP list 0");
-        unsigned long id = await_field(fd, "waiting", " flags=b ");
+        unsigned long id = await_field_of_connection(fd, "waiting", " flags=b ");
         snprintf(command, sizeof command, "CLIENT UNBLOCK %lu%s", id, by_error ? " ERROR" : "");
         domt_resp_expect(fd, command, ":1\r\n");
-        expect_bytes(waiting,
-                     by_error ? "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n" : "*-1\r\n");
+        expect_received_bytes(
+            waiting, by_error ? "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n" : "*-1\r\n");
         domt_resp_expect(fd, command, ":0\r\n");
     }
     (void)domt_resp_ask(fd, "INFO clients", reply);
     ck_assert_ptr_nonnull(strstr(reply, "blocked_clients:0\r\n"));
     domt_resp_expect(fd, "CLIENT UNBLOCK 999999", ":0\r\n");
-    domt_resp_expect(fd, "RPUSH list 1", ":1\r\n"); /* no client waits for the element */
+    /* the unblocked client does not wait for the element any more */
+    domt_resp_expect(fd, "RPUSH list 1", ":1\r\n");
     domt_resp_expect(fd, "LLEN list", ":1\r\n");
     domt_resp_expect(waiting, "PING", "+PONG\r\n");
     close(waiting);
@@ -135,11 +136,11 @@ DOMT_TEST(client_unblock_ends_a_wait)
 DOMT_TEST(client_kill_has_filters)
 {
     int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=3", NULL});
-    int listening = connect_as("listening"), other = connect_as("other");
+    int listening = connect_with_name("listening"), other = connect_with_name("other");
     char command[64], reply[DOMT_REPLY_MAX], byte;
 
     domt_resp_send(listening, "SUBSCRIBE a");
-    (void)await_field(fd, "listening", " flags=P ");
+    (void)await_field_of_connection(fd, "listening", " flags=P ");
     domt_resp_expect(fd, "CLIENT KILL TYPE master", ":0\r\n");
     domt_resp_expect(fd, "CLIENT KILL TYPE pubsub USER default SKIPME yes", ":1\r\n");
     while (recv(listening, &byte, 1, 0) > 0)
@@ -152,9 +153,9 @@ DOMT_TEST(client_kill_has_filters)
     snprintf(command, sizeof command, "CLIENT KILL LADDR 127.0.0.1:%u", kv.port);
     domt_resp_expect(fd, command, ":1\r\n");
     ck_assert_int_eq(recv(other, &byte, 1, 0), 0);
-    /* the command is answered, and then the connection ends */
+    /* a client that kills its own connection gets the answer first, and then the end */
     domt_resp_send(fd, "CLIENT KILL SKIPME no");
-    expect_bytes(fd, ":1\r\n");
+    expect_received_bytes(fd, ":1\r\n");
     ck_assert_int_eq(recv(fd, &byte, 1, 0), 0);
     close(listening), close(other);
     domt_kv_close(&kv, fd);

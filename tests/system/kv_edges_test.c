@@ -56,7 +56,7 @@ static const char *const commands[] = {"RPUSH {r}c a",
                                        "LLEN {q}b",
                                        NULL};
 
-static void compare_with_redis(const char *shards)
+static void compare_edge_cases_with_redis(const char *shards)
 {
     domt_service kv;
 
@@ -69,12 +69,12 @@ static void compare_with_redis(const char *shards)
 
 DOMT_TEST(edges_are_those_of_redis_on_one_shard)
 {
-    compare_with_redis("kv.shards=1");
+    compare_edge_cases_with_redis("kv.shards=1");
 }
 
 DOMT_TEST(edges_are_those_of_redis_over_several_shards)
 {
-    compare_with_redis("kv.shards=5");
+    compare_edge_cases_with_redis("kv.shards=5");
 }
 
 DOMT_SUITE(60)

@@ -26,13 +26,13 @@
 static domt_service kv;
 static char head[64];
 
-/* Returns byte `i` of the value. */
-static char byte_at(uint64_t i)
+/* Returns byte `i` of the large value. */
+static char byte_of_value_at(uint64_t i)
 {
     return (char)('a' + i / 4093 % 26);
 }
 
-static void set_value(int fd)
+static void set_large_value(int fd)
 {
     char *value = malloc(MIB), reply[5];
 
@@ -41,7 +41,7 @@ static void set_value(int fd)
                                    (unsigned long long)VALUE));
     for (uint64_t at = 0; at < VALUE; at += MIB) {
         for (uint64_t i = 0; i < MIB; i++)
-            value[i] = byte_at(at + i);
+            value[i] = byte_of_value_at(at + i);
         domt_send_all(fd, value, MIB);
     }
     domt_send_all(fd, "\r\n", 2);
@@ -50,8 +50,9 @@ static void set_value(int fd)
     free(value);
 }
 
-/* Connect with a receive buffer of a few KiB, request the value, and read only its first byte. */
-static int begin_slowly(void)
+/* Connect with a receive buffer of a few KiB, request the large value, and read only its first
+ * byte. */
+static int connect_slow_reader(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons(kv.port),
@@ -68,8 +69,8 @@ static int begin_slowly(void)
     return fd;
 }
 
-/* Read the value; `read` bytes of its reply were read before. */
-static void read_value(int fd, size_t read)
+/* Read the large value from a connection; `read` bytes of its reply were read before. */
+static void read_and_check_value(int fd, size_t read)
 {
     char *bytes = malloc(MIB);
     size_t head_size = (size_t)snprintf(head, sizeof head, "$%llu\r\n", (unsigned long long)VALUE);
@@ -81,7 +82,7 @@ static void read_value(int fd, size_t read)
         ssize_t got = recv(fd, bytes, VALUE - at < MIB ? VALUE - at : MIB, 0);
         ck_assert_int_gt(got, 0);
         for (ssize_t i = 0; i < got; i++, at++)
-            wrong += bytes[i] != byte_at(at);
+            wrong += bytes[i] != byte_of_value_at(at);
     }
     ck_assert_uint_eq(wrong, 0);
     ck_assert_int_eq(recv(fd, bytes, 2, MSG_WAITALL), 2);
@@ -95,10 +96,10 @@ DOMT_TEST(a_large_value_is_shared_by_readers_that_hardly_read)
 
     domt_kv_start(&kv, (const char *const[]){"system.threads=1", NULL});
     int fd = domt_connect(kv.port);
-    set_value(fd);
+    set_large_value(fd);
     uint64_t before = domt_service_rss_bytes(&kv);
     for (int i = 0; i < READERS; i++) {
-        slow[i] = begin_slowly();
+        slow[i] = connect_slow_reader();
         uint64_t begin_ns = domt_service_cpu_ns(&kv);
         domt_resp_expect(fd, "PING", "+PONG\r\n");
         uint64_t took_ns = domt_service_cpu_ns(&kv) - begin_ns;
@@ -107,14 +108,14 @@ DOMT_TEST(a_large_value_is_shared_by_readers_that_hardly_read)
     uint64_t readers_bytes = domt_service_rss_bytes(&kv) - before;
     printf("%d readers take %llu KiB; another client waits for %.1f ms of CPU time at most\n",
            READERS, (unsigned long long)(readers_bytes / 1024), (double)most_ns / 1e6);
-    if (!DOMT_SANITIZED) { /* a sanitizer keeps freed memory */
+    if (!DOMT_SANITIZED) { /* a sanitizer keeps freed memory, so it is not measured there */
         ck_assert_uint_lt(before, 2 * VALUE);
         ck_assert_int_lt((int64_t)readers_bytes, (int64_t)READERS_BYTES_MOST);
     }
     ck_assert_uint_lt(most_ns, PING_CPU_MOST_NS);
     domt_resp_expect(fd, "GETRANGE big 0 3", "$4\r\naaaa\r\n");
     domt_resp_send(fd, "GET big");
-    read_value(fd, 0);
+    read_and_check_value(fd, 0);
     /* a reply that has begun still has the old value when the key gets a new one */
     int late = domt_connect(kv.port);
     domt_resp_send(late, "GET big");
@@ -122,7 +123,7 @@ DOMT_TEST(a_large_value_is_shared_by_readers_that_hardly_read)
     ck_assert_int_eq(recv(late, &byte, 1, 0), 1);
     domt_resp_expect(fd, "SET big short", "+OK\r\n");
     domt_resp_expect(fd, "GET big", "$5\r\nshort\r\n");
-    read_value(late, 1);
+    read_and_check_value(late, 1);
     close(late);
     for (int i = 0; i < READERS; i++)
         close(slow[i]);

@@ -27,7 +27,7 @@
 
 static domt_service kv;
 
-static int start_kv(const char *setting)
+static int start_kv_and_connect(const char *setting)
 {
     domt_kv_start(&kv, (const char *const[]){"system.threads=1", "kv.maxMemory=0", setting, NULL});
     return domt_connect(kv.port);
@@ -38,7 +38,7 @@ static int start_kv(const char *setting)
 static _Atomic bool is_over;
 static _Atomic uint64_t longest_ns;
 
-static uint64_t service_ns(clockid_t clock)
+static uint64_t cpu_time_of_service_ns(clockid_t clock)
 {
     struct timespec time;
 
@@ -55,10 +55,10 @@ static void *ping_until_over(void *argument)
     ck_assert_int_eq(clock_getcpuclockid(kv.pid, &clock), 0);
 
     while (!atomic_load(&is_over)) {
-        uint64_t begin = service_ns(clock);
+        uint64_t begin = cpu_time_of_service_ns(clock);
         ck_assert_int_eq(send(fd, "PING\r\n", 6, MSG_NOSIGNAL), 6);
         ck_assert_int_eq(recv(fd, reply, 7, MSG_WAITALL), 7);
-        uint64_t took = service_ns(clock) - begin;
+        uint64_t took = cpu_time_of_service_ns(clock) - begin;
         if (took > atomic_load(&longest_ns))
             atomic_store(&longest_ns, took);
         usleep(200);
@@ -69,7 +69,7 @@ static void *ping_until_over(void *argument)
 
 /* --- many elements ---------------------------------------------------------------------------- */
 
-/* Send commands that begin with `names` words, and have `words` words for each element. */
+/* Send commands that begin with `names` words, and have `words` words for each of many elements. */
 static void fill_by_commands(int fd, const char *head, uint32_t names, uint32_t words,
                              const char *format)
 {
@@ -109,7 +109,8 @@ static void fill_hash(int fd)
 }
 
 /* Send a command, and skip its reply, which has `bytes` bytes behind its first line. */
-static void run_command(int fd, const char *command, const char *first_line, uint64_t bytes)
+static void run_command_and_skip_reply(int fd, const char *command, const char *first_line,
+                                       uint64_t bytes)
 {
     static char reply[1 << 20];
     size_t line = strlen(first_line);
@@ -124,7 +125,7 @@ static void run_command(int fd, const char *command, const char *first_line, uin
     }
 }
 
-static void expect_no_key(int fd)
+static void await_empty_store(int fd)
 {
     char reply[DOMT_REPLY_MAX] = "";
 
@@ -140,11 +141,11 @@ struct piece_of_work {
     void (*work)(int fd);
 };
 
-/* Fill the store, and check that no work of the list (up to one without a name) delays another
+/* Fill the store, and check that no command of the table (up to one without a name) delays another
  * client. */
-static void measure_works(void (*filled)(int fd), const struct piece_of_work *works)
+static void check_works_delay_nobody(void (*filled)(int fd), const struct piece_of_work *works)
 {
-    int fd = start_kv("kv.shards=1");
+    int fd = start_kv_and_connect("kv.shards=1");
 
     filled(fd);
     for (; works->name != NULL; works++) {
@@ -154,7 +155,7 @@ static void measure_works(void (*filled)(int fd), const struct piece_of_work *wo
         ck_assert_int_eq(pthread_create(&thread, NULL, ping_until_over, NULL), 0);
         domt_sleep_ms(5);
         works->work(fd);
-        domt_sleep_ms(100); /* includes the time in which the values are freed */
+        domt_sleep_ms(100); /* the measured time includes the freeing of the values */
         atomic_store(&is_over, true);
         pthread_join(thread, NULL);
         printf("%s: another client waits for %.1f ms of CPU time at most\n", works->name,
@@ -168,13 +169,13 @@ static void measure_works(void (*filled)(int fd), const struct piece_of_work *wo
 
 static char head[32];
 
-static const char *make_head(char mark)
+static const char *head_of_reply(char mark)
 {
     snprintf(head, sizeof head, "%c%u\r\n", mark, ELEMENTS);
     return head;
 }
 
-static const char *head_of_fields(const char *format)
+static const char *command_with_number_of_elements(const char *format)
 {
     static char command[64];
 
@@ -184,41 +185,41 @@ static const char *head_of_fields(const char *format)
 
 static void list_keys(int fd)
 {
-    run_command(fd, "KEYS k*", make_head('*'), ELEMENTS * UINT64_C(17));
+    run_command_and_skip_reply(fd, "KEYS k*", head_of_reply('*'), ELEMENTS * UINT64_C(17));
 }
 
 static void flush_store(int fd)
 {
-    run_command(fd, "FLUSHALL", "+OK\r\n", 0);
+    run_command_and_skip_reply(fd, "FLUSHALL", "+OK\r\n", 0);
     domt_resp_expect(fd, "DBSIZE", ":0\r\n");
 }
 
 static void list_elements(int fd)
 {
-    run_command(fd, "LRANGE l 0 -1", make_head('*'), ELEMENTS * UINT64_C(17));
+    run_command_and_skip_reply(fd, "LRANGE l 0 -1", head_of_reply('*'), ELEMENTS * UINT64_C(17));
 }
 
 static void delete_list(int fd)
 {
-    run_command(fd, "DEL l", ":1\r\n", 0);
+    run_command_and_skip_reply(fd, "DEL l", ":1\r\n", 0);
 }
 
 static void overwrite_list(int fd)
 {
-    run_command(fd, "SET m 1", "+OK\r\n", 0);
+    run_command_and_skip_reply(fd, "SET m 1", "+OK\r\n", 0);
 }
 
-static void get_all(int fd)
+static void get_whole_hash(int fd)
 {
     snprintf(head, sizeof head, "*%u\r\n", 2 * ELEMENTS);
-    run_command(fd, "HGETALL h", head, 2 * ELEMENTS * UINT64_C(17));
+    run_command_and_skip_reply(fd, "HGETALL h", head, 2 * ELEMENTS * UINT64_C(17));
 }
 
 static void expire_hash(int fd)
 {
-    run_command(fd, "DEL i", ":1\r\n", 0);
-    run_command(fd, "PEXPIRE h 1", ":1\r\n", 0);
-    expect_no_key(fd);
+    run_command_and_skip_reply(fd, "DEL i", ":1\r\n", 0);
+    run_command_and_skip_reply(fd, "PEXPIRE h 1", ":1\r\n", 0);
+    await_empty_store(fd);
 }
 
 static void fill_string(int fd)
@@ -234,32 +235,33 @@ static void fill_string(int fd)
 static void change_string(int fd)
 {
     snprintf(head, sizeof head, ":%u\r\n", STRING + 1);
-    run_command(fd, "APPEND s y", head, 0);
+    run_command_and_skip_reply(fd, "APPEND s y", head, 0);
     domt_resp_expect(fd, "SETRANGE s 5 zz", head);
     domt_resp_expect(fd, "GETRANGE s 5 6", "$2\r\nzz\r\n");
 }
 
 static void change_list(int fd)
 {
-    run_command(fd, "LPOS l none", "$-1\r\n", 0);
-    run_command(fd, "LPOS l none RANK -1 COUNT 0", "*0\r\n", 0);
-    run_command(fd, "LINSERT l BEFORE none x", ":-1\r\n", 0);
+    run_command_and_skip_reply(fd, "LPOS l none", "$-1\r\n", 0);
+    run_command_and_skip_reply(fd, "LPOS l none RANK -1 COUNT 0", "*0\r\n", 0);
+    run_command_and_skip_reply(fd, "LINSERT l BEFORE none x", ":-1\r\n", 0);
     snprintf(head, sizeof head, ":%u\r\n", ELEMENTS + 1);
-    run_command(fd, "LINSERT l AFTER v000099998 x", head, 0);
-    run_command(fd, "LREM l 0 none", ":0\r\n", 0);
-    run_command(fd, "LREM l -5 x", ":1\r\n", 0);
-    run_command(fd, "LREM l 5 v000000003", ":1\r\n", 0);
+    run_command_and_skip_reply(fd, "LINSERT l AFTER v000099998 x", head, 0);
+    run_command_and_skip_reply(fd, "LREM l 0 none", ":0\r\n", 0);
+    run_command_and_skip_reply(fd, "LREM l -5 x", ":1\r\n", 0);
+    run_command_and_skip_reply(fd, "LREM l 5 v000000003", ":1\r\n", 0);
 }
 
-static void choose_fields(int fd)
+static void choose_random_fields(int fd)
 {
-    run_command(fd, "HRANDFIELD h 3", "*3\r\n", 3 * UINT64_C(17));
-    run_command(fd, head_of_fields("HRANDFIELD h %u"), make_head('*'), ELEMENTS * UINT64_C(17));
+    run_command_and_skip_reply(fd, "HRANDFIELD h 3", "*3\r\n", 3 * UINT64_C(17));
+    run_command_and_skip_reply(fd, command_with_number_of_elements("HRANDFIELD h %u"),
+                               head_of_reply('*'), ELEMENTS * UINT64_C(17));
 }
 
 static void copy_list(int fd)
 {
-    run_command(fd, "COPY l m", ":1\r\n", 0);
+    run_command_and_skip_reply(fd, "COPY l m", ":1\r\n", 0);
     domt_resp_expect(fd, "LINDEX m 77777", "$10\r\nv000077777\r\n");
     snprintf(head, sizeof head, ":%u\r\n", ELEMENTS);
     domt_resp_expect(fd, "LLEN m", head);
@@ -267,7 +269,7 @@ static void copy_list(int fd)
 
 static void copy_hash(int fd)
 {
-    run_command(fd, "COPY h i", ":1\r\n", 0);
+    run_command_and_skip_reply(fd, "COPY h i", ":1\r\n", 0);
     domt_resp_expect(fd, "HGET i f000077777", "$10\r\nv000077777\r\n");
     snprintf(head, sizeof head, ":%u\r\n", ELEMENTS);
     domt_resp_expect(fd, "HLEN i", head);
@@ -275,13 +277,15 @@ static void copy_hash(int fd)
 
 DOMT_TEST(work_on_many_keys_lets_nobody_wait)
 {
-    measure_works(fill_keys, (const struct piece_of_work[]){
-                                 {"KEYS", list_keys}, {"FLUSHALL", flush_store}, {NULL, NULL}});
+    check_works_delay_nobody(fill_keys, (const struct piece_of_work[]){{"KEYS", list_keys},
+                                                                       {"FLUSHALL", flush_store},
+                                                                       {NULL, NULL}});
 }
 
 DOMT_TEST(work_on_a_long_list_lets_nobody_wait)
 {
-    measure_works(fill_list, (const struct piece_of_work[]){{"LRANGE", list_elements},
+    check_works_delay_nobody(fill_list,
+                             (const struct piece_of_work[]){{"LRANGE", list_elements},
                                                             {"COPY of a list", copy_list},
                                                             {"LPOS, LINSERT, LREM", change_list},
                                                             {"DEL of a list", delete_list},
@@ -291,8 +295,9 @@ DOMT_TEST(work_on_a_long_list_lets_nobody_wait)
 
 DOMT_TEST(work_on_a_large_hash_lets_nobody_wait)
 {
-    measure_works(fill_hash, (const struct piece_of_work[]){{"HGETALL", get_all},
-                                                            {"HRANDFIELD", choose_fields},
+    check_works_delay_nobody(fill_hash,
+                             (const struct piece_of_work[]){{"HGETALL", get_whole_hash},
+                                                            {"HRANDFIELD", choose_random_fields},
                                                             {"COPY of a hash", copy_hash},
                                                             {"expiry of a hash", expire_hash},
                                                             {NULL, NULL}});
@@ -300,12 +305,12 @@ DOMT_TEST(work_on_a_large_hash_lets_nobody_wait)
 
 DOMT_TEST(work_on_a_large_string_lets_nobody_wait)
 {
-    measure_works(fill_string, (const struct piece_of_work[]){{"APPEND, SETRANGE", change_string},
-                                                              {NULL, NULL}});
+    check_works_delay_nobody(fill_string, (const struct piece_of_work[]){
+                                              {"APPEND, SETRANGE", change_string}, {NULL, NULL}});
 }
 
-/* Add keys that expire at once. */
-static void add_expiring(int fd, uint32_t count)
+/* Add many keys that expire at the same time. */
+static void add_expiring_keys(int fd, uint32_t count)
 {
     static char bytes[AT_ONCE * 64], reply[AT_ONCE * 5];
 
@@ -323,12 +328,12 @@ static void add_expiring(int fd, uint32_t count)
 DOMT_TEST(to_list_keys_is_one_moment_though_others_expire)
 {
     uint32_t buckets = 1;
-    int fd = start_kv("kv.shards=1");
+    int fd = start_kv_and_connect("kv.shards=1");
 
     fill_keys(fd);
     while (buckets < ELEMENTS)
         buckets *= 2;
-    add_expiring(fd, buckets - ELEMENTS + AT_ONCE);
+    add_expiring_keys(fd, buckets - ELEMENTS + AT_ONCE);
     for (int i = 0; i < 3; i++)
         list_keys(fd);
     close(fd);
@@ -337,9 +342,10 @@ DOMT_TEST(to_list_keys_is_one_moment_though_others_expire)
 
 /* --- scans ------------------------------------------------------------------------------------ */
 
-#define STAYING 300u /* so few keys that tables shrink when the others are deleted */
+/* number of keys that stay: so few that tables shrink when the others are deleted */
+#define STAYING 300u
 
-/* Mark the keys s0 to s299 of a reply to SCAN as seen. Returns its cursor. */
+/* Mark the keys s0 to s299 in a reply to SCAN as seen. Returns the cursor of that reply. */
 static uint64_t mark_scanned_keys(const char *reply, bool seen[STAYING])
 {
     const char *at = strstr(reply, "\r\n$") + 2;
@@ -401,9 +407,9 @@ static const char *const listings[] = {"KEYS *",
                                        "DBSIZE",
                                        NULL};
 
-static void compare_listings(const char *shards)
+static void compare_listings_with_redis(const char *shards)
 {
-    int fd = start_kv(shards);
+    int fd = start_kv_and_connect(shards);
 
     domt_resp_compare_with_redis(fd, listings);
     close(fd);
@@ -412,8 +418,8 @@ static void compare_listings(const char *shards)
 
 DOMT_TEST(listings_are_those_of_redis)
 {
-    compare_listings("kv.shards=1");
-    compare_listings("kv.shards=3");
+    compare_listings_with_redis("kv.shards=1");
+    compare_listings_with_redis("kv.shards=3");
 }
 
 /* During a scan so many other keys are added and deleted that the table is resized. */

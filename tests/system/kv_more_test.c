@@ -342,7 +342,7 @@ static const char *const commands[] = {"SET s hello",
 static pid_t redis_pid;
 
 /* Start both servers, and connect to them. Returns false if redis-server is not installed. */
-static bool start_both(const char *shards, int *ret_fd, int *ret_redis)
+static bool start_kv_and_redis(const char *shards, int *ret_fd, int *ret_redis)
 {
     uint16_t port;
 
@@ -354,7 +354,7 @@ static bool start_both(const char *shards, int *ret_fd, int *ret_redis)
     return true;
 }
 
-static void stop_both(int fd, int redis)
+static void stop_kv_and_redis(int fd, int redis)
 {
     close(fd);
     close(redis);
@@ -362,69 +362,70 @@ static void stop_both(int fd, int redis)
     domt_service_stop(&kv);
 }
 
-static void compare_rows(const char *shards)
+static void compare_rows_with_redis(const char *shards)
 {
     int fd, redis;
 
-    if (!start_both(shards, &fd, &redis))
+    if (!start_kv_and_redis(shards, &fd, &redis))
         return;
     domt_resp_compare(fd, redis, commands);
-    stop_both(fd, redis);
+    stop_kv_and_redis(fd, redis);
 }
 
 DOMT_TEST(more_replies_are_those_of_redis_on_one_shard)
 {
-    compare_rows("kv.shards=1");
+    compare_rows_with_redis("kv.shards=1");
 }
 
 DOMT_TEST(more_replies_are_those_of_redis_over_several_shards)
 {
-    compare_rows("kv.shards=5");
+    compare_rows_with_redis("kv.shards=5");
 }
 
 /* --- lists of many nodes ---------------------------------------------------------------------- */
 
 static uint32_t chance;
 
-static uint32_t draw_below(uint32_t count)
+static uint32_t random_below(uint32_t count)
 {
     chance = chance * 1664525u + 1013904223u;
     return (uint32_t)((uint64_t)count * (chance >> 8) >> 24);
 }
 
-/* Write an element: one of few short ones, or one of any length. */
-static const char *write_element(char text[16])
+/* Write an element of a list into `text`: one of a few short ones, or one of any length. */
+static const char *write_random_element(char text[16])
 {
-    snprintf(text, 16, draw_below(3) == 0 ? "%%%u" : "e%u",
-             draw_below(3) == 0 ? draw_below(600) : draw_below(12));
+    snprintf(text, 16, random_below(3) == 0 ? "%%%u" : "e%u",
+             random_below(3) == 0 ? random_below(600) : random_below(12));
     return text;
 }
 
-static void write_change(char *text, size_t size)
+static void write_random_change_of_list(char *text, size_t size)
 {
     char one[16], other[16];
-    int index = (int)draw_below(200) - 100;
+    int index = (int)random_below(200) - 100;
 
-    switch (draw_below(8)) {
+    switch (random_below(8)) {
     case 0:
-        snprintf(text, size, "LSET l %d %s", index, write_element(one));
+        snprintf(text, size, "LSET l %d %s", index, write_random_element(one));
         break;
     case 1:
-        snprintf(text, size, "LREM l %d %s", (int)draw_below(5) - 2, write_element(one));
+        snprintf(text, size, "LREM l %d %s", (int)random_below(5) - 2, write_random_element(one));
         break;
     case 2:
-        snprintf(text, size, "LPOS l %s RANK %d COUNT 3", write_element(one),
-                 draw_below(2) == 0 ? 2 : -2);
+        snprintf(text, size, "LPOS l %s RANK %d COUNT 3", write_random_element(one),
+                 random_below(2) == 0 ? 2 : -2);
         break;
     case 3:
-        snprintf(text, size, "%s l %u", draw_below(2) == 0 ? "LPOP" : "RPOP", draw_below(4));
+        snprintf(text, size, "%s l %u", random_below(2) == 0 ? "LPOP" : "RPOP", random_below(4));
         break;
     case 4:
-        snprintf(text, size, "%s l %s", draw_below(2) == 0 ? "LPUSH" : "RPUSH", write_element(one));
+        snprintf(text, size, "%s l %s", random_below(2) == 0 ? "LPUSH" : "RPUSH",
+                 write_random_element(one));
         break;
     default:
-        snprintf(text, size, "LINSERT l %s %s %s", draw_below(2) == 0 ? "BEFORE" : "AFTER",
-                 write_element(one), write_element(other));
+        snprintf(text, size, "LINSERT l %s %s %s", random_below(2) == 0 ? "BEFORE" : "AFTER",
+                 write_random_element(one), write_random_element(other));
         break;
     }
 }
@@ -434,21 +435,21 @@ DOMT_TEST(lists_change_inside_as_those_of_redis)
     char change[64];
     int fd, redis;
 
-    if (!start_both("kv.shards=1", &fd, &redis))
+    if (!start_kv_and_redis("kv.shards=1", &fd, &redis))
         return;
     for (uint32_t seed = 0; seed < 3; seed++) {
         chance = seed;
         domt_resp_compare(fd, redis,
                           (const char *const[]){"DEL l", "RPUSH l e1 e2 e3 e4 e5", NULL});
         for (uint32_t i = 0; i < 1500; i++) {
-            write_change(change, sizeof change);
+            write_random_change_of_list(change, sizeof change);
             domt_resp_compare(fd, redis, (const char *const[]){change, NULL});
         }
         domt_resp_compare(fd, redis,
                           (const char *const[]){"LLEN l", "LRANGE l 0 60", "LRANGE l -60 -1",
                                                 "LTRIM l 10 -20", "LLEN l", "LRANGE l 0 60", NULL});
     }
-    stop_both(fd, redis);
+    stop_kv_and_redis(fd, redis);
 }
 
 DOMT_TEST(key_expires_though_nobody_asks_for_anything)

@@ -15,7 +15,7 @@
 
 static domt_service kv;
 
-static void start_kv(const char *more)
+static void start_kv_with_three_shards(const char *more)
 {
     domt_kv_start(&kv, (const char *const[]){"kv.shards=3", more, NULL});
 }
@@ -31,7 +31,7 @@ static const char *const lines[] = {
     "a UNSUBSCRIBE c1 nope", "b PUBLISH c1 hello", "a UNSUBSCRIBE", "b PUBLISH c2 hello",
     "a PUNSUBSCRIBE", "b PUBLISH c2 hello", "a GET x",
     "a SET x 1;SUBSCRIBE q;PING;UNSUBSCRIBE q;GET x",
-    /* rows with several subscribers */
+    /* rows in which a message has several subscribers */
     "c SUBSCRIBE s1", "d SUBSCRIBE s1 s2", "e PSUBSCRIBE s?", "f PSUBSCRIBE s?",
     "b PUBLISH s1 one;PUBLISH s2 two;PUBLISH s3 three", "b PUBSUB NUMPAT;PUBSUB NUMSUB s1 s2",
     "b MULTI;PUBLISH s1 four;PING;SET {k}1 v;PUBLISH s2 five;GET {k}1;EXEC",
@@ -40,7 +40,7 @@ static const char *const lines[] = {
 
 DOMT_TEST(messages_are_those_of_redis)
 {
-    start_kv("kv.maxMemory=0");
+    start_kv_with_three_shards("kv.maxMemory=0");
     domt_dialogue_with_redis(lines, kv.port);
     domt_service_stop(&kv);
 }
@@ -51,7 +51,7 @@ DOMT_TEST(a_publisher_of_resp_3_hears_itself_before_the_answer)
 {
     char reply[DOMT_REPLY_MAX];
 
-    start_kv("kv.maxMemory=0");
+    start_kv_with_three_shards("kv.maxMemory=0");
     int fd = domt_connect(kv.port);
     domt_resp_send(fd, "HELLO 3");
     (void)domt_resp_ask(fd, "PING", reply);
@@ -81,7 +81,7 @@ DOMT_TEST(a_publisher_of_resp_3_hears_itself_before_the_answer)
 #define LISTENERS 12
 #define MESSAGES  2000
 
-/* Publish numbered messages, each of which all subscribers have to receive. */
+/* Publish messages with numbers, each of which all subscribers have to receive. */
 static void *publish_numbers(void *argument)
 {
     char command[64], reply[64], wanted[16];
@@ -103,7 +103,7 @@ static void *publish_numbers(void *argument)
     return NULL;
 }
 
-static size_t subscribe(int fd, const char *words)
+static size_t bytes_of_subscribe_answer(int fd, const char *words)
 {
     char reply[DOMT_REPLY_MAX];
 
@@ -119,11 +119,11 @@ DOMT_TEST(all_threads_hear_all_messages_in_order)
     int fds[LISTENERS];
     pthread_t threads[2];
 
-    start_kv("kv.maxMemory=0");
+    start_kv_with_three_shards("kv.maxMemory=0");
     for (int i = 0; i < LISTENERS; i++) {
         fds[i] = domt_connect(kv.port);
-        ck_assert_uint_gt(subscribe(fds[i], "SUBSCRIBE ch0"), 0);
-        ck_assert_uint_gt(subscribe(fds[i], "SUBSCRIBE ch1"), 0);
+        ck_assert_uint_gt(bytes_of_subscribe_answer(fds[i], "SUBSCRIBE ch0"), 0);
+        ck_assert_uint_gt(bytes_of_subscribe_answer(fds[i], "SUBSCRIBE ch1"), 0);
     }
     ck_assert_int_eq(pthread_create(&threads[0], NULL, publish_numbers, "a"), 0);
     ck_assert_int_eq(pthread_create(&threads[1], NULL, publish_numbers, "b"), 0);
@@ -158,13 +158,13 @@ DOMT_TEST(a_subscriber_that_never_reads_costs_a_bounded_amount)
     static char bytes[65536];
     char reply[DOMT_REPLY_MAX], wanted[64];
 
-    /* so long that the deaf subscriber is not cut, also on a busy machine */
+    /* a send time-out so long that the deaf subscriber is not cut, also on a busy machine */
     domt_kv_start(&kv, (const char *const[]){"kv.shards=3", "channel.sendTimeout=10m", NULL});
     int fd = domt_connect(kv.port), good = domt_connect(kv.port), deaf = domt_connect(kv.port);
     size_t head =
         (size_t)snprintf(wanted, sizeof wanted, "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$50000\r\n");
-    ck_assert_uint_gt(subscribe(good, "SUBSCRIBE c"), 0);
-    ck_assert_uint_gt(subscribe(deaf, "SUBSCRIBE c"), 0);
+    ck_assert_uint_gt(bytes_of_subscribe_answer(good, "SUBSCRIBE c"), 0);
+    ck_assert_uint_gt(bytes_of_subscribe_answer(deaf, "SUBSCRIBE c"), 0);
     uint64_t before = domt_service_rss_bytes(&kv);
     for (int i = 0; i < PUBLISHED; i++) {
         domt_resp_send(fd, "PUBLISH c %50000");
@@ -178,7 +178,7 @@ DOMT_TEST(a_subscriber_that_never_reads_costs_a_bounded_amount)
         ck_assert_int_eq(recv(fd, reply, 4, MSG_WAITALL), 4);
         ck_assert_int_eq(memcmp(reply, ":2\r\n", 4), 0);
     }
-    if (!DOMT_SANITIZED) /* a sanitizer keeps freed memory */
+    if (!DOMT_SANITIZED) /* a sanitizer keeps freed memory, so it is not measured there */
         ck_assert_uint_lt(domt_service_rss_bytes(&kv), before + 32 * 1048576);
     domt_resp_expect(fd, "PUBSUB NUMSUB c", "*2\r\n$1\r\nc\r\n:2\r\n");
     close(deaf);
@@ -198,11 +198,11 @@ DOMT_TEST(subscriptions_of_a_connection_are_bounded)
 {
     char reply[DOMT_REPLY_MAX];
 
-    start_kv("kv.subscriptionsMax=3");
+    start_kv_with_three_shards("kv.subscriptionsMax=3");
     int fd = domt_connect(kv.port), other = domt_connect(kv.port);
     domt_resp_expect(other, "SUBSCRIBE a b c d", TOO_MANY);
-    ck_assert_uint_gt(subscribe(fd, "SUBSCRIBE a b"), 0);
-    ck_assert_uint_gt(subscribe(fd, "PSUBSCRIBE p"), 0);
+    ck_assert_uint_gt(bytes_of_subscribe_answer(fd, "SUBSCRIBE a b"), 0);
+    ck_assert_uint_gt(bytes_of_subscribe_answer(fd, "PSUBSCRIBE p"), 0);
     domt_resp_send(fd, "SUBSCRIBE d");
     domt_resp_send(fd, "UNSUBSCRIBE a");
     domt_resp_send(fd, "SUBSCRIBE d");
@@ -224,7 +224,7 @@ DOMT_TEST(all_subscriptions_are_bounded)
     char command[64], reply[256] = "";
     int fds[16], count = 0;
 
-    start_kv("kv.subscriptionMemory=64KiB");
+    start_kv_with_three_shards("kv.subscriptionMemory=64KiB");
     for (int i = 0; i < 16; i++)
         fds[i] = domt_connect(kv.port);
     while (count < 10000 && reply[0] != '-') {

@@ -21,13 +21,15 @@ static domt_service kv;
 
 /* Send a command with 0 to 7 equal arguments more, each time to an empty server, and return all
  * answers together. */
-static size_t ask_counts(int fd, const char *name, const char *argument, char reply[DOMT_REPLY_MAX])
+static size_t answers_to_each_number_of_arguments(int fd, const char *name, const char *argument,
+                                                  char reply[DOMT_REPLY_MAX])
 {
     char words[160];
 
     snprintf(words, sizeof words, "%s", name);
     for (int count = 0; count < ARGUMENTS_MOST; count++) {
-        domt_resp_send(fd, "RESET"); /* ends a transaction and all subscriptions */
+        /* ends a transaction and all subscriptions of the last command */
+        domt_resp_send(fd, "RESET");
         domt_resp_send(fd, "FLUSHALL");
         domt_resp_send(fd, words);
         snprintf(words + strlen(words), sizeof words - strlen(words), " %s", argument);
@@ -35,12 +37,12 @@ static size_t ask_counts(int fd, const char *name, const char *argument, char re
     return domt_resp_ask(fd, "RESET", reply);
 }
 
-static void compare_counts(int fd, int redis, const char *name, const char *argument)
+static void compare_numbers_of_arguments(int fd, int redis, const char *name, const char *argument)
 {
     char ours[DOMT_REPLY_MAX], theirs[DOMT_REPLY_MAX];
 
-    ask_counts(fd, name, argument, ours);
-    ask_counts(redis, name, argument, theirs);
+    answers_to_each_number_of_arguments(fd, name, argument, ours);
+    answers_to_each_number_of_arguments(redis, name, argument, theirs);
     ck_assert_msg(strcmp(ours, theirs) == 0, "%s\n kv:    %s\n redis: %s", name, ours, theirs);
 }
 
@@ -51,7 +53,8 @@ static bool is_one_of(const char *const words[], const char *word)
     return *words != NULL;
 }
 
-/* Commands whose answers describe the server itself, or that have no answer. */
+/* Commands whose answers describe the server itself, or that have no answer: these answers are not
+ * compared. */
 static const char *const own[] = {
     "quit",        "post",         "host:",  "command",  "info",      "save",
     "bgsave",      "bgrewriteaof", "time",   "lastsave", "select",    "memory",
@@ -110,17 +113,17 @@ DOMT_TEST(arguments_are_counted_as_by_redis)
     int redis = domt_connect(port);
     (void)domt_resp_ask(fd, "COMMAND LIST", names);
     char *rest;
-    (void)strtok_r(names, "\r\n", &rest); /* skips the head of the array */
+    (void)strtok_r(names, "\r\n", &rest); /* skips the line with the length of the array */
     int count = 0;
     for (char *word; (word = strtok_r(NULL, "\r\n", &rest)) != NULL;) {
         if (*word != '$' && !is_one_of(own, word)) {
-            compare_counts(fd, redis, word, "x");
+            compare_numbers_of_arguments(fd, redis, word, "x");
             count++;
         }
     }
     ck_assert_int_gt(count, 80);
     for (size_t i = 0; subcommands[i] != NULL; i++)
-        compare_counts(fd, redis, subcommands[i], "x");
+        compare_numbers_of_arguments(fd, redis, subcommands[i], "x");
     close(redis);
     domt_redis_stop(pid);
     domt_kv_close(&kv, fd);
@@ -285,11 +288,11 @@ DOMT_TEST(a_transaction_without_memory_is_refused_as_by_redis)
 /* --- randomness ------------------------------------------------------------------------------- */
 
 #define FIELDS 64
-#define DRAWS  32000 /* about 500 draws for each field */
+#define DRAWS  32000 /* draws of a field: about 500 for each */
 
 /* Fields and keys are drawn with the same probability, also if they share a bucket. The limit is
  * far beyond what chance produces: the sum has 63 degrees of freedom. */
-static void expect_fair(int fd, const char *command, int draws, int times)
+static void expect_draws_are_fair(int fd, const char *command, int draws, int times)
 {
     static char reply[DOMT_REPLY_MAX];
     int seen[FIELDS] = {0};
@@ -316,13 +319,13 @@ DOMT_TEST(what_is_drawn_by_chance_is_drawn_evenly)
         snprintf(command, sizeof command, "HSET h f%d 1", i);
         (void)domt_resp_ask(fd, command, reply);
     }
-    expect_fair(fd, "HRANDFIELD h -2000", DRAWS, DRAWS / 2000);
+    expect_draws_are_fair(fd, "HRANDFIELD h -2000", DRAWS, DRAWS / 2000);
     domt_resp_expect(fd, "DEL h", ":1\r\n");
     for (int i = 0; i < FIELDS; i++) {
         snprintf(command, sizeof command, "SET f%d 1", i);
         (void)domt_resp_ask(fd, command, reply);
     }
-    expect_fair(fd, "RANDOMKEY", DRAWS / 10, DRAWS / 10);
+    expect_draws_are_fair(fd, "RANDOMKEY", DRAWS / 10, DRAWS / 10);
     domt_kv_close(&kv, fd);
 }
 

@@ -13,7 +13,7 @@
 
 static domt_service kv;
 
-static int start_kv(const char *shards, const char *memory)
+static int start_kv_and_connect(const char *shards, const char *memory)
 {
     domt_kv_start(&kv, (const char *const[]){shards, memory, NULL});
     return domt_connect(kv.port);
@@ -112,9 +112,9 @@ static const char *const commands[] = {"PING",
                                        "DBSIZE",
                                        NULL};
 
-static void compare_rows(const char *shards)
+static void compare_rows_with_redis(const char *shards)
 {
-    int fd = start_kv(shards, "kv.maxMemory=0");
+    int fd = start_kv_and_connect(shards, "kv.maxMemory=0");
 
     domt_resp_compare_with_redis(fd, commands);
     close(fd);
@@ -123,17 +123,17 @@ static void compare_rows(const char *shards)
 
 DOMT_TEST(replies_are_those_of_redis_on_one_shard)
 {
-    compare_rows("kv.shards=1");
+    compare_rows_with_redis("kv.shards=1");
 }
 
 DOMT_TEST(replies_are_those_of_redis_over_several_shards)
 {
-    compare_rows("kv.shards=5");
+    compare_rows_with_redis("kv.shards=5");
 }
 
 DOMT_TEST(keys_on_several_shards_are_refused_where_the_command_needs_one)
 {
-    int fd = start_kv("kv.shards=16", "kv.maxMemory=0");
+    int fd = start_kv_and_connect("kv.shards=16", "kv.maxMemory=0");
 
     /* For one seed of the hash in about a hundred, six keys of one letter would all lie on one
      * shard, so these keys have longer names. */
@@ -146,12 +146,12 @@ DOMT_TEST(keys_on_several_shards_are_refused_where_the_command_needs_one)
 
 DOMT_TEST(keys_expire_unread_and_read)
 {
-    int fd = start_kv("kv.shards=1", "kv.maxMemory=0");
+    int fd = start_kv_and_connect("kv.shards=1", "kv.maxMemory=0");
 
     domt_resp_expect(fd, "SET a 1 PX 1", "+OK\r\n");
     domt_resp_expect(fd, "SET b 1 PX 60000", "+OK\r\n");
     char reply[DOMT_REPLY_MAX] = "";
-    /* no command reads the key, and it still expires */
+    /* no command reads the key, but it expires all the same */
     for (int i = 0; i < 10000 && strcmp(reply, ":1\r\n") != 0; i++) {
         domt_sleep_ms(1);
         (void)domt_resp_ask(fd, "DBSIZE", reply);
@@ -169,7 +169,7 @@ DOMT_TEST(keys_expire_unread_and_read)
 
 DOMT_TEST(a_full_store_refuses_to_grow_and_goes_on)
 {
-    int fd = start_kv("kv.shards=1", "kv.maxMemory=1MiB");
+    int fd = start_kv_and_connect("kv.shards=1", "kv.maxMemory=1MiB");
     char command[64], reply[DOMT_REPLY_MAX] = "";
     int kept = 0;
 
@@ -181,7 +181,7 @@ DOMT_TEST(a_full_store_refuses_to_grow_and_goes_on)
     ck_assert_int_lt(kept, 110);
     ck_assert_uint_eq(domt_resp_ask(fd, "GET key1", reply), 10000 + 10);
     domt_resp_expect(fd, "DEL key1 key2", ":2\r\n");
-    for (int i = 0; i < 200; i++) /* the memory of the replaced string is free again */
+    for (int i = 0; i < 200; i++) /* each SET frees the memory of the string that it replaces */
         domt_resp_expect(fd, "SET again %10000", "+OK\r\n");
     close(fd);
     domt_service_stop(&kv);
@@ -199,7 +199,7 @@ DOMT_TEST(a_stop_under_load_answers_what_was_read)
     char bytes[DOMT_REPLY_MAX];
     static const char set[] = "*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$2\r\nab\r\n";
 
-    fds[0] = start_kv("kv.shards=2", "kv.maxMemory=0");
+    fds[0] = start_kv_and_connect("kv.shards=2", "kv.maxMemory=0");
     for (int i = 1; i < CLIENTS; i++)
         fds[i] = domt_connect(kv.port);
     uint64_t begin = domt_monotonic_ns();
@@ -230,7 +230,7 @@ DOMT_TEST(a_stop_under_load_answers_what_was_read)
 
 /* --- programs of other projects --------------------------------------------------------------- */
 
-static int run_shell(const char *format)
+static int status_of_shell_command(const char *format)
 {
     char command[512];
 
@@ -240,11 +240,13 @@ static int run_shell(const char *format)
 
 DOMT_TEST(redis_cli_is_served)
 {
-    int fd = start_kv("kv.shards=2", "kv.maxMemory=0");
+    int fd = start_kv_and_connect("kv.shards=2", "kv.maxMemory=0");
 
     if (system("command -v redis-cli >/dev/null") == 0) {
-        ck_assert_int_eq(run_shell("timeout 20 redis-cli -p %u SET a b | grep -qx OK"), 0);
-        ck_assert_int_eq(run_shell("timeout 20 redis-cli -3 -p %u GET a | grep -qx b"), 0);
+        ck_assert_int_eq(
+            status_of_shell_command("timeout 20 redis-cli -p %u SET a b | grep -qx OK"), 0);
+        ck_assert_int_eq(
+            status_of_shell_command("timeout 20 redis-cli -3 -p %u GET a | grep -qx b"), 0);
     }
     close(fd);
     domt_service_stop(&kv);

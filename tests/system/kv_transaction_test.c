@@ -14,7 +14,7 @@
 
 static domt_service kv;
 
-static void start_kv(const char *shards, const char *more)
+static void start_kv_with_shards(const char *shards, const char *more)
 {
     domt_kv_start(&kv, (const char *const[]){shards, more, NULL});
 }
@@ -35,7 +35,7 @@ static const char *const lines[] = {
     "a MULTI;SET {t}x %3000;GET {t}x;STRLEN {t}x;EXEC", "a MULTI;EXEC x;EXEC",
     "a MULTI;DISCARD x;EXEC", "a WATCH", "a UNWATCH x", "a MULTI;WATCH x;EXEC",
     "a MULTI;UNWATCH;EXEC",
-    /* rows with a watched key */
+    /* rows in which a key is watched */
     "a WATCH {t}q", "b SET {t}q 1", "a MULTI;PING;EXEC", "a MULTI;PING;EXEC",
     "a WATCH {t}q {t}r;SET {t}q 2;MULTI;PING;EXEC", "a WATCH {t}q {t}r;SET {t}s 2;MULTI;PING;EXEC",
     "a WATCH {t}q", "b EXPIRE {t}q 100", "a MULTI;PING;EXEC", "a WATCH {t}none",
@@ -60,21 +60,21 @@ static const char *const lines[] = {
     "a WATCH {t}hh", "b HINCRBY {t}hh f 1;HGET {t}hh f", "a MULTI;PING;EXEC",
     "a SET {t}q 1;WATCH {t}q", "b FLUSHALL", "a MULTI;PING;EXEC", "a QUIT", NULL};
 
-static void compare_rows(const char *shards)
+static void compare_rows_with_redis(const char *shards)
 {
-    start_kv(shards, "kv.maxMemory=0");
+    start_kv_with_shards(shards, "kv.maxMemory=0");
     domt_dialogue_with_redis(lines, kv.port);
     domt_service_stop(&kv);
 }
 
 DOMT_TEST(transactions_are_those_of_redis_on_one_shard)
 {
-    compare_rows("kv.shards=1");
+    compare_rows_with_redis("kv.shards=1");
 }
 
 DOMT_TEST(transactions_are_those_of_redis_on_one_of_several_shards)
 {
-    compare_rows("kv.shards=5");
+    compare_rows_with_redis("kv.shards=5");
 }
 
 #define CROSS_SLOT "-CROSSSLOT Keys in request don't hash to the same slot\r\n"
@@ -82,12 +82,12 @@ DOMT_TEST(transactions_are_those_of_redis_on_one_of_several_shards)
 
 DOMT_TEST(a_transaction_lies_on_one_shard)
 {
-    start_kv("kv.shards=64", "kv.maxMemory=0");
+    start_kv_with_shards("kv.shards=64", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
 
     domt_resp_expect(fd, "WATCH a b c d e f g h", CROSS_SLOT);
     domt_resp_expect(fd, "WATCH {x}a {x}b", "+OK\r\n");
-    /* not all keys are on the shard of {x} */
+    /* not all of these keys are on the shard of {x} */
     domt_resp_expect(fd, "WATCH {b}a {c}a {d}a {e}a {f}a", CROSS_SLOT);
     domt_resp_send(fd, "MULTI");
     domt_resp_send(fd, "SET {x}a 1");
@@ -108,7 +108,7 @@ DOMT_TEST(a_transaction_is_bounded)
 {
     char reply[DOMT_REPLY_MAX];
 
-    start_kv("kv.shards=2", "kv.transactionCommands=3");
+    start_kv_with_shards("kv.shards=2", "kv.transactionCommands=3");
     int fd = domt_connect(kv.port);
     for (int i = 3; i <= 4; i++) {
         domt_resp_send(fd, "MULTI");
@@ -130,7 +130,7 @@ DOMT_TEST(a_transaction_is_bounded)
     close(fd);
     domt_service_stop(&kv);
 
-    start_kv("kv.shards=2", "kv.transactionBytes=10KiB");
+    start_kv_with_shards("kv.shards=2", "kv.transactionBytes=10KiB");
     fd = domt_connect(kv.port);
     domt_resp_send(fd, "MULTI");
     domt_resp_send(fd, "SET {t}a %9000");
@@ -142,8 +142,8 @@ DOMT_TEST(a_transaction_is_bounded)
     domt_service_stop(&kv);
 }
 
-/* Begin a transaction, and queue 9 KB in it. Returns whether that was accepted. */
-static bool queue_much(int fd)
+/* Begin a transaction on a connection, and queue 9 KB in it. Returns whether that was accepted. */
+static bool queue_9_kib_in_transaction(int fd)
 {
     char reply[128];
     size_t size = 0;
@@ -168,12 +168,12 @@ DOMT_TEST(all_transactions_together_are_bounded)
     char reply[DOMT_REPLY_MAX];
     int fds[10];
 
-    start_kv("kv.shards=2", "kv.transactionMemory=64KiB");
+    start_kv_with_shards("kv.shards=2", "kv.transactionMemory=64KiB");
     for (int round = 0; round < 4; round++) {
         int queued = 0;
         for (int i = 0; i < 10; i++) {
             fds[i] = domt_connect(kv.port);
-            queued += queue_much(fds[i]);
+            queued += queue_9_kib_in_transaction(fds[i]);
         }
         ck_assert_int_eq(queued, 7);
         for (int i = 0; i < 10; i++) {
@@ -192,7 +192,7 @@ DOMT_TEST(watched_keys_are_bounded)
     char command[64], reply[DOMT_REPLY_MAX] = "+OK\r\n";
     int watched = 0;
 
-    start_kv("kv.shards=1", "kv.observedMemory=64KiB");
+    start_kv_with_shards("kv.shards=1", "kv.observedMemory=64KiB");
     int fd = domt_connect(kv.port);
     for (; strcmp(reply, "+OK\r\n") == 0 && watched < 10000; watched++) {
         snprintf(command, sizeof command, "WATCH key%d", watched);
@@ -201,12 +201,14 @@ DOMT_TEST(watched_keys_are_bounded)
     ck_assert_str_eq(reply, "-ERR too many keys are watched and waited for\r\n");
     ck_assert_int_gt(watched, 100);
     ck_assert_int_lt(watched, 2000);
-    domt_resp_send(fd, "MULTI"); /* not all keys are watched, so the transaction must not run */
+    /* one WATCH was refused, so not all keys are watched, and the transaction must not run */
+    domt_resp_send(fd, "MULTI");
     (void)domt_resp_ask(fd, "EXEC", reply);
     ck_assert_ptr_nonnull(strstr(reply, "*-1\r\n"));
     domt_resp_expect(fd, "WATCH key", "+OK\r\n");
     close(fd);
-    fd = domt_connect(kv.port); /* the watches end with their connection */
+    /* the watches have ended with their connection, so a new one may watch */
+    fd = domt_connect(kv.port);
     for (int i = 0; i < 100; i++) {
         snprintf(command, sizeof command, "WATCH other%d", i);
         domt_resp_expect(fd, command, "+OK\r\n");
@@ -219,7 +221,7 @@ DOMT_TEST(a_watched_key_that_expires_has_changed)
 {
     char reply[DOMT_REPLY_MAX];
 
-    start_kv("kv.shards=1", "kv.maxMemory=0");
+    start_kv_with_shards("kv.shards=1", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
     domt_resp_expect(fd, "SET a 1 PX 5", "+OK\r\n");
     domt_sleep_ms(10);
@@ -227,8 +229,9 @@ DOMT_TEST(a_watched_key_that_expires_has_changed)
     domt_resp_send(fd, "MULTI");
     (void)domt_resp_ask(fd, "EXEC", reply);
     ck_assert_str_eq(reply, "+OK\r\n*0\r\n");
-    /* Repeat until the shard has not removed the key meanwhile, which it seldom does. On a busy
-     * machine the key may have expired before it is watched, and then the round shows nothing. */
+    /* The rounds are repeated, so that in some of them EXEC comes when the key has expired and the
+     * shard has not removed it yet. On a busy machine the key may have expired before it is
+     * watched, and then the round shows nothing. */
     int i = 0;
     for (int tries = 0; i < 8 && tries < 100; tries++) {
         uint64_t begun_ns = domt_monotonic_ns();
@@ -253,8 +256,8 @@ DOMT_TEST(a_watched_key_that_expires_has_changed)
 #define RACERS 4
 #define ROUNDS 300
 
-/* Read one line. */
-static void read_line(int fd, char line[64])
+/* Read one line of a reply. */
+static void read_line_of_reply(int fd, char line[64])
 {
     size_t size = 0;
 
@@ -265,7 +268,7 @@ static void read_line(int fd, char line[64])
 }
 
 /* Increment a key by WATCH, GET and SET, and repeat that until the transaction runs. */
-static void *race_increments(void *argument)
+static void *increment_by_transactions(void *argument)
 {
     int fd = domt_connect(kv.port);
     char line[64], command[64];
@@ -274,22 +277,22 @@ static void *race_increments(void *argument)
     for (int i = 0; i < ROUNDS; i++) {
         for (bool done = false; !done;) {
             domt_resp_send(fd, "WATCH {t}n");
-            read_line(fd, line);
+            read_line_of_reply(fd, line);
             domt_resp_send(fd, "GET {t}n");
-            read_line(fd, line);
-            read_line(fd, line);
+            read_line_of_reply(fd, line);
+            read_line_of_reply(fd, line);
             snprintf(command, sizeof command, "SET {t}n %ld", strtol(line, NULL, 10) + 1);
             domt_resp_send(fd, "MULTI");
             domt_resp_send(fd, command);
             domt_resp_send(fd, "INCR {t}m");
             domt_resp_send(fd, "EXEC");
             for (int j = 0; j < 4; j++)
-                read_line(fd, line);
+                read_line_of_reply(fd, line);
             done = strcmp(line, "*2\r\n") == 0;
             ck_assert(done || strcmp(line, "*-1\r\n") == 0);
             aborted += !done;
             for (int j = 0; done && j < 2; j++)
-                read_line(fd, line);
+                read_line_of_reply(fd, line);
         }
     }
     close(fd);
@@ -302,17 +305,17 @@ DOMT_TEST(what_is_watched_is_never_lost)
     uint64_t aborted = 0;
     char reply[DOMT_REPLY_MAX];
 
-    start_kv("kv.shards=2", "kv.maxMemory=0");
+    start_kv_with_shards("kv.shards=2", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
     domt_resp_expect(fd, "SET {t}n 0", "+OK\r\n");
     for (int i = 0; i < RACERS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, race_increments, NULL), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, increment_by_transactions, NULL), 0);
     for (int i = 0; i < RACERS; i++) {
         void *result;
         ck_assert_int_eq(pthread_join(threads[i], &result), 0);
         aborted += (uintptr_t)result;
     }
-    ck_assert_uint_gt(aborted, 0); /* otherwise no transactions have raced */
+    ck_assert_uint_gt(aborted, 0); /* if no transaction was aborted, none have raced */
     snprintf(reply, sizeof reply, "$4\r\n%d\r\n", RACERS * ROUNDS);
     domt_resp_expect(fd, "GET {t}n", reply);
     domt_resp_expect(fd, "GET {t}m", reply);

@@ -19,7 +19,7 @@
 
 static domt_service kv;
 
-static void start_kv(const char *shards, const char *more)
+static void start_kv_with_shards(const char *shards, const char *more)
 {
     domt_kv_start(&kv, (const char *const[]){shards, more, NULL});
 }
@@ -61,7 +61,7 @@ static const char *const lines[] = {
     "e BLPOP {t}zz 0", "f BLPOP {t}zz 0", "d MULTI;RPUSH {t}zz 1;RPUSH {t}zz 2;LPOP {t}zz;EXEC",
     "d RPUSH {t}zz 3", "e BLPOP {t}zz 0", "d MULTI;RPUSH {t}zz 1;LPOP {t}zz;EXEC",
     "d MULTI;LPUSH {t}zz 1;LPUSH {t}zz 2;EXEC", "d DEL {t}zz",
-    /* the key gets another type first, and then a list by RENAME */
+    /* the awaited key gets another type first, and then a list by RENAME */
     "i BLPOP {t}nl 0", "d SET {t}nl 1", "d DEL {t}nl", "d RPUSH {t}nm v w", "d RENAME {t}nm {t}nl",
     "d LRANGE {t}nl 0 -1",
     /* commands behind a waiting one wait, too */
@@ -70,21 +70,21 @@ static const char *const lines[] = {
     "k BLPOP {t}p 0", "l BLPOP {t}p 0", "k CLOSE", "d RPUSH {t}p 1", "m BLPOP {t}p 0", "m CLOSE",
     "d RPUSH {t}p 2", "d LRANGE {t}p 0 -1", NULL};
 
-static void compare_rows(const char *shards)
+static void compare_rows_with_redis(const char *shards)
 {
-    start_kv(shards, "kv.maxMemory=0");
+    start_kv_with_shards(shards, "kv.maxMemory=0");
     domt_dialogue_with_redis(lines, kv.port);
     domt_service_stop(&kv);
 }
 
 DOMT_TEST(waiting_is_that_of_redis_on_one_shard)
 {
-    compare_rows("kv.shards=1");
+    compare_rows_with_redis("kv.shards=1");
 }
 
 DOMT_TEST(waiting_is_that_of_redis_on_one_of_several_shards)
 {
-    compare_rows("kv.shards=5");
+    compare_rows_with_redis("kv.shards=5");
 }
 
 DOMT_TEST(waiting_at_keys_of_several_shards_is_refused)
@@ -92,7 +92,7 @@ DOMT_TEST(waiting_at_keys_of_several_shards_is_refused)
     char move[64], reply[DOMT_REPLY_MAX];
     uint32_t refused = 0;
 
-    start_kv("kv.shards=64", "kv.maxMemory=0");
+    start_kv_with_shards("kv.shards=64", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
     domt_resp_expect(fd, "BLPOP a b c d e f g h 0",
                      "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
@@ -107,7 +107,7 @@ DOMT_TEST(waiting_at_keys_of_several_shards_is_refused)
     domt_service_stop(&kv);
 }
 
-static void wait_for(int fd, const char *words, const char *wanted)
+static void repeat_command_until_reply(int fd, const char *words, const char *wanted)
 {
     char reply[DOMT_REPLY_MAX] = "";
 
@@ -129,7 +129,7 @@ static void reset_connection(int fd)
 /* Each way in which a client leaves: FIN, RST, and FIN of its own direction only. */
 DOMT_TEST(a_client_that_left_takes_no_element)
 {
-    start_kv("kv.shards=2", "kv.maxMemory=0");
+    start_kv_with_shards("kv.shards=2", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
 
     for (int way = 0; way < 3; way++) {
@@ -159,7 +159,7 @@ DOMT_TEST(a_client_that_left_takes_no_element)
         domt_sleep_ms(50);
         domt_resp_expect(fd, "RPUSH {k}l a b", ":2\r\n");
         domt_resp_expect(next, "PING", "*2\r\n$4\r\n{k}l\r\n$1\r\na\r\n+PONG\r\n");
-        wait_for(fd, "LRANGE {k}l 0 -1", "*1\r\n$1\r\nb\r\n");
+        repeat_command_until_reply(fd, "LRANGE {k}l 0 -1", "*1\r\n$1\r\nb\r\n");
         domt_resp_expect(fd, "DEL {k}l", ":1\r\n");
         close(next);
     }
@@ -180,17 +180,17 @@ DOMT_TEST(a_client_that_left_more_behind_takes_no_element)
     int left[LEFT];
     char byte;
 
-    start_kv("kv.shards=2", "kv.maxMemory=0");
+    start_kv_with_shards("kv.shards=2", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
     for (int i = 0; i < LEFT; i++) {
         left[i] = domt_connect(kv.port);
         domt_resp_send(left[i], "BLPOP {k}l 0");
         if (i % 3 == 1)
-            domt_sleep_ms(20); /* in this case the command already waits */
+            domt_sleep_ms(20); /* the BLPOP waits already when the further command comes */
         domt_resp_send(left[i], i % 2 == 0 ? "PING" : "SET {k}not %40000");
         ck_assert_int_eq(shutdown(left[i], SHUT_WR), 0);
     }
-    /* the service closes, and the further commands are not executed */
+    /* the service closes the connection without the further commands */
     for (int i = 0; i < LEFT; i++) {
         while (recv(left[i], &byte, 1, 0) > 0)
             ck_assert_int_ne(byte, 'P');
@@ -203,7 +203,7 @@ DOMT_TEST(a_client_that_left_more_behind_takes_no_element)
     domt_service_stop(&kv);
 }
 
-/* A client gets an element that is there already, though it has sent FIN: a script may have written
+/* A client that has sent FIN still gets an element that is there already: a script may have written
  * all its commands at once. */
 DOMT_TEST(a_client_that_has_said_all_gets_what_is_there)
 {
@@ -215,7 +215,7 @@ DOMT_TEST(a_client_that_has_said_all_gets_what_is_there)
                                 "value\r\n*-1\r\n";
     char reply[512];
 
-    start_kv("kv.shards=3", "kv.maxMemory=0");
+    start_kv_with_shards("kv.shards=3", "kv.maxMemory=0");
     for (int i = 0; i < 20; i++) {
         int fd = domt_connect(kv.port);
         domt_send_all(fd, said, sizeof said - 1);
@@ -237,8 +237,8 @@ DOMT_TEST(a_client_that_has_said_all_gets_what_is_there)
 static atomic_bool pushed;
 static atomic_uint popped[ELEMENTS];
 
-/* Count the element of a reply, which begins with "e" and ends the reply. */
-static void count_element(const char *reply)
+/* Count the element in a reply; it begins with "e" and ends the reply. */
+static void count_popped_element(const char *reply)
 {
     const char *element = strrchr(reply, 'e');
 
@@ -248,9 +248,9 @@ static void count_element(const char *reply)
 
 static bool with_resets, only_moves;
 
-/* Wait for an element, or for one to be moved, and leave at any moment: finish and read what comes,
- * or reset. Returns whether an element may be lost by a reset. */
-static bool wait_and_leave(unsigned *chance, bool may_reset)
+/* Wait for an element of a list, or for one to be moved, and leave at any moment: finish and read
+ * what comes, or reset. Returns whether an element may be lost by a reset. */
+static bool wait_for_element_and_leave(unsigned *chance, bool may_reset)
 {
     char reply[256];
     size_t size = 0;
@@ -263,7 +263,7 @@ static bool wait_and_leave(unsigned *chance, bool may_reset)
         domt_sleep_ms((uint32_t)rand_r(chance) % 3);
     if (may_reset && rand_r(chance) % 2 == 0) {
         reset_connection(fd);
-        return !moves; /* a moved element is still in the other list */
+        return !moves; /* a move puts the element into the other list, so nothing is lost */
     }
     ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
     while ((got = recv(fd, reply + size, sizeof reply - 1 - size, 0)) > 0)
@@ -271,12 +271,13 @@ static bool wait_and_leave(unsigned *chance, bool may_reset)
     ck_assert_int_eq(got, 0);
     reply[size] = '\0';
     if (!moves && strcmp(reply, "*-1\r\n") != 0)
-        count_element(reply);
+        count_popped_element(reply);
     close(fd);
     return false;
 }
 
-/* Pop until nothing is left; meanwhile clients wait and leave. Returns the number of resets. */
+/* Pop elements until none is left; meanwhile clients wait and leave. Returns the number of
+ * resets. */
 static void *pop_until_empty(void *argument)
 {
     unsigned chance = (unsigned)(uintptr_t)argument;
@@ -287,12 +288,11 @@ static void *pop_until_empty(void *argument)
     for (;;) {
         bool last = atomic_load(&pushed);
         if (!last)
-            resets += wait_and_leave(&chance, with_resets);
-        /* an element that was sent to a client that left returns within the time of the last
-         * wait */
+            resets += wait_for_element_and_leave(&chance, with_resets);
+        /* an element that was sent in vain returns to the list within the time of this last wait */
         (void)domt_resp_ask(fd, last ? "BLPOP {q}l 0.4" : "BLPOP {q}l 0.02", reply);
         if (strcmp(reply, "*-1\r\n") != 0)
-            count_element(reply);
+            count_popped_element(reply);
         else if (last)
             break;
     }
@@ -301,14 +301,14 @@ static void *pop_until_empty(void *argument)
 }
 
 /* Push all elements while clients pop them. Returns how many were never popped. */
-static uint64_t push_all(uint64_t *ret_resets)
+static uint64_t push_all_and_count_lost(uint64_t *ret_resets)
 {
     pthread_t threads[POPPERS];
     char command[64], reply[DOMT_REPLY_MAX];
     uint64_t lost = 0;
 
     *ret_resets = 0;
-    start_kv("kv.shards=2", "kv.maxMemory=0");
+    start_kv_with_shards("kv.shards=2", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
     for (int i = 0; i < POPPERS; i++)
         ck_assert_int_eq(
@@ -328,7 +328,7 @@ static uint64_t push_all(uint64_t *ret_resets)
     }
     domt_resp_expect(fd, "EXISTS {q}l", ":0\r\n");
     while (domt_resp_ask(fd, "LPOP {q}m", reply) != 5) /* 5 bytes are "$-1" and its line end */
-        count_element(reply);
+        count_popped_element(reply);
     for (int i = 0; i < ELEMENTS; i++) {
         ck_assert_msg(atomic_load(&popped[i]) <= 1, "element %d was popped twice", i);
         lost += atomic_load(&popped[i]) == 0;
@@ -342,7 +342,7 @@ DOMT_TEST(clients_that_finish_lose_and_double_nothing)
 {
     uint64_t resets;
 
-    ck_assert_uint_eq(push_all(&resets), 0);
+    ck_assert_uint_eq(push_all_and_count_lost(&resets), 0);
 }
 
 /* An element that the kernel has accepted for a client is lost when that client is reset; no other
@@ -352,18 +352,19 @@ DOMT_TEST(clients_that_are_reset_double_nothing)
     uint64_t resets;
 
     with_resets = true;
-    uint64_t lost = push_all(&resets);
+    uint64_t lost = push_all_and_count_lost(&resets);
     ck_assert_uint_gt(resets, 0);
     ck_assert_uint_le(lost, resets);
 }
 
-/* An element whose move could not be answered is in its old list or in the other one. */
+/* An element is moved, and the answer cannot be sent: the element is in its old list or in the
+ * other one. */
 DOMT_TEST(clients_that_move_lose_nothing_when_they_are_reset)
 {
     uint64_t resets;
 
     with_resets = only_moves = true;
-    ck_assert_uint_eq(push_all(&resets), 0);
+    ck_assert_uint_eq(push_all_and_count_lost(&resets), 0);
 }
 
 /* --- bounds and the end ----------------------------------------------------------------------- */
@@ -374,7 +375,7 @@ DOMT_TEST(clients_that_wait_are_bounded)
     int fds[40];
     int waiting = 0;
 
-    start_kv("kv.shards=1", "kv.observedMemory=64KiB");
+    start_kv_with_shards("kv.shards=1", "kv.observedMemory=64KiB");
     for (int i = 0; i < 40; i++)
         snprintf(command + strlen(command), sizeof command - strlen(command), " key%d", i);
     snprintf(command + strlen(command), sizeof command - strlen(command), " 0");
@@ -399,7 +400,7 @@ DOMT_TEST(a_stop_ends_clients_that_wait)
     char reply[256];
     int fds[8];
 
-    start_kv("kv.shards=2", "kv.maxMemory=0");
+    start_kv_with_shards("kv.shards=2", "kv.maxMemory=0");
     for (int i = 0; i < 8; i++) {
         const char *command = i % 2 == 0 ? "BLPOP a 0" : "BLMOVE {b}a {b}b LEFT LEFT 1000";
         fds[i] = domt_connect(kv.port);

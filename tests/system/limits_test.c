@@ -1,5 +1,5 @@
-/* Limits that are reached and left again: descriptors, and channel.maxConnections. No client is
- * lost, and no CPU time is wasted meanwhile. */
+/* Limits that are reached, and no longer hold when there is room again: descriptors, and
+ * channel.maxConnections. No client is lost, and no CPU time is wasted meanwhile. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -28,18 +28,18 @@ static uint32_t count_served(const domt_crowd *of)
     return count;
 }
 
-static bool are_enough_served(const domt_crowd *of)
+static bool are_wanted_clients_served(const domt_crowd *of)
 {
     return count_served(of) >= wanted;
 }
 
-static bool return_false(const domt_crowd *of)
+static bool is_never_over(const domt_crowd *of)
 {
     return false;
 }
 
-/* Let all clients ask to be served at once, and check that at least `room` are. */
-static void connect_all(uint32_t room)
+/* Let all clients ask to be served at once, and check that at least `room` of them are. */
+static void connect_all_clients(uint32_t room)
 {
     domt_crowd_init(&crowd, service.port, CLIENTS);
     for (uint32_t i = 0; i < CLIENTS; i++) {
@@ -48,13 +48,13 @@ static void connect_all(uint32_t room)
     }
     domt_crowd_connect(&crowd, 0, CLIENTS);
     wanted = room;
-    ck_assert(domt_crowd_run(&crowd, are_enough_served, 5000));
-    ck_assert(!domt_crowd_run(&crowd, return_false, 200));
+    ck_assert(domt_crowd_run(&crowd, are_wanted_clients_served, 5000));
+    ck_assert(!domt_crowd_run(&crowd, is_never_over, 200));
 }
 
 /* Let the served clients leave, some at a time, and check that in the end all clients were served,
  * and none was refused. */
-static void let_served_leave(void)
+static void let_served_clients_leave(void)
 {
     while (count_served(&crowd) < CLIENTS) {
         uint32_t closed = 0;
@@ -69,8 +69,8 @@ static void let_served_leave(void)
         wanted =
             count_served(&crowd) +
             (CLIENTS - count_served(&crowd) < closed ? CLIENTS - count_served(&crowd) : closed);
-        ck_assert_msg(domt_crowd_run(&crowd, are_enough_served, 10000), "%u were served, not %u",
-                      count_served(&crowd), wanted);
+        ck_assert_msg(domt_crowd_run(&crowd, are_wanted_clients_served, 10000),
+                      "%u were served, not %u", count_served(&crowd), wanted);
     }
     for (uint32_t i = 0; i < CLIENTS; i++)
         ck_assert_int_eq(crowd.clients[i].error, 0);
@@ -80,9 +80,9 @@ static void let_served_leave(void)
     close(fd);
 }
 
-/* Returns the CPU time of a second in which nothing can be done. A loop that tried without a pause
- * would use all of it. */
-static void check_cpu_of_second(uint32_t ms)
+/* Check the CPU time that the service uses in `ms` ms in which it can accept nothing. A loop that
+ * tried without a pause would use all of it. */
+static void check_cpu_use_while_full(uint32_t ms)
 {
     uint64_t before_ns = domt_service_cpu_ns(&service);
 
@@ -92,7 +92,7 @@ static void check_cpu_of_second(uint32_t ms)
                   ms);
 }
 
-static uint32_t count_of(const char *text)
+static uint32_t count_text_in_errors(const char *text)
 {
     uint32_t count = 0;
 
@@ -101,8 +101,8 @@ static uint32_t count_of(const char *text)
     return count;
 }
 
-/* Check that a time without descriptors is logged by one line when it begins and by one when it is
- * over, not for each connection. It is over some seconds later. */
+/* Check that the service logs a time without descriptors by one line when it begins and by one when
+ * it is over (some seconds later), not for each connection. */
 static void check_logged_once(const char *begins, const char *is_over)
 {
     uint64_t until_ns = domt_monotonic_ns() + UINT64_C(20000000000);
@@ -110,13 +110,13 @@ static void check_logged_once(const char *begins, const char *is_over)
     do {
         domt_sleep_ms(20);
         domt_service_read_error(&service);
-    } while (count_of(is_over) == 0 && domt_monotonic_ns() < until_ns);
-    ck_assert_msg(count_of(begins) == 1, "not once '%s': %s", begins, service.error);
-    ck_assert_msg(count_of(is_over) == 1, "not once '%s': %s", is_over, service.error);
+    } while (count_text_in_errors(is_over) == 0 && domt_monotonic_ns() < until_ns);
+    ck_assert_msg(count_text_in_errors(begins) == 1, "not once '%s': %s", begins, service.error);
+    ck_assert_msg(count_text_in_errors(is_over) == 1, "not once '%s': %s", is_over, service.error);
 }
 
-/* The program raises its soft limit of descriptors to the hard one. */
-static void few_descriptors(void)
+/* The service raises its soft limit of descriptors to the hard one. */
+static void limit_descriptors_hard(void)
 {
     const struct rlimit limit = {DESCRIPTORS_MAX / 2, DESCRIPTORS_MAX};
 
@@ -126,12 +126,12 @@ static void few_descriptors(void)
 
 DOMT_TEST(the_descriptor_limit_is_reached_and_recovered_from)
 {
-    service.prepare = few_descriptors;
+    service.prepare = limit_descriptors_hard;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
-    connect_all(DESCRIPTORS_MAX / 2);
+    connect_all_clients(DESCRIPTORS_MAX / 2);
     ck_assert_uint_le(count_served(&crowd), DESCRIPTORS_MAX);
-    check_cpu_of_second(DOMT_SCALE(700, 1500));
-    let_served_leave();
+    check_cpu_use_while_full(DOMT_SCALE(700, 1500));
+    let_served_clients_leave();
     check_logged_once("all 64 descriptors of this process", "there are descriptors");
     domt_service_stop(&service);
     ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
@@ -143,10 +143,10 @@ DOMT_TEST(the_most_connections_are_reached_and_recovered_from)
 {
     service.prepare = NULL;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=20", ));
-    connect_all(CONNECTIONS_MAX);
+    connect_all_clients(CONNECTIONS_MAX);
     ck_assert_uint_eq(count_served(&crowd), CONNECTIONS_MAX);
-    check_cpu_of_second(DOMT_SCALE(700, 1500));
-    let_served_leave();
+    check_cpu_use_while_full(DOMT_SCALE(700, 1500));
+    let_served_clients_leave();
     check_logged_once("all 20 connections of channel.maxConnections are taken",
                       "there is room for new connections again");
     domt_service_stop(&service);
@@ -157,7 +157,7 @@ DOMT_TEST(the_most_connections_are_reached_and_recovered_from)
 #define SOFT 70
 #define HARD 150
 
-static void some_descriptors(void)
+static void limit_descriptors_soft_and_hard(void)
 {
     const struct rlimit limit = {SOFT, HARD};
 
@@ -171,7 +171,7 @@ DOMT_TEST(too_few_descriptors_lower_the_most_connections)
 {
     struct rlimit limit;
 
-    service.prepare = some_descriptors;
+    service.prepare = limit_descriptors_soft_and_hard;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
     ck_assert_int_eq(prlimit(service.pid, RLIMIT_NOFILE, NULL, &limit), 0);
     ck_assert_uint_eq(limit.rlim_cur, HARD);
@@ -185,9 +185,9 @@ DOMT_TEST(too_few_descriptors_lower_the_most_connections)
                                         "10000 of channel.maxConnections, because this process may "
                                         "have 150 descriptors") != NULL,
                   "it said: %s", service.error);
-    connect_all(HARD / 2);
+    connect_all_clients(HARD / 2);
     ck_assert_uint_eq(count_served(&crowd), HARD / 2);
-    let_served_leave();
+    let_served_clients_leave();
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "spells no descriptor"), 0);
 }

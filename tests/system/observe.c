@@ -1,4 +1,5 @@
-/* Starts the example web with its observation port; observe.h describes the functions. */
+/* Starts the example web with its observation port; tests/system/observe.h describes the
+ * functions. */
 #include "tests/system/observe.h"
 
 #include "tests/support/suite.h"
@@ -14,10 +15,10 @@
 
 #define ARGUMENTS_MAX 64
 
-/* Collect the arguments of the program. A test that wants another address puts it behind the
- * default one. */
-static void gather_arguments(const char *const settings[], const char *file,
-                             const char **ret_arguments)
+/* Collect the arguments of the program. A test that wants another address of the port puts it
+ * behind the default one. */
+static void gather_arguments_of_web(const char *const settings[], const char *file,
+                                    const char **ret_arguments)
 {
     const char *all[16] = {"observe.listen=127.0.0.1:0"};
     size_t count = 1, end = 0;
@@ -40,7 +41,7 @@ void domt_observed_start(domt_observed *observed, const char *const settings[], 
 {
     const char *arguments[ARGUMENTS_MAX];
 
-    gather_arguments(settings, file, arguments);
+    gather_arguments_of_web(settings, file, arguments);
     domt_site_start_by(&observed->site, arguments);
     observed->port.web = domt_site_await_port(&observed->site.service, "observe");
 }
@@ -54,7 +55,7 @@ int domt_observed_run_wrong(domt_observed *observed, const char *const settings[
 {
     const char *arguments[ARGUMENTS_MAX];
 
-    gather_arguments(settings, NULL, arguments);
+    gather_arguments_of_web(settings, NULL, arguments);
     domt_service_spawn(&observed->site.service, arguments);
     return domt_service_wait(&observed->site.service, 10000);
 }
@@ -70,7 +71,7 @@ void domt_observed_expect_unix(const char *socket_path, const char *path, unsign
 
     snprintf(to.sun_path, sizeof to.sun_path, "%s", socket_path);
     ck_assert_int_eq(connect(fd, (const struct sockaddr *)&to, sizeof to), 0);
-    /* any host is allowed: no browser page can use a Unix socket */
+    /* the port allows any host here, because no browser page can use a Unix socket */
     snprintf(text, sizeof text,
              "GET %s HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", path);
     domt_send_text(fd, text);

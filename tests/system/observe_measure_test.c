@@ -46,8 +46,8 @@ DOMT_TEST(the_level_is_changed_by_its_word)
     domt_observed_stop(&web);
 }
 
-/* A page of another site could send a request without seeing the answer, so such requests are
- * refused. */
+/* A page of another site could send a request to the port without seeing the answer, so such
+ * requests are refused. */
 DOMT_TEST(pages_of_other_sites_change_nothing)
 {
     static const struct {
@@ -99,7 +99,7 @@ DOMT_TEST(pages_of_other_sites_change_nothing)
     domt_observed_stop(&web);
 }
 
-static uint64_t read_number(const char *name)
+static uint64_t number_behind_name(const char *name)
 {
     const char *at = strstr(web.port.body, name);
 
@@ -111,13 +111,14 @@ DOMT_TEST(the_profile_says_of_what_program_and_moment_it_is)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     domt_site_expect(&web.port, "GET /profile", NULL, 200, "\"program\":\"web\",\"version\":\"0.");
-    uint64_t first_ns = read_number("{\"now_ns\":"), up_ns = read_number("\"uptime_ns\":");
-    ck_assert_int_eq((int64_t)read_number("\"pid\":"), web.site.service.pid);
+    uint64_t first_ns = number_behind_name("{\"now_ns\":"),
+             up_ns = number_behind_name("\"uptime_ns\":");
+    ck_assert_int_eq((int64_t)number_behind_name("\"pid\":"), web.site.service.pid);
     domt_site_expect(&web.port, "GET /profile", NULL, 200, NULL);
-    ck_assert_uint_gt(read_number("{\"now_ns\":"), first_ns);
-    ck_assert_uint_lt(read_number("\"uptime_ns\":"), 60000000000u);
-    ck_assert_uint_eq(read_number("\"uptime_ns\":") - up_ns,
-                      read_number("{\"now_ns\":") - first_ns);
+    ck_assert_uint_gt(number_behind_name("{\"now_ns\":"), first_ns);
+    ck_assert_uint_lt(number_behind_name("\"uptime_ns\":"), 60000000000u);
+    ck_assert_uint_eq(number_behind_name("\"uptime_ns\":") - up_ns,
+                      number_behind_name("{\"now_ns\":") - first_ns);
     domt_observed_stop(&web);
 }
 

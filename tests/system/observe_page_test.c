@@ -18,7 +18,7 @@
 
 static domt_observed web;
 
-static uint64_t now_ms(void)
+static uint64_t monotonic_ms(void)
 {
     return domt_monotonic_ns() / 1000000;
 }
@@ -32,15 +32,15 @@ struct viewer {
 
 static struct viewer viewers[3];
 
-static void begin_viewer(struct viewer *viewer)
+static void begin_viewer_of_stream(struct viewer *viewer)
 {
     viewer->fd = domt_connect(web.port.web);
     viewer->size = 0;
     domt_send_text(viewer->fd, "GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n");
 }
 
-/* Read for this time. Returns false at the end of the connection. */
-static bool read_more(struct viewer *viewer, int wait_ms)
+/* Let the viewer read for so many ms. Returns false at the end of the connection. */
+static bool read_bytes_of_stream(struct viewer *viewer, int wait_ms)
 {
     struct pollfd waiting = {.fd = viewer->fd, .events = POLLIN};
 
@@ -55,7 +55,7 @@ static bool read_more(struct viewer *viewer, int wait_ms)
     return true;
 }
 
-static uint32_t count_text(const char *text, const char *part)
+static uint32_t count_part_in_text(const char *text, const char *part)
 {
     uint32_t found = 0;
 
@@ -66,23 +66,23 @@ static uint32_t count_text(const char *text, const char *part)
     return found;
 }
 
-/* Read until a text has come `times` times. */
-static void await_text(struct viewer *viewer, const char *part, uint32_t times)
+/* Let the viewer read until a text has come `times` times. */
+static void await_text_in_stream(struct viewer *viewer, const char *part, uint32_t times)
 {
-    uint64_t until_ms = now_ms() + WAIT_MS;
+    uint64_t until_ms = monotonic_ms() + WAIT_MS;
 
     viewer->text[viewer->size] = '\0';
-    while (count_text(viewer->text, part) < times) {
-        ck_assert_msg(now_ms() < until_ms, "no %u of '%s' in: %s", times, part, viewer->text);
-        ck_assert_msg(read_more(viewer, 100), "the stream has ended: %s", viewer->text);
+    while (count_part_in_text(viewer->text, part) < times) {
+        ck_assert_msg(monotonic_ms() < until_ms, "no %u of '%s' in: %s", times, part, viewer->text);
+        ck_assert_msg(read_bytes_of_stream(viewer, 100), "the stream has ended: %s", viewer->text);
     }
 }
 
 DOMT_TEST(samples_come_four_times_a_second)
 {
     domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
-    begin_viewer(&viewers[0]);
-    await_text(&viewers[0], "]}\n\n", 2);
+    begin_viewer_of_stream(&viewers[0]);
+    await_text_in_stream(&viewers[0], "]}\n\n", 2);
     /* living actors of the behaviour `shard` of the key-value store (web.kv.shards), on both
      * threads together */
     uint32_t shards = 0;
@@ -94,16 +94,17 @@ DOMT_TEST(samples_come_four_times_a_second)
     ck_assert_ptr_nonnull(strstr(viewers[0].text, "\"phases\":[\"submit\",\"sleep\","));
     ck_assert_ptr_nonnull(strstr(viewers[0].text, "\"threads\":2,"));
     ck_assert_ptr_nonnull(strstr(viewers[0].text, "{\"serial\":1,"));
-    uint64_t begun_ms = now_ms();
-    await_text(&viewers[0], "event: sample\n", 5);
-    uint64_t took_ms = now_ms() - begun_ms;
+    uint64_t begun_ms = monotonic_ms();
+    await_text_in_stream(&viewers[0], "event: sample\n", 5);
+    uint64_t took_ms = monotonic_ms() - begun_ms;
     ck_assert_uint_ge(took_ms, 4 * TICK_MS - 60);
-    ck_assert_uint_le(took_ms, 20 * TICK_MS); /* the machine may be busy */
-    ck_assert_uint_eq(count_text(viewers[0].text, "event: names\n"), 1);
+    /* the bound is high, because the machine may be busy */
+    ck_assert_uint_le(took_ms, 20 * TICK_MS);
+    ck_assert_uint_eq(count_part_in_text(viewers[0].text, "event: names\n"), 1);
 
     /* a viewer that begins between two ticks gets the last sample in full, at once */
-    begin_viewer(&viewers[1]);
-    await_text(&viewers[1], "event: sample\n", 2);
+    begin_viewer_of_stream(&viewers[1]);
+    await_text_in_stream(&viewers[1], "event: sample\n", 2);
     const char *first = strstr(viewers[1].text, "{\"serial\":");
     const char *second = strstr(first + 1, "{\"serial\":");
     ck_assert_uint_eq(strtoul(second + 10, NULL, 10), strtoul(first + 10, NULL, 10) + 1);
@@ -119,9 +120,9 @@ DOMT_TEST(whoever_comes_first_again_begins_the_ticks_again)
 {
     domt_observed_start(&web, (const char *const[]){"observe.viewersMax=1", NULL}, NULL);
     for (uint32_t i = 0; i < 2; i++) {
-        begin_viewer(&viewers[0]);
-        await_text(&viewers[0], "event: sample\n", 2);
-        ck_assert_uint_eq(count_text(viewers[0].text, "event: names\n"), 1);
+        begin_viewer_of_stream(&viewers[0]);
+        await_text_in_stream(&viewers[0], "event: sample\n", 2);
+        ck_assert_uint_eq(count_part_in_text(viewers[0].text, "event: names\n"), 1);
         ck_assert_ptr_nonnull(strstr(viewers[0].text, ",\"counters\":[[0,"));
         close(viewers[0].fd);
         usleep(3 * TICK_MS * 1000);
@@ -133,17 +134,17 @@ DOMT_TEST(streams_leave_half_of_the_places_to_others)
 {
     domt_observed_start(&web, (const char *const[]){"observe.viewersMax=4", NULL}, NULL);
     for (uint32_t i = 0; i < 2; i++) {
-        begin_viewer(&viewers[i]);
-        await_text(&viewers[i], "event: sample\n", 1);
+        begin_viewer_of_stream(&viewers[i]);
+        await_text_in_stream(&viewers[i], "event: sample\n", 1);
     }
-    begin_viewer(&viewers[2]);
-    await_text(&viewers[2], "HTTP/1.1 503 ", 1);
+    begin_viewer_of_stream(&viewers[2]);
+    await_text_in_stream(&viewers[2], "HTTP/1.1 503 ", 1);
     close(viewers[2].fd);
     domt_site_expect(&web.port, "GET /health", NULL, 200, NULL);
-    close(viewers[0].fd); /* the service notices this at the next tick */
+    close(viewers[0].fd); /* the service notices at the next tick that the viewer has left */
     usleep(3 * TICK_MS * 1000);
-    begin_viewer(&viewers[2]);
-    await_text(&viewers[2], "event: sample\n", 1);
+    begin_viewer_of_stream(&viewers[2]);
+    await_text_in_stream(&viewers[2], "event: sample\n", 1);
     close(viewers[1].fd);
     close(viewers[2].fd);
     domt_observed_stop(&web);
@@ -152,17 +153,18 @@ DOMT_TEST(streams_leave_half_of_the_places_to_others)
 DOMT_TEST(streams_end_when_the_program_begins_to_stop)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
-    begin_viewer(&viewers[0]);
-    await_text(&viewers[0], "event: sample\n", 2);
-    uint64_t begun_ms = now_ms();
+    begin_viewer_of_stream(&viewers[0]);
+    await_text_in_stream(&viewers[0], "event: sample\n", 2);
+    uint64_t begun_ms = monotonic_ms();
     ck_assert_int_eq(kill(web.site.service.pid, SIGTERM), 0);
-    await_text(&viewers[0], "\r\n0\r\n\r\n", 1); /* the last chunk of the body */
-    ck_assert_uint_lt(now_ms() - begun_ms, 1000);
+    await_text_in_stream(&viewers[0], "\r\n0\r\n\r\n", 1); /* the last chunk of the stream's body */
+    ck_assert_uint_lt(monotonic_ms() - begun_ms, 1000);
     close(viewers[0].fd);
     ck_assert_int_eq(domt_service_wait(&web.site.service, WAIT_MS), 0);
 }
 
-/* The page contains all it needs, and its policy names the hashes of its script and its style. */
+/* The page needs no other files, and its content security policy names the hashes of its script and
+ * its style. */
 DOMT_TEST(browsers_get_the_page_and_others_a_list)
 {
     static const struct {

@@ -16,7 +16,7 @@
 #define CROWD  200 /* number of viewers that request a trace */
 #define UNREAD 60  /* number of viewers that do not read; each has up to 256 KiB waiting */
 
-/* Wait until a condition is true, for at most `seconds` seconds. */
+/* Wait until a condition is true, and fail after `seconds` seconds. */
 #define WAIT_FOR(seconds, condition)                                                               \
     do {                                                                                           \
         int left = (seconds)*100;                                                                  \
@@ -87,7 +87,7 @@ static int send_request(const char *path)
     return fd;
 }
 
-static bool is_at(const char *level)
+static bool is_profile_at_level(const char *level)
 {
     char part[64];
 
@@ -104,7 +104,7 @@ DOMT_TEST(nothing_is_recorded_for_viewers_that_are_gone)
     for (int round = 0; round < 2; round++) {
         int trace = send_request("/trace?seconds=60"), cpu = send_request("/profile?cpu=60s");
 
-        WAIT_FOR(10, is_at("spans"));
+        WAIT_FOR(10, is_profile_at_level("spans"));
         WAIT_FOR(10, domt_site_ask(&web.port, "GET /profile?cpu=0", "", NULL) == 409);
         if (round == 1) {
             ck_assert_int_eq(shutdown(trace, SHUT_WR), 0);
@@ -113,8 +113,8 @@ DOMT_TEST(nothing_is_recorded_for_viewers_that_are_gone)
             close(trace);
             close(cpu);
         }
-        WAIT_FOR(2, is_at("counters"));
-        /* there is room for another recording, which may be empty */
+        WAIT_FOR(2, is_profile_at_level("counters"));
+        /* the port can begin another recording, whose trace may be empty */
         WAIT_FOR(2, (domt_site_ask(&web.port, "GET /trace", "", NULL),
                      strstr(web.port.body, "under way") == NULL));
         WAIT_FOR(2, domt_site_ask(&web.port, "GET /profile?cpu=0", "", NULL) == 400);
@@ -149,7 +149,7 @@ DOMT_TEST(a_stop_does_not_wait_for_recordings)
     ck_assert_int_le(time(NULL) - began, 5);
 }
 
-/* One viewer of a crowd gets a trace, and all others are refused at once. */
+/* Only one viewer of a crowd gets a trace; all others are refused at once. */
 DOMT_TEST(a_crowd_that_wants_traces_is_refused)
 {
     static int fds[CROWD];
@@ -158,7 +158,7 @@ DOMT_TEST(a_crowd_that_wants_traces_is_refused)
 
     domt_observed_start(&web, (const char *const[]){"observe.viewersMax=300", NULL}, NULL);
     int first = send_request("/trace?seconds=60");
-    WAIT_FOR(10, is_at("spans"));
+    WAIT_FOR(10, is_profile_at_level("spans"));
     for (int i = 0; i < CROWD; i++)
         fds[i] = send_request("/trace?seconds=60");
     for (int i = 0; i < CROWD; i++) {
@@ -168,11 +168,11 @@ DOMT_TEST(a_crowd_that_wants_traces_is_refused)
     }
     ck_assert_int_eq(refused, CROWD);
     close(first);
-    WAIT_FOR(2, is_at("counters"));
+    WAIT_FOR(2, is_profile_at_level("counters"));
     domt_observed_stop(&web);
 }
 
-/* While viewers have many unread bytes, nothing large is queued for them. */
+/* While viewers leave many bytes unread, the program queues nothing large for them. */
 DOMT_TEST(nothing_large_is_made_while_much_is_unread)
 {
     static const char metrics[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";

@@ -15,7 +15,7 @@ static domt_observed web;
 static domt_tree tree;
 
 /* A site with a pool of runners, which measures histograms. */
-static void start_with_pool(void)
+static void start_web_with_pool(void)
 {
     char path[PATH_MAX];
 
@@ -76,7 +76,8 @@ DOMT_TEST(every_path_answers_get_and_nothing_else)
     domt_observed_stop(&web);
 }
 
-/* A page of any site could make its own name point to 127.0.0.1, so such names are refused. */
+/* A page of any site could make its own name point to 127.0.0.1, so the port refuses requests whose
+ * Host is such a name. */
 DOMT_TEST(names_that_are_not_of_loopback_are_refused)
 {
     static const struct {
@@ -108,17 +109,17 @@ DOMT_TEST(names_that_are_not_of_loopback_are_refused)
 
 DOMT_TEST(each_counter_of_the_profile_is_a_metric)
 {
-    /* number of families that are not counters of the profile */
+    /* number of families of metrics that are not counters of the profile */
     const uint32_t others = 8 /* memory */ + 5 /* usage */ + 8 /* behaviours */ + 5 /* listeners */;
 
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     domt_site_expect(&web.site, "GET /json", NULL, 200, NULL);
     domt_site_expect(&web.port, "GET /metrics", NULL, 200, NULL);
     uint32_t families = domt_prometheus_check(web.port.body);
-    /* present if a thread has run houses of another one */
+    /* these two families are there only if a thread has run houses of another one */
     if (strstr(web.port.body, "domus_pair_steals") != NULL)
         families -= 2;
-    /* the phases share one family, and so do the lengths of stalls */
+    /* all phases share one family, and so do all lengths of stalls */
     size_t counters = sizeof(domus_profile) / sizeof(uint64_t);
     ck_assert_uint_eq(families - others, counters - DOMUS_PHASES + 1 - DOMUS_STALL_LENGTHS - 2 + 1);
     ck_assert(domt_prometheus_sum(web.port.body, "domus_behaviour_actors") >= 4);
@@ -134,12 +135,12 @@ DOMT_TEST(each_counter_of_the_profile_is_a_metric)
     domt_observed_stop(&web);
 }
 
-static void run_judge(const char *programs, const char *command)
+static void judge_web_with_pool(const char *programs, const char *command)
 {
     if (!domt_judges_are_there(programs))
         return;
     domt_judges_begin(&tree);
-    start_with_pool();
+    start_web_with_pool();
     domt_judge(&tree, &web.port, command);
     domt_observed_stop(&web);
     domt_tree_remove(&tree);
@@ -147,15 +148,16 @@ static void run_judge(const char *programs, const char *command)
 
 DOMT_TEST(promtool_finds_nothing_in_the_metrics)
 {
-    run_judge("curl promtool", "curl -sf $URL/metrics >$T/m || exit 1\n"
-                               "grep -q ^domus_phase_length_seconds_bucket $T/m || exit 2\n"
-                               "promtool check metrics <$T/m >$T/x 2>&1 || exit 1\n! test -s $T/x");
+    judge_web_with_pool("curl promtool",
+                        "curl -sf $URL/metrics >$T/m || exit 1\n"
+                        "grep -q ^domus_phase_length_seconds_bucket $T/m || exit 2\n"
+                        "promtool check metrics <$T/m >$T/x 2>&1 || exit 1\n! test -s $T/x");
 }
 
 /* The reader of Prometheus' own client accepts only what OpenMetrics 1.0 allows. */
 DOMT_TEST(openmetrics_are_read_by_a_strict_reader)
 {
-    run_judge(
+    judge_web_with_pool(
         "curl python3",
         "/usr/bin/python3 -c \"import prometheus_client.openmetrics.parser\" 2>$T/x || exit 0\n"
         "curl -sf -D $T/head -H \"Accept: application/openmetrics-text;version=1.0.0,*/*;q=0.1\" "
@@ -184,7 +186,7 @@ DOMT_TEST(openmetrics_are_read_by_a_strict_reader)
 /* A real Prometheus server accepts all metrics, in the format that it requests. */
 DOMT_TEST(prometheus_scrapes_the_port)
 {
-    run_judge(
+    judge_web_with_pool(
         "curl prometheus",
         "P=$(/usr/bin/python3 -c \"import socket; s = socket.socket(); "
         "s.bind((\\\"127.0.0.1\\\", 0)); print(s.getsockname()[1])\")\n"
@@ -201,7 +203,7 @@ DOMT_TEST(prometheus_scrapes_the_port)
 
 DOMT_TEST(the_profile_is_json_with_all_that_counts)
 {
-    run_judge(
+    judge_web_with_pool(
         "curl python3",
         "curl -sf $URL/profile >$T/text || exit 1\n"
         "/usr/bin/python3 - $T/text <<END\n"
@@ -241,8 +243,8 @@ DOMT_TEST(the_profile_is_json_with_all_that_counts)
         "END\n");
 }
 
-/* Returns how many actors a text describes. */
-static uint32_t count_actors(const char *text)
+/* Returns how many actors the text of /actors describes. */
+static uint32_t count_actors_in_text(const char *text)
 {
     uint32_t count = 0;
 
@@ -257,18 +259,19 @@ DOMT_TEST(actors_are_paged_and_filtered)
 
     domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
     domt_site_expect(&web.port, "GET /actors?behaviour=shard", NULL, 200, " shard: ");
-    ck_assert_uint_eq(count_actors(web.port.body), 8);
+    ck_assert_uint_eq(count_actors_in_text(web.port.body), 8);
     ck_assert_ptr_null(strstr(web.port.body, "clock"));
     domt_site_expect(&web.port, "GET /actors?behaviour=shard&count=1", NULL, 200, ": 4 actors\n");
-    ck_assert_uint_eq(count_actors(web.port.body), 2); /* one actor of each thread */
+    /* the limit of 1 holds for each of two threads */
+    ck_assert_uint_eq(count_actors_in_text(web.port.body), 2);
     snprintf(first, sizeof first, "%s", web.port.body);
     domt_site_expect(&web.port, "GET /actors?behaviour=shard&from=1&count=1", NULL, 200, NULL);
-    ck_assert_uint_eq(count_actors(web.port.body), 2);
+    ck_assert_uint_eq(count_actors_in_text(web.port.body), 2);
     ck_assert_str_ne(web.port.body, first);
     domt_site_expect(&web.port, "GET /actors?behaviour=shard&from=3", NULL, 200, NULL);
-    ck_assert_uint_eq(count_actors(web.port.body), 2);
+    ck_assert_uint_eq(count_actors_in_text(web.port.body), 2);
     domt_site_expect(&web.port, "GET /actors?behaviour=shard&from=4", NULL, 200, ": 4 actors\n");
-    ck_assert_uint_eq(count_actors(web.port.body), 0);
+    ck_assert_uint_eq(count_actors_in_text(web.port.body), 0);
     domt_observed_stop(&web);
 }
 
@@ -300,8 +303,8 @@ DOMT_TEST(a_wrong_port_ends_the_start)
     ck_assert_ptr_null(strstr(web.site.service.said, "listening"));
 }
 
-/* A program without the port refuses to start with its settings, because its operator would wait
- * for the port. */
+/* A program that is built without the port refuses to start with the port's settings, because its
+ * operator would wait for the port. */
 DOMT_TEST(a_program_without_the_port_refuses_the_key)
 {
     domt_service *service = &web.site.service;

@@ -17,13 +17,13 @@ static domt_observed web;
 static domt_tree tree;
 static char text[1 << 18];
 
-static void expect_answer(const char *request, const char *part)
+static void expect_answer_of_port(const char *request, const char *part)
 {
     domt_site_expect(&web.port, request, NULL, 200, part);
 }
 
-/* Request a path again and again until the answer contains this text. */
-static void await_answer(const char *request, const char *part)
+/* Request a path of the port again and again until the answer contains this text. */
+static void await_answer_of_port(const char *request, const char *part)
 {
     for (int i = 0; i < 500; i++) {
         if (domt_site_ask(&web.port, request, "", NULL) == 200 &&
@@ -45,20 +45,21 @@ DOMT_TEST(each_key_is_shown_with_its_value_and_origin)
                     "scheduler:\n  ioRatio: 55\nweb:\n  kv: {password: sesame}\n");
     snprintf(path, sizeof path, "%s/more.yaml", tree.root);
     domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, path);
-    expect_answer("GET /config",
-                  "{\"key\":\"web.kv.shards\",\"value\":\"8\",\"origin\":\"--set\"}");
-    expect_answer("GET /config",
-                  "{\"key\":\"io.buffers.size\",\"value\":\"4KiB\",\"origin\":\"default\"}");
+    expect_answer_of_port("GET /config",
+                          "{\"key\":\"web.kv.shards\",\"value\":\"8\",\"origin\":\"--set\"}");
+    expect_answer_of_port(
+        "GET /config", "{\"key\":\"io.buffers.size\",\"value\":\"4KiB\",\"origin\":\"default\"}");
     snprintf(part, sizeof part,
              "{\"key\":\"scheduler.ioRatio\",\"value\":\"55\",\"origin\":\"%s:2\"}", path);
-    expect_answer("GET /config", part);
+    expect_answer_of_port("GET /config", part);
     snprintf(part, sizeof part,
              "{\"key\":\"web.kv.password\",\"value\":\"***\",\"origin\":\"%s:4\"}", path);
-    expect_answer("GET /config", part);
+    expect_answer_of_port("GET /config", part);
     ck_assert_ptr_null(strstr(web.port.answer, "sesame"));
-    expect_answer("GET /config", "/examples/web/web.yaml:");
+    expect_answer_of_port("GET /config", "/examples/web/web.yaml:");
     domt_site_expect(&web.port, "POST /log?level=error", NULL, 200, "error\n");
-    expect_answer("GET /config", "{\"key\":\"log.level\",\"value\":\"error\",\"origin\":\"port\"}");
+    expect_answer_of_port("GET /config",
+                          "{\"key\":\"log.level\",\"value\":\"error\",\"origin\":\"port\"}");
     domt_observed_stop(&web);
     domt_tree_remove(&tree);
 }
@@ -86,7 +87,8 @@ DOMT_TEST(the_configuration_and_the_stalls_are_json)
 
 /* --- PUT /config/KEY -------------------------------------------------------------------------- */
 
-static void expect_put_of_key(const char *key, const char *value, uint16_t status, const char *part)
+static void expect_answer_to_put_of_key(const char *key, const char *value, uint16_t status,
+                                        const char *part)
 {
     char line[256];
 
@@ -97,29 +99,30 @@ static void expect_put_of_key(const char *key, const char *value, uint16_t statu
 DOMT_TEST(live_keys_change_over_the_port)
 {
     domt_observed_start(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
-    expect_put_of_key("scheduler.ioRatio", "70\n", 200, "scheduler.ioRatio: 70\n");
-    expect_answer("GET /config",
-                  "{\"key\":\"scheduler.ioRatio\",\"value\":\"70\",\"origin\":\"port\"}");
-    await_answer("GET /log", "info: the configuration changes: scheduler.ioRatio from 50 to 70");
-    expect_put_of_key("listeners.web.channel.linger", "2s", 200,
-                      "listeners.web.channel.linger: 2s\n");
-    expect_answer(
+    expect_answer_to_put_of_key("scheduler.ioRatio", "70\n", 200, "scheduler.ioRatio: 70\n");
+    expect_answer_of_port("GET /config",
+                          "{\"key\":\"scheduler.ioRatio\",\"value\":\"70\",\"origin\":\"port\"}");
+    await_answer_of_port("GET /log",
+                         "info: the configuration changes: scheduler.ioRatio from 50 to 70");
+    expect_answer_to_put_of_key("listeners.web.channel.linger", "2s", 200,
+                                "listeners.web.channel.linger: 2s\n");
+    expect_answer_of_port(
         "GET /config",
         "{\"key\":\"listeners.web.channel.linger\",\"value\":\"2s\",\"origin\":\"port\"}");
-    expect_put_of_key("scheduler.ioRatio", "101", 400,
-                      "scheduler.ioRatio: must be auto or 1..100, is 101\n");
-    expect_put_of_key("scheduler.ioRatio", "", 400, "found nothing\n");
-    expect_put_of_key("channel.sendLow", "1GiB", 400,
-                      "channel.sendLow: channel.sendHigh: must be at least");
-    expect_put_of_key("names.max", "9", 409, "names.max: it counts at a start\n");
-    expect_put_of_key("tls.keyFile", "a", 404, "tls.keyFile: there is no such key\n");
-    expect_put_of_key("channel.maxConnections", "1048576", 400, "so many descriptors\n");
-    expect_put_of_key("listeners.nobody.channel.linger", "2s", 404, "no such key");
-    expect_put_of_key("listeners.web.tls.keyFile", "a", 409, "it counts at a start\n");
+    expect_answer_to_put_of_key("scheduler.ioRatio", "101", 400,
+                                "scheduler.ioRatio: must be auto or 1..100, is 101\n");
+    expect_answer_to_put_of_key("scheduler.ioRatio", "", 400, "found nothing\n");
+    expect_answer_to_put_of_key("channel.sendLow", "1GiB", 400,
+                                "channel.sendLow: channel.sendHigh: must be at least");
+    expect_answer_to_put_of_key("names.max", "9", 409, "names.max: it counts at a start\n");
+    expect_answer_to_put_of_key("tls.keyFile", "a", 404, "tls.keyFile: there is no such key\n");
+    expect_answer_to_put_of_key("channel.maxConnections", "1048576", 400, "so many descriptors\n");
+    expect_answer_to_put_of_key("listeners.nobody.channel.linger", "2s", 404, "no such key");
+    expect_answer_to_put_of_key("listeners.web.tls.keyFile", "a", 409, "it counts at a start\n");
     domt_service_signal(&web.site.service, SIGHUP);
-    await_answer("GET /log", "Z info: SIGHUP: the configuration was read again");
-    expect_answer("GET /config",
-                  "{\"key\":\"scheduler.ioRatio\",\"value\":\"50\",\"origin\":\"default\"}");
+    await_answer_of_port("GET /log", "Z info: SIGHUP: the configuration was read again");
+    expect_answer_of_port(
+        "GET /config", "{\"key\":\"scheduler.ioRatio\",\"value\":\"50\",\"origin\":\"default\"}");
     ck_assert_ptr_null(strstr(web.port.body, "listeners.web.channel.linger"));
     domt_observed_stop(&web);
 }
@@ -130,16 +133,16 @@ DOMT_TEST(nothing_changes_without_leave_or_for_another_site)
                                   "Origin: http://a.example\r\nContent-Length: 2\r\n\r\n70";
 
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
-    expect_put_of_key("scheduler.ioRatio", "70", 403,
-                      "observe.change is false: nothing is changed\n");
+    expect_answer_to_put_of_key("scheduler.ioRatio", "70", 403,
+                                "observe.change is false: nothing is changed\n");
     domt_observed_stop(&web);
     domt_observed_start(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
     int fd = domt_connect(web.port.web);
     domt_send_text(fd, request);
     domt_read_until(fd, "HTTP/1.1 403 ", text, sizeof text);
     close(fd);
-    expect_answer("GET /config",
-                  "{\"key\":\"scheduler.ioRatio\",\"value\":\"50\",\"origin\":\"default\"}");
+    expect_answer_of_port(
+        "GET /config", "{\"key\":\"scheduler.ioRatio\",\"value\":\"50\",\"origin\":\"default\"}");
     domt_observed_stop(&web);
 }
 
@@ -148,10 +151,10 @@ DOMT_TEST(nothing_changes_without_leave_or_for_another_site)
 DOMT_TEST(the_log_has_what_the_program_has_written)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
-    await_answer("GET /log", "Z info: pid ");
+    await_answer_of_port("GET /log", "Z info: pid ");
     domt_service_signal(&web.site.service, SIGHUP);
-    await_answer("GET /log", "Z info: SIGHUP: ");
-    expect_answer("GET /log?level=error", NULL);
+    await_answer_of_port("GET /log", "Z info: SIGHUP: ");
+    expect_answer_of_port("GET /log?level=error", NULL);
     ck_assert_ptr_null(strstr(web.port.body, "pid "));
     domt_observed_stop(&web);
 }
@@ -159,8 +162,8 @@ DOMT_TEST(the_log_has_what_the_program_has_written)
 DOMT_TEST(the_level_of_the_configuration_holds_at_the_start)
 {
     domt_observed_start(&web, (const char *const[]){"log.level=warning", NULL}, NULL);
-    expect_answer("GET /config",
-                  "{\"key\":\"log.level\",\"value\":\"warning\",\"origin\":\"--set\"}");
+    expect_answer_of_port("GET /config",
+                          "{\"key\":\"log.level\",\"value\":\"warning\",\"origin\":\"--set\"}");
     domt_observed_stop(&web);
 }
 

@@ -1,5 +1,5 @@
-/* libdomus-observe: its sockets, its viewers, and its answers while the program stops. The program
- * goes on whatever viewers do. */
+/* libdomus-observe: the sockets of the port, its viewers, and its answers while the program stops.
+ * The program goes on whatever viewers do. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
@@ -23,7 +23,7 @@ static domt_tree tree;
 
 /* --- Unix sockets ----------------------------------------------------------------------------- */
 
-static int listen_at(const char *path, int backlog)
+static int listen_at_unix_socket(const char *path, int backlog)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -35,8 +35,8 @@ static int listen_at(const char *path, int backlog)
     return fd;
 }
 
-/* Start the example with its port at a Unix socket, and wait until it is ready. */
-static void start_at(const char *setting)
+/* Start the example web with its port at a Unix socket, and wait until it is ready. */
+static void start_web_with_port_at(const char *setting)
 {
     const char *arguments[64];
 
@@ -52,10 +52,10 @@ DOMT_TEST(a_unix_socket_is_its_owners_and_goes_with_the_program)
     domt_tree_make(&tree);
     snprintf(path, sizeof path, "%s/x.sock", tree.root);
     snprintf(setting, sizeof setting, "observe.listen=unix:%s", path);
-    close(listen_at(path, 0)); /* leaves a socket file without a listener */
+    close(listen_at_unix_socket(path, 0)); /* leaves a socket file without a listener */
     ck_assert_int_eq(chmod(path, 0777), 0);
 
-    start_at(setting);
+    start_web_with_port_at(setting);
     ck_assert_int_eq(stat(path, &status), 0);
     ck_assert_uint_eq(status.st_mode, S_IFSOCK | 0600);
     domt_observed_expect_unix(path, "/health", 200, "ok\n");
@@ -76,15 +76,16 @@ DOMT_TEST(a_socket_of_another_program_is_left_alone)
     domt_tree_make(&tree);
     snprintf(path, sizeof path, "%s/x.sock", tree.root);
     snprintf(setting, sizeof setting, "observe.listen=unix:%s", path);
-    int other = listen_at(path, 4);
+    int other = listen_at_unix_socket(path, 4);
     ck_assert_int_eq(domt_observed_run_wrong(&web, (const char *const[]){setting, NULL}), 1);
     ck_assert_ptr_nonnull(strstr(web.site.service.error, "Address already in use"));
     ck_assert_int_eq(stat(path, &status), 0);
     close(other);
 
-    start_at(setting); /* the path is replaced while the program runs */
+    /* another program's socket will replace this one while the program runs */
+    start_web_with_port_at(setting);
     ck_assert_int_eq(unlink(path), 0);
-    other = listen_at(path, 4);
+    other = listen_at_unix_socket(path, 4);
     domt_site_stop(&web.site);
     ck_assert_int_eq(stat(path, &status), 0);
     close(other);
@@ -93,7 +94,7 @@ DOMT_TEST(a_socket_of_another_program_is_left_alone)
 
 /* --- a stop ----------------------------------------------------------------------------------- */
 
-/* A body that does not end keeps the drain waiting. */
+/* A request whose body does not end keeps the drain waiting. */
 DOMT_TEST(a_program_that_drains_is_not_ready_and_can_be_observed)
 {
     char text[4096];
@@ -119,7 +120,7 @@ DOMT_TEST(a_program_that_drains_is_not_ready_and_can_be_observed)
 
 /* --- viewers ---------------------------------------------------------------------------------- */
 
-static void allow_descriptors(void)
+static void raise_limit_of_descriptors(void)
 {
     struct rlimit limit;
 
@@ -133,7 +134,7 @@ DOMT_TEST(a_thousand_viewers_are_answered)
     static int fds[VIEWERS];
     char text[1024];
 
-    allow_descriptors();
+    raise_limit_of_descriptors();
     domt_observed_start(&web, (const char *const[]){"observe.viewersMax=1000", NULL}, NULL);
     for (int i = 0; i < VIEWERS; i++) {
         fds[i] = domt_connect(web.port.web);
@@ -202,7 +203,7 @@ DOMT_TEST(viewers_that_do_not_read_hold_up_nobody)
     domt_observed_stop(&web);
 }
 
-/* Bytes that are no request end their connection only. */
+/* Bytes that are no request end only the connection on which they came. */
 DOMT_TEST(bytes_that_are_no_request_are_refused)
 {
     static const struct {

@@ -14,7 +14,7 @@
 static domt_service service;
 static domt_crowd crowd;
 
-static bool all_is_sent(const domt_crowd *of)
+static bool is_all_sent(const domt_crowd *of)
 {
     for (uint32_t i = 0; i < of->count; i++) {
         if (of->clients[i].fd >= 0 && of->clients[i].sent < of->clients[i].bytes)
@@ -23,7 +23,7 @@ static bool all_is_sent(const domt_crowd *of)
     return true;
 }
 
-static void let_all_send(uint32_t bytes)
+static void give_all_clients_more_to_send(uint32_t bytes)
 {
     for (uint32_t i = 0; i < COUNT; i++)
         crowd.clients[i].bytes += bytes;
@@ -39,16 +39,16 @@ DOMT_TEST(peers_that_spoke_during_a_pause_are_not_idle)
     domt_crowd_init(&crowd, service.port, COUNT);
     for (uint32_t i = 0; i < COUNT; i++)
         crowd.clients[i].stays = true;
-    let_all_send(1);
+    give_all_clients_more_to_send(1);
     domt_crowd_connect(&crowd, 0, COUNT);
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_back, 10000));
     domt_service_signal(&service, SIGSTOP);
-    /* The service may serve bytes that are sent now until all its threads have stopped, so this
-     * waits for that. */
+    /* While the service's threads stop, it may still serve bytes that are sent now, so this waits
+     * until all have stopped. */
     ck_assert_int_eq(waitpid(service.pid, &status, WUNTRACED), service.pid);
     ck_assert(WIFSTOPPED(status));
-    let_all_send(BYTES);
-    ck_assert(domt_crowd_run(&crowd, all_is_sent, 10000));
+    give_all_clients_more_to_send(BYTES);
+    ck_assert(domt_crowd_run(&crowd, is_all_sent, 10000));
     domt_sleep_ms(TIMEOUT_MS + 300);
     domt_service_signal(&service, SIGCONT);
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_back, 10000));

@@ -1,4 +1,5 @@
-/* Reads the text line by line. The current family is the one that the last TYPE has named. */
+/* Reads Prometheus' text line by line. The current family is the one that the last TYPE line has
+ * named. */
 #include "tests/system/prometheus.h"
 #include "tests/support/suite.h"
 
@@ -12,14 +13,15 @@
 #define FAMILIES_MAX 256u
 
 struct reader {
-    char helped[NAME_SIZE]; /* name in the last HELP line */
-    char family[NAME_SIZE]; /* name in the last TYPE line */
+    char helped[NAME_SIZE]; /* name of the family in the last HELP line */
+    char family[NAME_SIZE]; /* name of the family in the last TYPE line */
     char type[16];
-    uint32_t families, samples; /* `samples` counts those of the current family */
+    /* number of families so far, and of samples of the current family */
+    uint32_t families, samples;
     char names[FAMILIES_MAX][NAME_SIZE];
 };
 
-static size_t name_length(const char *text)
+static size_t length_of_name(const char *text)
 {
     size_t length = 0;
 
@@ -28,18 +30,18 @@ static size_t name_length(const char *text)
     return isdigit((unsigned char)text[0]) ? 0 : length;
 }
 
-static void read_name(const char *line, const char *at, char ret_name[NAME_SIZE])
+static void read_metric_name(const char *line, const char *at, char ret_name[NAME_SIZE])
 {
-    size_t length = name_length(at);
+    size_t length = length_of_name(at);
 
     ck_assert_msg(length > 0 && length < NAME_SIZE, "no name: %s", line);
     snprintf(ret_name, NAME_SIZE, "%.*s", (int)length, at);
 }
 
-static void read_type(struct reader *reader, const char *line)
+static void read_type_line(struct reader *reader, const char *line)
 {
     ck_assert_msg(reader->families == 0 || reader->samples > 0, "an empty family before: %s", line);
-    read_name(line, line + 7, reader->family);
+    read_metric_name(line, line + 7, reader->family);
     ck_assert_msg(strcmp(reader->family, reader->helped) == 0, "no HELP before: %s", line);
     for (uint32_t i = 0; i < reader->families; i++)
         ck_assert_msg(strcmp(reader->names[i], reader->family) != 0, "twice: %s", line);
@@ -55,13 +57,13 @@ static void read_type(struct reader *reader, const char *line)
     reader->samples = 0;
 }
 
-/* Skip {name="value",...}. */
-static const char *pass_labels(const char *line, const char *at)
+/* Skip the name and the labels of a sample: name{label="value",...}. */
+static const char *skip_labels(const char *line, const char *at)
 {
     if (*at != '{')
         return at;
     do {
-        size_t length = name_length(++at);
+        size_t length = length_of_name(++at);
         ck_assert_msg(length > 0 && strncmp(at + length, "=\"", 2) == 0, "a wrong label: %s", line);
         at += length + 2;
         at += strcspn(at, "\"\\");
@@ -72,36 +74,36 @@ static const char *pass_labels(const char *line, const char *at)
     return at + 1;
 }
 
-static void read_sample(struct reader *reader, const char *line)
+static void read_sample_line(struct reader *reader, const char *line)
 {
     static const char *const suffixes[] = {"_bucket", "_sum", "_count"};
     char name[NAME_SIZE];
     char *end;
     bool is_ours;
 
-    read_name(line, line, name);
+    read_metric_name(line, line, name);
     size_t length = strlen(reader->family);
     is_ours = strcmp(name, reader->family) == 0;
     for (size_t i = 0; i < 3 && strcmp(reader->type, "histogram") == 0; i++)
         is_ours = is_ours || (strncmp(name, reader->family, length) == 0 &&
                               strcmp(name + length, suffixes[i]) == 0);
     ck_assert_msg(reader->families > 0 && is_ours, "of another family: %s", line);
-    const char *value = pass_labels(line, line + strlen(name));
+    const char *value = skip_labels(line, line + strlen(name));
     ck_assert_msg(value[0] == ' ' && value[1] != ' ', "no value: %s", line);
     ck_assert_msg(strtod(value + 1, &end) >= 0 && end != value + 1 && *end == '\0',
                   "a wrong value: %s", line);
     reader->samples++;
 }
 
-static void read_line(struct reader *reader, const char *line)
+static void read_any_line(struct reader *reader, const char *line)
 {
     if (strncmp(line, "# HELP ", 7) == 0) {
-        read_name(line, line + 7, reader->helped);
+        read_metric_name(line, line + 7, reader->helped);
         ck_assert_msg(line[7 + strlen(reader->helped)] == ' ', "no help: %s", line);
     } else if (strncmp(line, "# TYPE ", 7) == 0) {
-        read_type(reader, line);
+        read_type_line(reader, line);
     } else {
-        read_sample(reader, line);
+        read_sample_line(reader, line);
     }
 }
 
@@ -115,7 +117,7 @@ uint32_t domt_prometheus_check(const char *text)
         size_t length = strcspn(text, "\n");
         ck_assert_msg(text[length] == '\n' && length < sizeof line, "no whole line: %s", text);
         snprintf(line, sizeof line, "%.*s", (int)length, text);
-        read_line(&reader, line);
+        read_any_line(&reader, line);
         text += length + 1;
     }
     return reader.families;

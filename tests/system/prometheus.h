@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Check that the text is valid. Returns the number of families. */
+/* Check that the text is valid by this format. Returns the number of families. */
 uint32_t domt_prometheus_check(const char *text);
 
 /* Returns the sum of all samples of a name, whatever their labels are; -1 if there is none. */

@@ -29,20 +29,20 @@ static void start_proxy(uint16_t upstream_port)
                                                      "--set", upstream, NULL});
 }
 
-static void start_both(void)
+static void start_echo_and_proxy(void)
 {
     domt_service_start(&echo, DOMT_ECHO_ARGUMENTS());
     start_proxy(echo.port);
 }
 
-static void stop_both(void)
+static void stop_proxy_and_echo(void)
 {
     domt_service_stop(&proxy);
     domt_service_stop(&echo);
 }
 
-/* A server of the test itself. */
-static int listen_here(uint16_t *ret_port)
+/* Listen as the server behind the proxy, which is played by this test. */
+static int listen_as_upstream(uint16_t *ret_port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
@@ -64,8 +64,8 @@ static void reset_connection(int fd)
     close(fd);
 }
 
-/* Read a connection to its end. Returns 0 after FIN, or the negative errno. */
-static int read_end(int fd)
+/* Read a connection to its end. Returns 0 if it ended by FIN, or the negative errno. */
+static int read_to_end_of_connection(int fd)
 {
     char bytes[1024];
     ssize_t size;
@@ -76,7 +76,7 @@ static int read_end(int fd)
     return size == 0 ? 0 : -errno;
 }
 
-static void make_streams(uint32_t count, uint64_t bytes)
+static void make_clients_with_streams(uint32_t count, uint64_t bytes)
 {
     domt_crowd_init(&crowd, proxy.port, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -89,13 +89,13 @@ static void make_streams(uint32_t count, uint64_t bytes)
 
 DOMT_TEST(every_byte_goes_through_both_ways)
 {
-    start_both();
-    make_streams(DOMT_SCALE(100, 30), 1000000);
+    start_echo_and_proxy();
+    make_clients_with_streams(DOMT_SCALE(100, 30), 1000000);
     domt_crowd_connect(&crowd, 0, crowd.count);
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
     domt_crowd_holds(&crowd);
     domt_crowd_fini(&crowd);
-    stop_both();
+    stop_proxy_and_echo();
     ck_assert_uint_eq(domt_service_count(&proxy, "channels reset"), 0);
     ck_assert_uint_eq(domt_service_count(&proxy, "received bytes"),
                       domt_service_count(&proxy, "sent bytes"));
@@ -105,8 +105,8 @@ DOMT_TEST(every_byte_goes_through_both_ways)
  * clients notice nothing. */
 DOMT_TEST(resets_go_through_and_hurt_nobody_else)
 {
-    start_both();
-    make_streams(100, 200000);
+    start_echo_and_proxy();
+    make_clients_with_streams(100, 200000);
     for (uint32_t i = 0; i < crowd.count; i += 2) {
         crowd.clients[i].reset_at = 1 + (i * 2791) % crowd.clients[i].bytes;
         crowd.clients[i].deaf = i % 4 == 0;
@@ -115,16 +115,16 @@ DOMT_TEST(resets_go_through_and_hurt_nobody_else)
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
     domt_crowd_holds(&crowd);
     domt_crowd_fini(&crowd);
-    stop_both();
+    stop_proxy_and_echo();
     ck_assert_uint_eq(domt_service_count(&proxy, "channels closed"),
                       domt_service_count(&proxy, "channels opened"));
 }
 
 /* The client finishes sending first, and the server answers later; then the other way round. */
-DOMT_TEST(each_half_is_closed_by_itself)
+DOMT_TEST(each_half_of_a_proxied_connection_is_closed_alone)
 {
     uint16_t port;
-    int listener = listen_here(&port);
+    int listener = listen_as_upstream(&port);
     char bytes[16];
 
     start_proxy(port);
@@ -143,7 +143,7 @@ DOMT_TEST(each_half_is_closed_by_itself)
         ck_assert_int_eq(recv(first, bytes, 1, MSG_DONTWAIT), -1);
         ck_assert_int_eq(errno, EAGAIN);
         ck_assert_int_eq(shutdown(second, SHUT_WR), 0);
-        ck_assert_int_eq(read_end(first), 0);
+        ck_assert_int_eq(read_to_end_of_connection(first), 0);
         close(client);
         close(server);
     }
@@ -152,10 +152,10 @@ DOMT_TEST(each_half_is_closed_by_itself)
     ck_assert_uint_eq(domt_service_count(&proxy, "channels reset"), 0);
 }
 
-DOMT_TEST(the_end_of_one_side_is_the_end_of_the_other)
+DOMT_TEST(reset_of_one_side_ends_the_other_side)
 {
     uint16_t port;
-    int listener = listen_here(&port);
+    int listener = listen_as_upstream(&port);
 
     start_proxy(port);
     for (int server_is_first = 0; server_is_first < 2; server_is_first++) {
@@ -164,12 +164,12 @@ DOMT_TEST(the_end_of_one_side_is_the_end_of_the_other)
 
         ck_assert_int_ge(server, 0);
         reset_connection(server_is_first ? server : client);
-        ck_assert_int_eq(read_end(server_is_first ? client : server), -ECONNRESET);
+        ck_assert_int_eq(read_to_end_of_connection(server_is_first ? client : server), -ECONNRESET);
         close(server_is_first ? client : server);
     }
     close(listener);
     int refused = domt_connect(proxy.port); /* the proxy no longer listens */
-    ck_assert_int_eq(read_end(refused), -ECONNRESET);
+    ck_assert_int_eq(read_to_end_of_connection(refused), -ECONNRESET);
     close(refused);
     domt_service_stop(&proxy);
 }
@@ -179,7 +179,7 @@ DOMT_TEST(what_one_side_does_not_read_the_other_cannot_send)
 {
     static char bytes[65536];
     uint16_t port;
-    int listener = listen_here(&port);
+    int listener = listen_as_upstream(&port);
     uint64_t sent = 0;
 
     start_proxy(port);
@@ -204,13 +204,13 @@ DOMT_TEST(what_one_side_does_not_read_the_other_cannot_send)
 }
 
 #define PIECES   10
-#define PAUSE_MS 200 /* pause between two pieces of the download */
+#define PAUSE_MS 200 /* pause between two pieces of a download */
 
 /* SIGTERM during a download: the download goes on to its end, and then the proxy ends. */
 DOMT_TEST(drain_waits_for_a_download_that_goes_on)
 {
     uint16_t port = 0;
-    int listener = listen_here(&port);
+    int listener = listen_as_upstream(&port);
     char byte;
 
     start_proxy(port);
@@ -225,7 +225,7 @@ DOMT_TEST(drain_waits_for_a_download_that_goes_on)
         domt_sleep_ms(PAUSE_MS);
     }
     close(server);
-    ck_assert_int_eq(read_end(client), 0);
+    ck_assert_int_eq(read_to_end_of_connection(client), 0);
     close(client);
     close(listener);
     ck_assert_int_eq(domt_service_wait(&proxy, 10000), 0);
@@ -236,7 +236,7 @@ DOMT_TEST(drain_waits_for_a_download_that_goes_on)
 DOMT_TEST(relay_that_outlasts_the_drain_is_cut_and_said)
 {
     uint16_t port = 0;
-    int listener = listen_here(&port);
+    int listener = listen_as_upstream(&port);
     char upstream[64];
 
     snprintf(upstream, sizeof upstream, "proxy.upstream=127.0.0.1:%u", port);
@@ -256,7 +256,8 @@ DOMT_TEST(relay_that_outlasts_the_drain_is_cut_and_said)
         (void)send(server, "x", 1, MSG_NOSIGNAL);
         domt_sleep_ms(100);
     }
-    ck_assert_int_ne(read_end(client), 0); /* the client sees a reset */
+    /* the connection is cut, so the client sees a reset */
+    ck_assert_int_ne(read_to_end_of_connection(client), 0);
     close(client);
     close(server);
     close(listener);

@@ -1,5 +1,5 @@
-/* Sends RESP: each command is followed by an ECHO of a mark, so that the end of its reply is known
- * without a parser. */
+/* Sends RESP to kv and redis-server: each command is followed by an ECHO of a mark, so that the end
+ * of its reply is known without a parser. */
 #include "tests/system/redis.h"
 #include "tests/support/process.h"
 
@@ -20,7 +20,7 @@
 #define WORDS_MAX 64
 #define ARGUMENTS 32
 
-static bool is_open(uint16_t port)
+static bool is_port_open(uint16_t port)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -62,8 +62,8 @@ void domt_kv_close(domt_service *service, int fd)
     domt_service_stop(service);
 }
 
-/* Returns whether the server answers. */
-static bool start_redis(pid_t *ret_pid, uint16_t *ret_port)
+/* Start redis-server on a free port. Returns whether it answers. */
+static bool start_redis_on_free_port(pid_t *ret_pid, uint16_t *ret_port)
 {
     char port[8];
 
@@ -75,12 +75,12 @@ static bool start_redis(pid_t *ret_pid, uint16_t *ret_port)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "",
                "--appendonly", "no", "--enable-debug-command", "yes", "--logfile", "/dev/null",
-               /* the server checks time-outs every 2 ms */
+               /* redis-server looks for commands whose time is over every 2 ms */
                "--dir", "/tmp", "--hz", "500", (char *)NULL);
         _exit(127);
     }
     for (int i = 0; i < START_MS; i++) {
-        if (is_open(*ret_port))
+        if (is_port_open(*ret_port))
             return true;
         if (waitpid(*ret_pid, NULL, WNOHANG) == *ret_pid)
             return false;
@@ -92,7 +92,7 @@ static bool start_redis(pid_t *ret_pid, uint16_t *ret_port)
 
 bool domt_redis_start(pid_t *ret_pid, uint16_t *ret_port)
 {
-    bool is_there = start_redis(ret_pid, ret_port);
+    bool is_there = start_redis_on_free_port(ret_pid, ret_port);
 
     if (!is_there)
         printf("redis-server is not installed: nothing compared\n");
@@ -108,11 +108,11 @@ void domt_redis_stop(pid_t pid)
 /* --- commands --------------------------------------------------------------------------------- */
 
 struct word {
-    const char *bytes; /* bytes of the word; NULL: letters */
+    const char *bytes; /* the word's bytes; NULL: the word is `size` letters */
     size_t size;
 };
 
-static uint32_t split(const char *words, struct word *ret_words)
+static uint32_t split_into_words(const char *words, struct word *ret_words)
 {
     uint32_t count = 0;
 
@@ -145,7 +145,7 @@ static void send_letters(int fd, size_t size)
 void domt_resp_send(int fd, const char *words)
 {
     struct word split_words[WORDS_MAX];
-    uint32_t count = split(words, split_words);
+    uint32_t count = split_into_words(words, split_words);
     char head[32];
 
     domt_send_all(fd, head, (size_t)snprintf(head, sizeof head, "*%u\r\n", count));

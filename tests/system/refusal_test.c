@@ -19,21 +19,21 @@
 
 static domt_service service;
 
-static void expect_end(int status)
+static void expect_end_without_listener(int status)
 {
     int got = domt_service_wait(&service, 10000);
 
     ck_assert_msg(got == status, "it ended with %d: %s", got, service.error);
-    ck_assert_str_eq(service.said, ""); /* no listener was started */
+    ck_assert_str_eq(service.said, ""); /* no listener was announced, because none was started */
 }
 
-/* Check that stderr has one line, which contains this text. */
-static void expect_stderr(const char *part)
+/* Check that the program has written one line to stderr, which contains this text. */
+static void expect_part_of_stderr(const char *part)
 {
     ck_assert_msg(strstr(service.error, part) != NULL, "'%s' is not in: %s", part, service.error);
 }
 
-static void expect_one_line(void)
+static void expect_one_line_on_stderr(void)
 {
     const char *end = strchr(service.error, '\n');
 
@@ -44,35 +44,36 @@ static void expect_one_line(void)
 static int denied_with;
 static long denied_call = SYS_io_uring_setup;
 
-static void deny_a_call(void)
+static void deny_call_in_service(void)
 {
     if (domt_deny_call(denied_call, denied_with) != 0)
         _exit(126);
 }
 
-/* Containers refuse with EPERM or ENOSYS, either all calls of io_uring or only the later ones. */
+/* Containers refuse io_uring with EPERM or ENOSYS: either all of its calls or only the later
+ * ones. */
 DOMT_TEST(a_seccomp_filter_is_named)
 {
     static const int errors[] = {EPERM, ENOSYS};
     static const long calls[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register};
 
-    service.prepare = deny_a_call;
+    service.prepare = deny_call_in_service;
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         for (size_t call = 0; call < sizeof calls / sizeof calls[0]; call++) {
             denied_with = errors[i];
             denied_call = calls[call];
             domt_service_spawn(&service, DOMT_ECHO_ARGUMENTS("--set", "io.backend=uring", ));
-            expect_end(1);
-            expect_one_line();
-            expect_stderr("seccomp filter");
-            expect_stderr(strerror(errors[i]));
-            expect_stderr("allow io_uring_setup, io_uring_enter and io_uring_register");
+            expect_end_without_listener(1);
+            expect_one_line_on_stderr();
+            expect_part_of_stderr("seccomp filter");
+            expect_part_of_stderr(strerror(errors[i]));
+            expect_part_of_stderr("allow io_uring_setup, io_uring_enter and io_uring_register");
         }
     }
 }
 
 /* Connect to the service, and let it echo some bytes. */
-static void expect_echo(void)
+static void expect_echo_of_service(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(service.port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -88,25 +89,25 @@ static void expect_echo(void)
 
 DOMT_TEST(where_io_uring_is_refused_epoll_serves_and_that_is_said_once)
 {
-    service.prepare = deny_a_call;
+    service.prepare = deny_call_in_service;
     denied_with = EPERM;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
-    expect_echo();
+    expect_echo_of_service();
     domt_service_stop(&service);
-    expect_stderr("warning: epoll is used");
-    expect_stderr("seccomp filter");
-    expect_stderr("allow io_uring_setup, io_uring_enter and io_uring_register");
+    expect_part_of_stderr("warning: epoll is used");
+    expect_part_of_stderr("seccomp filter");
+    expect_part_of_stderr("allow io_uring_setup, io_uring_enter and io_uring_register");
     ck_assert_ptr_null(strstr(strstr(service.error, "epoll is used") + 1, "epoll is used"));
     ck_assert_ptr_nonnull(strstr(service.error, "thread (epoll)"));
 
     service.prepare = NULL;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "io.backend=epoll", ));
-    expect_echo();
+    expect_echo_of_service();
     domt_service_stop(&service);
     ck_assert_ptr_null(strstr(service.error, "epoll is used"));
     ck_assert_ptr_nonnull(strstr(service.error, "thread (epoll)"));
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "io.backend=uring", ));
-    expect_echo();
+    expect_echo_of_service();
     domt_service_stop(&service);
     ck_assert_ptr_nonnull(strstr(service.error, "thread (io_uring)"));
 }
@@ -120,8 +121,8 @@ static void become_nobody(void)
         _exit(126);
 }
 
-/* The user nobody may be unable to read the tree, so this program uses defaults: it fails before it
- * needs a listener. */
+/* The user nobody may be unable to read the source tree, so the program uses its defaults: it fails
+ * before it needs a listener. */
 DOMT_TEST(too_little_locked_memory_is_told_in_numbers)
 {
     static const char *const arguments[] = {DOMT_BIN_DIR "/echo", NULL};
@@ -132,14 +133,14 @@ DOMT_TEST(too_little_locked_memory_is_told_in_numbers)
     }
     service.prepare = become_nobody;
     domt_service_spawn(&service, arguments);
-    expect_end(1);
-    expect_one_line();
-    expect_stderr("locked-memory limit is 16 KiB");
-    expect_stderr("each thread's ring needs about");
-    expect_stderr("ulimit -l");
+    expect_end_without_listener(1);
+    expect_one_line_on_stderr();
+    expect_part_of_stderr("locked-memory limit is 16 KiB");
+    expect_part_of_stderr("each thread's ring needs about");
+    expect_part_of_stderr("ulimit -l");
 }
 
-static void few_descriptors(void)
+static void limit_descriptors_to_6(void)
 {
     const struct rlimit limit = {6, 6};
 
@@ -149,15 +150,15 @@ static void few_descriptors(void)
 
 DOMT_TEST(too_few_descriptors_are_told)
 {
-    service.prepare = few_descriptors;
+    service.prepare = limit_descriptors_to_6;
     domt_service_spawn(
         &service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=8", "--set", "system.cpus=none", ));
-    expect_end(1);
-    expect_one_line();
-    expect_stderr(strerror(EMFILE));
+    expect_end_without_listener(1);
+    expect_one_line_on_stderr();
+    expect_part_of_stderr(strerror(EMFILE));
 }
 
-static size_t lines_of_errors(void)
+static size_t count_lines_of_stderr(void)
 {
     size_t lines = 0;
 
@@ -184,17 +185,17 @@ DOMT_TEST(all_errors_of_a_configuration_are_told_and_nothing_starts)
     const char *const arguments[] = {DOMT_BIN_DIR "/echo",    "--config", path, "--set",
                                      "io.buffers.count=1000", NULL};
     domt_service_spawn(&service, arguments);
-    expect_end(2);
-    expect_stderr("wrong.yaml:2:");
-    expect_stderr("system.threads: ");
-    expect_stderr("wrong.yaml:4:");
-    expect_stderr("scheduler.ioRatio: ");
-    expect_stderr("wrong.yaml:5:");
-    expect_stderr("scheduler.minBudget: ");
-    expect_stderr("wrong.yaml:6:");
-    expect_stderr("color");
-    expect_stderr("io.buffers.count: ");
-    ck_assert_uint_eq(lines_of_errors(), 5);
+    expect_end_without_listener(2);
+    expect_part_of_stderr("wrong.yaml:2:");
+    expect_part_of_stderr("system.threads: ");
+    expect_part_of_stderr("wrong.yaml:4:");
+    expect_part_of_stderr("scheduler.ioRatio: ");
+    expect_part_of_stderr("wrong.yaml:5:");
+    expect_part_of_stderr("scheduler.minBudget: ");
+    expect_part_of_stderr("wrong.yaml:6:");
+    expect_part_of_stderr("color");
+    expect_part_of_stderr("io.buffers.count: ");
+    ck_assert_uint_eq(count_lines_of_stderr(), 5);
     domt_tree_remove(&tree);
 }
 
@@ -215,7 +216,7 @@ DOMT_TEST(wrong_options_are_told)
         for (size_t at = 0; wrong[i][at] != NULL; at++)
             arguments[at + 1] = wrong[i][at];
         domt_service_spawn(&service, arguments);
-        expect_end(2);
+        expect_end_without_listener(2);
         ck_assert_uint_gt(strlen(service.error), 0);
     }
 }
@@ -235,11 +236,11 @@ DOMT_TEST(a_port_that_is_taken_is_told_in_one_line)
     snprintf(set, sizeof set, "listeners.echo.address=127.0.0.1:%u", port);
     service.prepare = NULL;
     domt_service_spawn(&service, DOMT_ECHO_ARGUMENTS("--set", set, ));
-    expect_end(1);
-    expect_one_line();
+    expect_end_without_listener(1);
+    expect_one_line_on_stderr();
     snprintf(expected, sizeof expected, "listener echo: 127.0.0.1:%u: %s", port,
              strerror(EADDRINUSE));
-    expect_stderr(expected);
+    expect_part_of_stderr(expected);
     close(fd);
 }
 

@@ -25,8 +25,8 @@ static void send_line(int fd, const char *text)
     ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* Check that the next received bytes are exactly `text`. */
-static void expect_bytes(int fd, const char *text)
+/* Check that the next bytes that come are exactly `text`. */
+static void expect_received_bytes(int fd, const char *text)
 {
     char bytes[1024] = "";
 
@@ -34,7 +34,7 @@ static void expect_bytes(int fd, const char *text)
     ck_assert_str_eq(bytes, text);
 }
 
-static bool is_silent(int fd)
+static bool is_connection_silent(int fd)
 {
     char byte;
 
@@ -47,7 +47,7 @@ static int join_room(void)
     int fd = domt_connect(rooms.port);
 
     send_line(fd, "hello\n");
-    expect_bytes(fd, "hello\n");
+    expect_received_bytes(fd, "hello\n");
     return fd;
 }
 
@@ -56,23 +56,23 @@ DOMT_TEST(a_line_comes_to_the_room_and_to_nobody_else)
     start_rooms();
     int one = join_room();
     int other = join_room();
-    expect_bytes(one, "hello\n");
+    expect_received_bytes(one, "hello\n");
     send_line(other, "/join garden\nin the garden\n");
-    expect_bytes(other, "in the garden\n");
+    expect_received_bytes(other, "in the garden\n");
     send_line(one, "in the ");
     send_line(one, "lobby\nand ag");
-    expect_bytes(one, "in the lobby\n");
+    expect_received_bytes(one, "in the lobby\n");
     send_line(one, "ain\n");
-    expect_bytes(one, "and again\n");
-    ck_assert(is_silent(other));
+    expect_received_bytes(one, "and again\n");
+    ck_assert(is_connection_silent(other));
     send_line(other, "/join cellar\n");
-    expect_bytes(other, "no such room\n");
+    expect_received_bytes(other, "no such room\n");
     send_line(other, "/join lobby\n/join lobby\nback\n");
-    expect_bytes(other, "back\n");
-    expect_bytes(one, "back\n");
+    expect_received_bytes(other, "back\n");
+    expect_received_bytes(one, "back\n");
     close(other);
     send_line(one, "alone\n");
-    expect_bytes(one, "alone\n");
+    expect_received_bytes(one, "alone\n");
     close(one);
     domt_service_stop(&rooms);
 }
@@ -86,12 +86,12 @@ DOMT_TEST(a_line_without_an_end_is_refused)
     memset(much, 'a', sizeof much);
     int fd = join_room();
     int other = join_room();
-    expect_bytes(fd, "hello\n");
+    expect_received_bytes(fd, "hello\n");
     ck_assert_int_eq(send(fd, much, sizeof much, MSG_NOSIGNAL), (ssize_t)sizeof much);
     ck_assert_int_eq(recv(fd, &byte, 1, 0), -1);
     ck_assert_int_eq(errno, ECONNRESET);
     send_line(other, "still here\n");
-    expect_bytes(other, "still here\n");
+    expect_received_bytes(other, "still here\n");
     close(fd);
     close(other);
     domt_service_stop(&rooms);
@@ -141,16 +141,16 @@ DOMT_TEST(many_guests_hear_every_line_in_order)
     for (int i = 0; i < GUESTS; i++)
         send_line(fds[i], "/join garden\n/join nowhere\n");
     for (int i = 0; i < GUESTS; i++)
-        /* the answer to the second join shows that the first one is done */
-        expect_bytes(fds[i], "no such room\n");
+        /* the error of the second join comes when the first join is done */
+        expect_received_bytes(fds[i], "no such room\n");
     for (int number = 0; number < LINES; number++) {
         snprintf(line, sizeof line, "line %d\n", number);
         send_line(fds[number % GUESTS], line);
         for (int i = 0; i < GUESTS; i++)
-            expect_bytes(fds[i], line);
+            expect_received_bytes(fds[i], line);
     }
     for (int i = 0; i < GUESTS; i++) {
-        ck_assert(is_silent(fds[i]));
+        ck_assert(is_connection_silent(fds[i]));
         close(fds[i]);
     }
     domt_service_stop(&rooms);

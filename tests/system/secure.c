@@ -1,4 +1,4 @@
-/* Starts the example web behind TLS; secure.h describes the functions. */
+/* Starts the example web behind TLS; tests/system/secure.h describes the functions. */
 #include "tests/system/secure.h"
 
 #include "tests/support/suite.h"
@@ -73,7 +73,7 @@ void domt_secure_begin(domt_secure *secure)
 }
 
 /* Copy a setting with the directory in place of @T@. */
-static void fill_in(const domt_secure *secure, const char *from, char to[SETTING_SIZE])
+static void fill_in_directory(const domt_secure *secure, const char *from, char to[SETTING_SIZE])
 {
     size_t at = 0;
 
@@ -103,7 +103,7 @@ void domt_secure_start(domt_secure *secure, const char *const settings[])
     for (size_t i = 0; i < 2; i++) {
         for (const char *const *setting = lists[i]; *setting != NULL; setting++) {
             ck_assert_uint_lt(count, SETTINGS_MAX);
-            fill_in(secure, *setting, texts[count]);
+            fill_in_directory(secure, *setting, texts[count]);
             filled[count] = texts[count];
             count++;
         }
@@ -112,8 +112,8 @@ void domt_secure_start(domt_secure *secure, const char *const settings[])
     domt_site_start(&secure->site, filled);
 }
 
-/* Returns how often a text occurs in another one. */
-static uint32_t count_of(const char *text, const char *part)
+/* Returns how many times a text occurs in another one. */
+static uint32_t count_part_in_text(const char *text, const char *part)
 {
     uint32_t count = 0;
 
@@ -126,7 +126,7 @@ void domt_secure_wait(domt_secure *secure, const char *text, uint32_t times)
 {
     for (uint32_t i = 0; i < 2000; i++) {
         domt_service_read_error(&secure->site.service);
-        if (count_of(secure->site.service.error, text) >= times)
+        if (count_part_in_text(secure->site.service.error, text) >= times)
             return;
         domt_sleep_ms(10);
     }

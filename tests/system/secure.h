@@ -7,7 +7,8 @@
 #include "tests/system/site.h"
 
 typedef struct domt_secure {
-    domt_tree tree; /* directory with ca.pem, ca.key, and issued certificates */
+    /* the directory with ca.pem, ca.key, and the certificates that the authority has issued */
+    domt_tree tree;
     domt_site site;
 } domt_secure;
 
@@ -18,7 +19,8 @@ bool domt_secure_is_possible(const char *programs);
 /* Make the directory, the authority, and a certificate a.pem with its key a.key for localhost
  * and 127.0.0.1. */
 void domt_secure_begin(domt_secure *secure);
-/* Issue NAME.pem and NAME.key for these alternative names ("DNS:localhost,IP:127.0.0.1"). */
+/* Issue a certificate NAME.pem with its key NAME.key for these alternative names
+ * ("DNS:localhost,IP:127.0.0.1"). */
 void domt_secure_issue(const domt_secure *secure, const char *name, const char *names);
 
 /* Start the site with a.pem and a.key on the ports of web, kv, rooms and echo, and with more
@@ -31,7 +33,7 @@ void domt_secure_start(domt_secure *secure, const char *const settings[]);
 int domt_secure_run(const domt_secure *secure, const char *command);
 extern char domt_secure_output[65536];
 
-/* Check that a command succeeds. */
+/* Run a shell command as domt_secure_run() does, and check that it succeeds. */
 void domt_secure_run_well(const domt_secure *secure, const char *command);
 
 /* Wait until the service has printed this text to stderr `times` times in all; fails after 20 s. */

@@ -17,18 +17,18 @@ static domt_service service;
 static domt_crowd crowd;
 static uint64_t until_ns;
 
-static bool time_is_over(const domt_crowd *unused)
+static bool is_time_over(const domt_crowd *unused)
 {
     return domt_monotonic_ns() >= until_ns;
 }
 
-static void run_for(uint32_t ms)
+static void run_crowd_for(uint32_t ms)
 {
     until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
-    (void)domt_crowd_run(&crowd, time_is_over, 2 * ms + 1000);
+    (void)domt_crowd_run(&crowd, is_time_over, 2 * ms + 1000);
 }
 
-/* Make clients whose streams do not end by themselves. */
+/* Make clients that send for as long as the service accepts bytes. */
 static void begin_endless_clients(uint32_t count, uint32_t piece_max, bool deaf)
 {
     domt_crowd_init(&crowd, service.port, count);
@@ -41,7 +41,7 @@ static void begin_endless_clients(uint32_t count, uint32_t piece_max, bool deaf)
     domt_crowd_connect(&crowd, 0, count);
 }
 
-static void expect_end(int status, uint32_t ms_max)
+static void expect_end_within(int status, uint32_t ms_max)
 {
     uint64_t start_ns = domt_monotonic_ns();
     int got = domt_service_wait(&service, 20000);
@@ -58,7 +58,7 @@ DOMT_TEST(an_idle_service_ends_at_once)
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
         domt_service_signal(&service, signals[i]);
-        expect_end(0, DOMT_SCALE(1500, 3000));
+        expect_end_within(0, DOMT_SCALE(1500, 3000));
         domt_service_check_profile(&service);
         ck_assert_ptr_null(strstr(service.error, "drained"));
     }
@@ -79,25 +79,25 @@ DOMT_TEST(who_is_connected_and_silent_gets_a_fin)
         ck_assert_int_eq(recv(fds[i], &byte, 1, 0), 0);
         close(fds[i]);
     }
-    expect_end(0, DOMT_SCALE(1500, 3000));
+    expect_end_within(0, DOMT_SCALE(1500, 3000));
     domt_service_check_profile(&service);
     ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
 }
 
 /* Each client gets the beginning of what it sent, then FIN and no reset; and the service echoes
  * every byte that it has received. */
-static void stop_under_load(uint32_t count, uint32_t piece_max)
+static void check_stop_under_load(uint32_t count, uint32_t piece_max)
 {
     uint64_t received = 0;
 
-    /* these clients share a thread, and may notice and answer FIN late */
+    /* the clients share a thread, so they may notice and answer FIN late */
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.linger=15s", "--set",
                                                      "shutdown.drainTimeout=20s", ));
     begin_endless_clients(count, piece_max, false);
-    run_for(300);
+    run_crowd_for(300);
     domt_service_signal(&service, SIGTERM);
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 15000));
-    expect_end(0, DOMT_SCALE(2000, 5000));
+    expect_end_within(0, DOMT_SCALE(2000, 5000));
     domt_service_check_profile(&service);
     for (uint32_t i = 0; i < count; i++) {
         const domt_client *client = &crowd.clients[i];
@@ -116,11 +116,11 @@ static void stop_under_load(uint32_t count, uint32_t piece_max)
 
 DOMT_TEST(under_load_every_byte_that_was_received_is_echoed_and_then_fin)
 {
-    stop_under_load(50, 16384);
-    stop_under_load(200, 100);
+    check_stop_under_load(50, 16384);
+    check_stop_under_load(200, 100);
 }
 
-static bool all_is_sent(const domt_crowd *of)
+static bool is_all_sent(const domt_crowd *of)
 {
     for (uint32_t i = 0; i < of->count; i++) {
         if (of->clients[i].sent < of->clients[i].bytes)
@@ -129,8 +129,8 @@ static bool all_is_sent(const domt_crowd *of)
     return true;
 }
 
-/* The service is suspended while they send, so that all bytes wait in its sockets when it is told
- * to stop; and it may read only a few at a time. */
+/* The service is suspended while clients send, so that all bytes wait in its sockets when it is
+ * told to stop; and it may read only a few bytes at a time. */
 DOMT_TEST(what_had_come_before_the_signal_comes_back)
 {
     enum { COUNT = 200, BYTES = 40000 };
@@ -148,12 +148,12 @@ DOMT_TEST(what_had_come_before_the_signal_comes_back)
     domt_service_signal(&service, SIGSTOP);
     for (uint32_t i = 0; i < COUNT; i++)
         crowd.clients[i].bytes = BYTES;
-    ck_assert(domt_crowd_run(&crowd, all_is_sent, 15000));
+    ck_assert(domt_crowd_run(&crowd, is_all_sent, 15000));
     domt_service_signal(&service, SIGTERM);
     domt_service_signal(&service, SIGCONT);
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 15000));
     domt_crowd_holds(&crowd);
-    expect_end(0, DOMT_SCALE(2000, 5000));
+    expect_end_within(0, DOMT_SCALE(2000, 5000));
     ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), COUNT * BYTES);
     domt_crowd_fini(&crowd);
 }
@@ -164,10 +164,10 @@ DOMT_TEST(who_never_reads_is_reset_when_the_time_is_over)
 
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "shutdown.drainTimeout=400ms", ));
     begin_endless_clients(COUNT, 16384, true);
-    run_for(700);
+    run_crowd_for(700);
     uint64_t start_ns = domt_monotonic_ns();
     domt_service_signal(&service, SIGTERM);
-    expect_end(0, DOMT_SCALE(2000, 5000));
+    expect_end_within(0, DOMT_SCALE(2000, 5000));
     ck_assert_uint_ge(domt_monotonic_ns() - start_ns, UINT64_C(400000000));
     ck_assert_msg(
         strstr(service.error, "5 channels had not drained and were cut, and with them ") != NULL,
@@ -190,11 +190,11 @@ DOMT_TEST(a_later_second_signal_ends_it_at_once)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     begin_endless_clients(2, 16384, true);
-    run_for(300);
+    run_crowd_for(300);
     domt_service_signal(&service, SIGTERM);
     domt_sleep_ms(1500);
     domt_service_signal(&service, SIGINT);
-    expect_end(128 + SIGINT, DOMT_SCALE(1500, 3000));
+    expect_end_within(128 + SIGINT, DOMT_SCALE(1500, 3000));
     ck_assert_ptr_nonnull(strstr(service.error, "a second signal: ending at once"));
     domt_crowd_fini(&crowd);
 }
@@ -207,7 +207,7 @@ DOMT_TEST(usr1_prints_the_profile_and_changes_nothing)
         ck_assert(domt_echoes(fd, "0123456789"));
         domt_sleep_ms(50);
         for (int i = 0; i < 1000; i++) {
-            /* a thread that lost its CPU within a phase has not yet counted that phase */
+            /* a thread that lost its CPU within a phase counts that phase only afterwards */
             if (i % 100 == 0)
                 domt_service_signal(&service, SIGUSR1);
             domt_sleep_ms(10);
@@ -230,13 +230,13 @@ DOMT_TEST(nobody_is_accepted_while_it_drains)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "shutdown.drainTimeout=2s", ));
     begin_endless_clients(1, 16384, true);
-    run_for(300);
+    run_crowd_for(300);
     uint64_t begun_ns = domt_monotonic_ns();
     domt_service_signal(&service, SIGTERM);
     while (domt_is_served(service.port))
         domt_sleep_ms(5);
     ck_assert_uint_lt(domt_monotonic_ns() - begun_ns, UINT64_C(1500000000));
-    expect_end(0, DOMT_SCALE(4000, 7000));
+    expect_end_within(0, DOMT_SCALE(4000, 7000));
     domt_crowd_fini(&crowd);
 }
 

@@ -16,17 +16,19 @@
 #define ARGUMENTS_MAX 64
 #define WAIT_MS       10000
 
-/* Write the arguments: those of `begin`, the settings of all tests, and these settings. */
-static void gather_arguments(const char *const begin[], const char *const settings[],
-                             const char **ret_arguments, size_t room)
+/* Write the arguments of the site: those of `begin`, the settings of all tests, and these
+ * settings. */
+static void gather_arguments_of_site(const char *const begin[], const char *const settings[],
+                                     const char **ret_arguments, size_t room)
 {
     static const char *const always[] = {"listeners.web.address=127.0.0.1:0",
                                          "listeners.kv.address=127.0.0.1:0",
                                          "listeners.rooms.address=127.0.0.1:0",
                                          "listeners.echo.address=127.0.0.1:0", "system.threads=2",
-                                         /* switched on only in the test of this setting */
+                                         /* web.checkHost is on only in the test of this setting */
                                          "web.checkHost=false",
-                                         /* switched on only in the tests of observation */
+                                         /* the observation port is on only in the tests of
+                                          * observation */
                                          "observe.listen=", NULL};
     const char *const *const lists[] = {always, settings};
     size_t count = 0;
@@ -54,7 +56,7 @@ void domt_site_arguments(const char *const settings[], const char **ret_argument
                                         "web.root=" DOMT_SOURCE_DIR "/examples/web/static",
                                         NULL};
 
-    gather_arguments(begin, settings, ret_arguments, room);
+    gather_arguments_of_site(begin, settings, ret_arguments, room);
 }
 
 void domt_site_served(const char *const settings[], const char **ret_arguments, size_t room)
@@ -62,7 +64,7 @@ void domt_site_served(const char *const settings[], const char **ret_arguments, 
     static const char *const begin[] = {"/bin/sh", DOMT_SOURCE_DIR "/dev", "serve", NULL};
 
     ck_assert_int_eq(setenv("DOMUS_BIN", DOMT_BIN_DIR, 1), 0);
-    gather_arguments(begin, settings, ret_arguments, room);
+    gather_arguments_of_site(begin, settings, ret_arguments, room);
 }
 
 uint16_t domt_site_port(const char *said, const char *listener)
@@ -101,7 +103,7 @@ void domt_site_start(domt_site *site, const char *const settings[])
 void domt_site_start_by(domt_site *site, const char *const arguments[])
 {
     domt_service_start(&site->service, arguments);
-    /* the listener that is printed last */
+    /* "echo" is the listener that is printed last */
     site->echo = domt_site_await_port(&site->service, "echo");
     site->web = domt_site_port(site->service.said, "web");
     site->kv = domt_site_port(site->service.said, "kv");
@@ -114,8 +116,8 @@ void domt_site_stop(domt_site *site)
     domt_service_stop(&site->service);
 }
 
-/* Read to the end of the connection, or to its reset. */
-static void read_answer(domt_site *site, int fd)
+/* Read an answer up to the end of the connection, or up to its reset. */
+static void read_answer_to_end(domt_site *site, int fd)
 {
     size_t size = 0;
     ssize_t part;
@@ -145,9 +147,9 @@ unsigned domt_site_ask(domt_site *site, const char *start, const char *fields, c
     length += snprintf(head + length, 8, "\r\n");
     domt_send_all(fd, head, (size_t)length);
     if (body != NULL)
-        /* the server may refuse the body while it is sent */
+        /* the service may refuse the body while it is sent */
         (void)send(fd, body, size, MSG_NOSIGNAL);
-    read_answer(site, fd);
+    read_answer_to_end(site, fd);
     close(fd);
     return site->status;
 }
@@ -157,7 +159,7 @@ unsigned domt_site_send(domt_site *site, const char *request)
     int fd = domt_connect(site->web);
 
     domt_send_all(fd, request, strlen(request));
-    read_answer(site, fd);
+    read_answer_to_end(site, fd);
     close(fd);
     return site->status;
 }

@@ -11,7 +11,7 @@
 
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
-/* The kernel checks the limit once for each segment, so one segment more may be sent. */
+/* The kernel checks the limit once for each segment, so it may hold one segment more. */
 #define SEGMENT (64 * KIB)
 #define DEAF    10
 
@@ -20,21 +20,21 @@ static domt_crowd crowd;
 static int stranger;
 static uint64_t until_ns;
 
-static bool is_over(const domt_crowd *unused)
+static bool is_flood_time_over(const domt_crowd *unused)
 {
     return domt_monotonic_ns() >= until_ns;
 }
 
-/* Let all clients send as much as they can for this time. */
-static void flood_for(uint32_t ms)
+/* Let all clients send as much as they can for so many ms. */
+static void let_clients_send_for(uint32_t ms)
 {
     until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
-    (void)domt_crowd_run(&crowd, is_over, ms + 10000);
+    (void)domt_crowd_run(&crowd, is_flood_time_over, ms + 10000);
 }
 
 /* Returns the client whose connection has these addresses on the service's side; -1: there is none.
  * Other sockets of the machine may have the same port, at another address. */
-static int find_client(unsigned address, unsigned port, unsigned peer_port)
+static int find_client_of_connection(unsigned address, unsigned port, unsigned peer_port)
 {
     if (address != htonl(INADDR_LOOPBACK) || port != service.port)
         return -1;
@@ -52,7 +52,7 @@ static int find_client(unsigned address, unsigned port, unsigned peer_port)
  * sent and not acknowledged, or not sent yet. SIOCOUTQ would tell that, but only to the process
  * that owns the socket. The file may list a socket twice when others come and go while it is
  * read. */
-static uint64_t measure_most_in_kernel(uint32_t *ret_count)
+static uint64_t most_bytes_in_kernel(uint32_t *ret_count)
 {
     FILE *file = fopen("/proc/net/tcp", "re");
     char line[512];
@@ -66,9 +66,9 @@ static uint64_t measure_most_in_kernel(uint32_t *ret_count)
         unsigned long long bytes;
         if (sscanf(line, " %*d: %8x:%4x %*8x:%4x %2x %llx:", &address, &port, &peer_port, &state,
                    &bytes) != 5 ||
-            state != 1) /* TCP_ESTABLISHED */
+            state != 1) /* the state TCP_ESTABLISHED */
             continue;
-        int client = find_client(address, port, peer_port);
+        int client = find_client_of_connection(address, port, peer_port);
         if (client < 0)
             continue;
         *ret_count += !seen[client];
@@ -80,7 +80,7 @@ static uint64_t measure_most_in_kernel(uint32_t *ret_count)
 }
 
 /* Make another connection, on whose server side the service's port is used at another address. */
-static void add_stranger(void)
+static void add_connection_at_other_address(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(service.port)};
 
@@ -92,33 +92,34 @@ static void add_stranger(void)
     ck_assert_int_eq(connect(stranger, (struct sockaddr *)&at, sizeof at), 0);
 }
 
-static void set_up(const char *const arguments[])
+static void start_service_and_clients(const char *const arguments[])
 {
     domt_service_start(&service, arguments);
     domt_crowd_init(&crowd, service.port, DEAF);
     for (uint32_t i = 0; i < DEAF; i++)
         crowd.clients[i].bytes = UINT64_MAX;
     domt_crowd_connect(&crowd, 0, DEAF);
-    add_stranger();
+    add_connection_at_other_address();
 }
 
-/* Let the clients read for a while, so that the kernel raises the size of their sockets' buffers,
- * and then stop. Returns the largest number of bytes that the kernel has for one of them. */
-static uint64_t become_deaf(void)
+/* Let the clients read for a while, so that the kernel raises the size of their sockets'
+ * buffers, and then stop reading. Returns the largest number of bytes that the kernel holds for
+ * one of them. */
+static uint64_t most_bytes_after_clients_stop_reading(void)
 {
     uint32_t count;
 
-    flood_for(300);
+    let_clients_send_for(300);
     for (uint32_t i = 0; i < DEAF; i++)
         crowd.clients[i].deaf = true;
-    flood_for(1500);
-    uint64_t most = measure_most_in_kernel(&count);
+    let_clients_send_for(1500);
+    uint64_t most = most_bytes_in_kernel(&count);
     ck_assert_uint_eq(count, DEAF);
     return most;
 }
 
-/* Let all clients read to the end, and check that every byte comes. */
-static void tear_down(void)
+/* Let all clients read to the end, and check that every byte has come. */
+static void let_clients_read_all_and_stop(void)
 {
     for (uint32_t i = 0; i < DEAF; i++) {
         crowd.clients[i].bytes = crowd.clients[i].sent;
@@ -134,29 +135,30 @@ static void tear_down(void)
 
 DOMT_TEST(the_kernel_holds_no_more_for_a_deaf_reader_than_its_key_says)
 {
-    set_up(DOMT_ECHO_ARGUMENTS()); /* the default is 128 KiB */
-    uint64_t most = become_deaf();
+    /* the default of channel.socket.unsentMax is 128 KiB */
+    start_service_and_clients(DOMT_ECHO_ARGUMENTS());
+    uint64_t most = most_bytes_after_clients_stop_reading();
     printf("128 KiB: %llu KiB\n", (unsigned long long)(most / KIB));
     ck_assert_uint_le(most, 128 * KIB + 2 * SEGMENT);
     ck_assert_uint_ge(most, 64 * KIB);
-    tear_down();
-    set_up(DOMT_ECHO_ARGUMENTS("--set", "channel.socket.unsentMax=16KiB", ));
-    most = become_deaf();
+    let_clients_read_all_and_stop();
+    start_service_and_clients(DOMT_ECHO_ARGUMENTS("--set", "channel.socket.unsentMax=16KiB", ));
+    most = most_bytes_after_clients_stop_reading();
     printf("16 KiB: %llu KiB\n", (unsigned long long)(most / KIB));
     ck_assert_uint_le(most, 16 * KIB + 2 * SEGMENT);
-    tear_down();
+    let_clients_read_all_and_stop();
 }
 
 /* Without the limit the kernel lets a send buffer grow up to the last number of net.ipv4.tcp_wmem,
  * which is several MiB. A configured size of the buffer limits it, too. */
 DOMT_TEST(a_send_buffer_of_fixed_size_bounds_it_too)
 {
-    set_up(DOMT_ECHO_ARGUMENTS("--set", "channel.socket.unsentMax=0", "--set",
-                               "channel.socket.sendBuffer=32KiB", ));
-    uint64_t most = become_deaf();
+    start_service_and_clients(DOMT_ECHO_ARGUMENTS("--set", "channel.socket.unsentMax=0", "--set",
+                                                  "channel.socket.sendBuffer=32KiB", ));
+    uint64_t most = most_bytes_after_clients_stop_reading();
     printf("a buffer of 32 KiB: %llu KiB\n", (unsigned long long)(most / KIB));
     ck_assert_uint_le(most, 64 * KIB + 2 * SEGMENT);
-    tear_down();
+    let_clients_read_all_and_stop();
 }
 
 DOMT_SUITE(120)

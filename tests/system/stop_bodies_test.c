@@ -13,13 +13,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BODY  "{\"name\":\"ann\"}" /* body of a login, which is answered with 204 */
-#define FIRST 5u                   /* bytes of the body that come before the signal */
+#define BODY  "{\"name\":\"ann\"}" /* body of a request to log in, which is answered with 204 */
+#define FIRST 5u                   /* bytes of that body that come before the signal */
 
 static domt_service service;
 static char uploads[] = "/tmp/domus-stop-XXXXXX";
 
-static void set_up(const char *backend)
+static void start_api_on_backend(const char *backend)
 {
     char set[2][64];
 
@@ -35,35 +35,35 @@ static void set_up(const char *backend)
                                              "--set", set[0], "--set", set[1], NULL});
 }
 
-/* Let the first part of the body come, and then the signal. */
-static void stop_in_the_midst(void)
+/* Wait until the first part of the body has come to the service, and send the signal. */
+static void send_signal_amid_body(void)
 {
     domt_sleep_ms(100);
     domt_service_signal(&service, SIGTERM);
     domt_sleep_ms(300);
 }
 
-static void check_end(void)
+static void check_service_ended_well(void)
 {
     ck_assert_int_eq(domt_service_wait(&service, 20000), 0);
     ck_assert_uint_eq(domt_service_count(&service, "channels cut"), 0);
     ck_assert_uint_ne(domt_service_count(&service, "answered in drain"), 0);
 }
 
-static void upload_by_http_1(const char *backend)
+static void check_body_by_http_1(const char *backend)
 {
     char text[4096];
     size_t size = 0;
     ssize_t part;
 
-    set_up(backend);
+    start_api_on_backend(backend);
     int fd = domt_connect(service.port);
     snprintf(text, sizeof text,
              "POST /login HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
              "Content-Length: %zu\r\n\r\n%.*s",
              strlen(BODY), (int)FIRST, BODY);
     domt_send_all(fd, text, strlen(text));
-    stop_in_the_midst();
+    send_signal_amid_body();
     domt_send_all(fd, &BODY[FIRST], strlen(BODY) - FIRST);
     while ((part = recv(fd, text + size, sizeof text - 1 - size, 0)) > 0)
         size += (size_t)part;
@@ -72,12 +72,12 @@ static void upload_by_http_1(const char *backend)
     ck_assert_msg(strncmp(text, "HTTP/1.1 204 ", 13) == 0, "%s", text);
     ck_assert_ptr_nonnull(strstr(text, "\r\nConnection: close\r\n"));
     close(fd);
-    check_end();
+    check_service_ended_well();
 }
 
 /* Read frames until the connection ends. Returns one letter for each important frame, in order: an
  * answer, a reset, and GOAWAY without and with the last stream. */
-static const char *read_frames(domt_h2 *h2)
+static const char *letters_of_frames(domt_h2 *h2)
 {
     static char letters[16];
     domt_h2_frame frame;
@@ -95,13 +95,13 @@ static const char *read_frames(domt_h2 *h2)
     return letters;
 }
 
-static void upload_by_http_2(const char *backend)
+static void check_body_by_http_2(const char *backend)
 {
     static domt_h2 h2;
     static domt_h2_bytes bytes;
     char fields[256];
 
-    set_up(backend);
+    start_api_on_backend(backend);
     ck_assert(domt_h2_open(&h2, service.port));
     snprintf(fields, sizeof fields,
              ":method: POST\n:scheme: http\n:path: /login\n:authority: a\n"
@@ -110,13 +110,13 @@ static void upload_by_http_2(const char *backend)
     domt_h2_add_head(&bytes, DOMT_H2_END_HEADERS, 1, fields);
     domt_h2_add_frame(&bytes, DOMT_H2_DATA, 0, 1, BODY, FIRST);
     domt_h2_send(&h2, &bytes);
-    stop_in_the_midst();
+    send_signal_amid_body();
     domt_h2_add_frame(&bytes, DOMT_H2_DATA, DOMT_H2_END_STREAM, 1, &BODY[FIRST],
                       strlen(BODY) - FIRST);
     domt_h2_send(&h2, &bytes);
-    ck_assert_str_eq(read_frames(&h2), "gAG");
+    ck_assert_str_eq(letters_of_frames(&h2), "gAG");
     domt_h2_close(&h2, false);
-    check_end();
+    check_service_ended_well();
 }
 
 DOMT_TEST(a_body_under_way_may_end)
@@ -125,8 +125,8 @@ DOMT_TEST(a_body_under_way_may_end)
 
     ck_assert_ptr_nonnull(mkdtemp(uploads));
     for (size_t i = 0; i < 2; i++) {
-        upload_by_http_1(backends[i]);
-        upload_by_http_2(backends[i]);
+        check_body_by_http_1(backends[i]);
+        check_body_by_http_2(backends[i]);
     }
     ck_assert_int_eq(rmdir(uploads), 0);
 }

@@ -12,12 +12,12 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* 120 silent connections for 100 places, as 12,000 for 10,000. */
+/* 120 silent connections for 100 places, a hundredth of 12,000 for 10,000. */
 #define PLACES   100
 #define SILENT   120
 #define FIRST_MS 1500
 
-#define SHARE  5 /* places of one address, of 20 in all */
+#define SHARE  5 /* places that one address may take, of 20 in all */
 #define GREEDY 60
 
 static domt_service service;
@@ -28,7 +28,7 @@ static int greedy[GREEDY];
  * that is one too many from its address. On a busy machine the reset may come before the kernel has
  * woken this thread from connect(), which then fails with ECONNRESET. The connection is returned
  * all the same: it is one that is not served. */
-static int connect_from(uint8_t host, uint32_t patience_ms)
+static int connect_from_host(uint8_t host, uint32_t patience_ms)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(service.port)};
     struct sockaddr_in from = {.sin_family = AF_INET};
@@ -45,24 +45,24 @@ static int connect_from(uint8_t host, uint32_t patience_ms)
     return fd;
 }
 
-static uint64_t now_ms(void)
+static uint64_t monotonic_ms(void)
 {
     return domt_monotonic_ns() / 1000000;
 }
 
-static void connect_silent(void)
+static void connect_silent_strangers(void)
 {
     for (int i = 0; i < SILENT; i++)
-        silent[i] = connect_from(1, 1000);
+        silent[i] = connect_from_host(1, 1000);
 }
 
-static void close_all(void)
+static void close_silent_strangers(void)
 {
     for (int i = 0; i < SILENT; i++)
         close(silent[i]);
 }
 
-static uint32_t count_of(const char *text)
+static uint32_t count_text_in_errors(const char *text)
 {
     uint32_t count = 0;
 
@@ -77,11 +77,11 @@ DOMT_TEST(without_a_time_out_silent_connections_keep_everybody_out)
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=100", "--set",
                                                      "channel.firstByteTimeout=0", "--set",
                                                      "channel.idleTimeout=0", ));
-    connect_silent();
-    int newcomer = connect_from(1, 2 * FIRST_MS);
+    connect_silent_strangers();
+    int newcomer = connect_from_host(1, 2 * FIRST_MS);
     ck_assert(!domt_echoes(newcomer, "is anybody there?"));
     close(newcomer);
-    close_all();
+    close_silent_strangers();
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "channels silent"), 0);
 }
@@ -90,12 +90,12 @@ DOMT_TEST(a_newcomer_is_served_after_the_first_byte_time_out)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=100", "--set",
                                                      "channel.firstByteTimeout=1500ms", ));
-    uint64_t began_ms = now_ms();
-    connect_silent();
-    int newcomer = connect_from(1, 30000);
+    uint64_t began_ms = monotonic_ms();
+    connect_silent_strangers();
+    int newcomer = connect_from_host(1, 30000);
     ck_assert(domt_echoes(newcomer, "is anybody there?"));
-    uint64_t waited_ms = now_ms() - began_ms;
-    /* The limit is the time-out; the rest is for a busy machine. */
+    uint64_t waited_ms = monotonic_ms() - began_ms;
+    /* The limit is the time-out for the first byte; the rest is for a busy machine. */
     ck_assert_msg(waited_ms >= FIRST_MS / 2 && waited_ms <= FIRST_MS + DOMT_SCALE(2000, 10000),
                   "the newcomer waited %lu ms", (unsigned long)waited_ms);
     fprintf(stderr,
@@ -105,21 +105,22 @@ DOMT_TEST(a_newcomer_is_served_after_the_first_byte_time_out)
     ck_assert(domt_echoes(newcomer, "who speaks stays"));
     domt_sleep_ms(2 * FIRST_MS);
     ck_assert(domt_echoes(newcomer, "still"));
-    ck_assert_uint_eq(count_of("all 100 connections of channel.maxConnections are taken"), 1);
+    ck_assert_uint_eq(
+        count_text_in_errors("all 100 connections of channel.maxConnections are taken"), 1);
     close(newcomer);
-    close_all();
+    close_silent_strangers();
     domt_service_stop(&service);
     ck_assert_uint_ge(domt_service_count(&service, "channels silent"), PLACES);
 }
 
-static void connect_greedy(void)
+static void connect_greedy_strangers(void)
 {
     for (int i = 0; i < GREEDY; i++)
-        greedy[i] = connect_from(2, 5000);
+        greedy[i] = connect_from_host(2, 5000);
 }
 
-/* Returns how many greedy connections are served. The others are reset, as their sends or receives
- * show. */
+/* Returns how many of the greedy connections are served. The others are reset, as their sends or
+ * receives show. */
 static int count_served_greedy(void)
 {
     int count = 0;
@@ -129,7 +130,7 @@ static int count_served_greedy(void)
     return count;
 }
 
-static void close_greedy(void)
+static void close_greedy_strangers(void)
 {
     for (int i = 0; i < GREEDY; i++)
         close(greedy[i]);
@@ -138,11 +139,11 @@ static void close_greedy(void)
 DOMT_TEST(without_a_bound_one_address_takes_all_places)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=20", ));
-    connect_greedy();
-    int other = connect_from(3, 2000);
+    connect_greedy_strangers();
+    int other = connect_from_host(3, 2000);
     ck_assert(!domt_echoes(other, "is there room?"));
     close(other);
-    close_greedy();
+    close_greedy_strangers();
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "refused by address"), 0);
 }
@@ -153,17 +154,18 @@ DOMT_TEST(one_address_cannot_take_all_places)
                                                      "channel.maxPerLoopback=25%", "--set",
                                                      "system.threads=2", ));
     for (int round = 0; round < 3; round++) {
-        connect_greedy();
-        int other = connect_from(3, 10000);
+        connect_greedy_strangers();
+        int other = connect_from_host(3, 10000);
         ck_assert(domt_echoes(other, "is there room?"));
         int served =
-            count_served_greedy(); /* a connection of the last round may still be closing */
+            count_served_greedy(); /* one connection of the last round may still be closing */
         ck_assert(served == SHARE || (round != 0 && served == SHARE - 1));
         close(other);
-        close_greedy(); /* afterwards the address can connect again */
+        /* when the greedy connections are closed, their address can connect again */
+        close_greedy_strangers();
         int again = -1;
         for (int tries = 0; tries < 200 && again < 0; tries++) {
-            again = connect_from(2, 5000);
+            again = connect_from_host(2, 5000);
             if (!domt_echoes(again, "one")) {
                 close(again);
                 again = -1;
@@ -174,10 +176,12 @@ DOMT_TEST(one_address_cannot_take_all_places)
         close(again);
         domt_sleep_ms(200);
     }
-    ck_assert_uint_le(count_of("127.0.0.2 has 5 connections, the most that channel.maxPerLoopback"),
-                      3);
-    ck_assert_uint_ge(count_of("127.0.0.2 has 5 connections, the most that channel.maxPerLoopback"),
-                      1);
+    ck_assert_uint_le(
+        count_text_in_errors("127.0.0.2 has 5 connections, the most that channel.maxPerLoopback"),
+        3);
+    ck_assert_uint_ge(
+        count_text_in_errors("127.0.0.2 has 5 connections, the most that channel.maxPerLoopback"),
+        1);
     domt_service_stop(&service);
     ck_assert_uint_ge(domt_service_count(&service, "refused by address"), 3 * (GREEDY - SHARE));
 }
@@ -185,11 +189,11 @@ DOMT_TEST(one_address_cannot_take_all_places)
 #define STORM     1500
 #define AT_A_TIME 60
 #define HOSTS     4
-#define EACH      10 /* places of one address, of 40 in all */
+#define EACH      10 /* places that one address may take, of 40 in all */
 
 /* End a connection of the storm: by FIN, by RST, after a byte, after a half close, or by waiting
  * until the service closes it. */
-static void end_somehow(int fd, uint32_t how)
+static void end_storm_connection(int fd, uint32_t how)
 {
     const struct linger at_once = {.l_onoff = 1};
 
@@ -202,13 +206,13 @@ static void end_somehow(int fd, uint32_t how)
     close(fd);
 }
 
-static uint32_t count_served_of(uint8_t host, uint32_t count)
+static uint32_t count_served_of_address(uint8_t host, uint32_t count)
 {
     int fds[2 * EACH];
     uint32_t served = 0;
 
     for (uint32_t i = 0; i < count; i++)
-        fds[i] = connect_from(host, 5000);
+        fds[i] = connect_from_host(host, 5000);
     for (uint32_t i = 0; i < count; i++)
         served += domt_echoes(fds[i], "and now?");
     for (uint32_t i = 0; i < count; i++)
@@ -216,7 +220,7 @@ static uint32_t count_served_of(uint8_t host, uint32_t count)
     return served;
 }
 
-/* If a count were not decremented, its address would lose a place for ever. */
+/* If a connection's end did not lower the count, its address would lose a place for ever. */
 DOMT_TEST(after_a_storm_each_address_has_its_whole_share)
 {
     int fds[AT_A_TIME];
@@ -228,16 +232,16 @@ DOMT_TEST(after_a_storm_each_address_has_its_whole_share)
     for (uint32_t i = 0; i < STORM; i++) {
         uint32_t at = i % AT_A_TIME;
         if (i >= AT_A_TIME)
-            end_somehow(fds[at], i * 7 / 3);
-        fds[at] = connect_from((uint8_t)(2 + i * 5 / 2 % HOSTS), 1000);
+            end_storm_connection(fds[at], i * 7 / 3);
+        fds[at] = connect_from_host((uint8_t)(2 + i * 5 / 2 % HOSTS), 1000);
     }
     for (uint32_t at = 0; at < AT_A_TIME; at++)
-        end_somehow(fds[at], at);
+        end_storm_connection(fds[at], at);
     for (uint8_t host = 2; host < 2 + HOSTS; host++) {
         uint32_t served = 0;
         for (int tries = 0; tries < 50 && served != EACH; tries++) {
-            domt_sleep_ms(100); /* the last connections may still be closing */
-            served = count_served_of(host, 2 * EACH);
+            domt_sleep_ms(100); /* some of the storm's connections may still be closing */
+            served = count_served_of_address(host, 2 * EACH);
             ck_assert_uint_le(served, EACH);
         }
         ck_assert_uint_eq(served, EACH);

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #define ACTIVATE "/usr/bin/systemd-socket-activate"
-#define WAITS    5000 /* waits of a millisecond each */
+#define WAITS    5000 /* number of waits of a millisecond each, before a test gives up */
 
-static int connect_to(const char *path)
+static int connect_to_unix_socket(const char *path)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -28,7 +28,7 @@ static int connect_to(const char *path)
     return -1;
 }
 
-/* The first client connects before the program has started. */
+/* The first client connects to the socket before the program has started. */
 DOMT_TEST(a_socket_of_systemd_is_served)
 {
     static domt_service service;
@@ -48,7 +48,7 @@ DOMT_TEST(a_socket_of_systemd_is_served)
     }
     snprintf(path, sizeof path, "/tmp/domus-systemd-%d", (int)getpid());
     domt_service_spawn(&service, arguments);
-    int fd = connect_to(path);
+    int fd = connect_to_unix_socket(path);
     ck_assert_int_eq(send(fd, "x", 1, MSG_NOSIGNAL), 1);
     ck_assert_int_eq(recv(fd, &byte, 1, 0), 1);
     ck_assert_int_eq(byte, 'x');
@@ -59,8 +59,8 @@ DOMT_TEST(a_socket_of_systemd_is_served)
     unlink(path);
 }
 
-/* Run a command, and store its output in `text`. Returns its status. */
-static int run_command(char *text, size_t size, const char *command)
+/* Run a shell command, and store its output in `text`. Returns its status. */
+static int run_shell_command(char *text, size_t size, const char *command)
 {
     FILE *output = popen(command, "re");
 
@@ -85,16 +85,16 @@ DOMT_TEST(a_unit_of_systemd_is_ready_fed_and_stopped)
         "systemd-run --unit=domus-test-%d -p Type=notify -p WatchdogSec=1 -p TimeoutStartSec=10 "
         "%s/echo --config %s/config/domus.yaml --set listeners.echo.address=127.0.0.1:0 2>&1",
         pid, DOMT_BIN_DIR, DOMT_SOURCE_DIR);
-    ck_assert_msg(run_command(text, sizeof text, command) == 0, "%s", text);
-    domt_sleep_ms(2500); /* longer than the watchdog's time */
+    ck_assert_msg(run_shell_command(text, sizeof text, command) == 0, "%s", text);
+    domt_sleep_ms(2500); /* sleeps for longer than the watchdog's time, and the unit still runs */
     snprintf(command, sizeof command,
              "systemctl show -p ActiveState -p StatusText -p NRestarts domus-test-%d", pid);
-    ck_assert_int_eq(run_command(text, sizeof text, command), 0);
+    ck_assert_int_eq(run_shell_command(text, sizeof text, command), 0);
     ck_assert_msg(strstr(text, "ActiveState=active\n") != NULL &&
                       strstr(text, "NRestarts=0\n") != NULL && strstr(text, "messages/s") != NULL,
                   "%s", text);
     snprintf(command, sizeof command, "systemctl stop domus-test-%d 2>&1", pid);
-    ck_assert_msg(run_command(text, sizeof text, command) == 0, "%s", text);
+    ck_assert_msg(run_shell_command(text, sizeof text, command) == 0, "%s", text);
 }
 
 DOMT_SUITE(60)

@@ -1,5 +1,5 @@
-/* The requests and answers of attackers and of the good client beside them; talks.h describes the
- * functions. */
+/* The requests and answers of attackers and of the good client beside them; tests/system/talks.h
+ * describes the functions. */
 #include "tests/system/talks.h"
 
 #include "tests/support/crowd.h"

@@ -50,13 +50,14 @@ DOMT_TEST(curl_uses_the_site_in_both_versions)
                                   "-keyout $T/other.key -out $T/other.pem");
     ck_assert_int_eq(
         domt_secure_run(&secure, "curl -sSf --cacert $T/other.pem https://localhost:$WEB/json"),
-        60); /* curl does not know the authority */
+        60); /* curl's error 60: the certificate's authority is unknown */
     ck_assert_int_eq(domt_secure_run(&secure, CURL "--tls-max 1.1 https://localhost:$WEB/json"),
                      35);
     domt_secure_end(&secure);
 }
 
-/* A server that answers with the X-Forwarded-Proto of the request. It ends after 20 s. */
+/* The source of a server that answers with the X-Forwarded-Proto of the request, and ends after 20
+ * s. */
 static const char upstream[] = "import http.server\n"
                                "class Says(http.server.BaseHTTPRequestHandler):\n"
                                "    def do_GET(self):\n"
@@ -137,7 +138,7 @@ DOMT_TEST(s_client_talks_to_echo_and_to_the_rooms)
     domt_secure_end(&secure);
 }
 
-/* The page uses https, a WebSocket over TLS, and events. */
+/* The page is loaded over https, and uses a WebSocket over TLS and events. */
 DOMT_TEST(chromium_uses_the_page)
 {
     if (!domt_secure_is_possible("chromium python3"))

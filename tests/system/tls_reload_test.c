@@ -16,8 +16,8 @@
 static domt_secure secure;
 static const char *const nothing[] = {NULL};
 
-/* Read the serial number of the certificate that new connections to the site get. */
-static void read_serial(char serial[128])
+/* Read the serial number of the certificate that the site shows to new connections. */
+static void read_serial_of_site(char serial[128])
 {
     domt_secure_run_well(&secure, "true | openssl s_client -connect 127.0.0.1:$WEB 2>/dev/null | "
                                   "openssl x509 -noout -serial");
@@ -32,7 +32,7 @@ static void read_serial_of_file(char serial[128])
 
 /* Begin a connection to echo by a child of the shell, whose input this test writes, and whose
  * output is the file `held`. */
-static FILE *hold_connection(void)
+static FILE *open_held_connection(void)
 {
     char command[PATH_MAX + 256];
 
@@ -45,8 +45,8 @@ static FILE *hold_connection(void)
     return pipe;
 }
 
-/* Send a line on that connection, and check that it is echoed. */
-static void expect_echo(FILE *held, const char *line)
+/* Send a line on the held connection, and check that it is echoed. */
+static void expect_echo_on_held_connection(FILE *held, const char *line)
 {
     char command[256];
 
@@ -64,20 +64,20 @@ DOMT_TEST(next_connection_gets_the_new_certificate_and_an_open_one_goes_on)
         return;
     domt_secure_begin(&secure);
     domt_secure_start(&secure, nothing);
-    FILE *held = hold_connection();
-    expect_echo(held, "one");
-    read_serial(before);
+    FILE *held = open_held_connection();
+    expect_echo_on_held_connection(held, "one");
+    read_serial_of_site(before);
     domt_secure_issue(&secure, "a", "DNS:localhost,IP:127.0.0.1");
-    expect_echo(held, "two");
-    read_serial(now);
+    expect_echo_on_held_connection(held, "two");
+    read_serial_of_site(now);
     ck_assert_str_eq(before, now); /* no signal was sent, so nothing is read again */
     domt_service_signal(&secure.site.service, SIGHUP);
     domt_secure_wait(&secure, "SIGHUP: the files of 4 listeners " READ, 1);
-    read_serial(now);
+    read_serial_of_site(now);
     read_serial_of_file(file);
     ck_assert_str_eq(now, file);
     ck_assert_str_ne(before, now);
-    expect_echo(held, "three");
+    expect_echo_on_held_connection(held, "three");
     ck_assert_int_eq(pclose(held), 0);
     domt_secure_end(&secure);
 }
@@ -108,10 +108,10 @@ DOMT_TEST(files_that_are_wrong_change_nothing)
     domt_secure_issue(&secure, "b", "DNS:localhost,IP:127.0.0.1");
     domt_secure_run_well(&secure, "cp $T/a.pem $T/good.pem; cp $T/a.key $T/good.key");
     domt_secure_start(&secure, nothing);
-    read_serial(before);
+    read_serial_of_site(before);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strncmp(rows[i].command, "chmod", 5) == 0 && geteuid() == 0)
-            continue; /* root can read the file in spite of that */
+            continue; /* root can read a file without permissions, so this row shows nothing */
         domt_secure_run_well(&secure, rows[i].command);
         domt_service_signal(&secure.site.service, SIGHUP);
         kept += 4;
@@ -119,7 +119,7 @@ DOMT_TEST(files_that_are_wrong_change_nothing)
         snprintf(said, sizeof said, rows[i].said, secure.tree.root);
         ck_assert_msg(strstr(secure.site.service.error, said) != NULL, "%s: %s", rows[i].command,
                       secure.site.service.error);
-        read_serial(now);
+        read_serial_of_site(now);
         ck_assert_str_eq(before, now);
         domt_secure_run_well(&secure, "rm -rf $T/a.pem $T/a.key; cp $T/good.pem $T/a.pem; "
                                       "cp $T/good.key $T/a.key");
@@ -127,7 +127,7 @@ DOMT_TEST(files_that_are_wrong_change_nothing)
     domt_secure_run_well(&secure, "cp $T/b.pem $T/a.pem; cp $T/b.key $T/a.key");
     domt_service_signal(&secure.site.service, SIGHUP);
     domt_secure_wait(&secure, READ, 1);
-    read_serial(now);
+    read_serial_of_site(now);
     ck_assert_str_ne(before, now);
     domt_secure_end(&secure);
 }
@@ -174,7 +174,7 @@ DOMT_TEST(storm_of_signals_is_survived)
     read_serial_of_file(file);
     domt_service_signal(&secure.site.service, SIGHUP);
     for (int i = 0; i < 100; i++) {
-        read_serial(now);
+        read_serial_of_site(now);
         if (strcmp(now, file) == 0)
             break;
         domt_sleep_ms(50);

@@ -11,7 +11,7 @@
 static domt_secure secure;
 static char report[262144];
 
-/* Findings that have to be in its report; each space stands for any number of spaces. */
+/* Lines that have to be in the report; each space stands for any number of spaces. */
 static const char *const findings[] = {
     "SSLv2 not offered (OK)",
     "SSLv3 not offered (OK)",
@@ -36,8 +36,8 @@ static const char *const findings[] = {
     "LUCKY13 (CVE-2013-0169), experimental not vulnerable (OK)",
 };
 
-/* Read the report, and replace several spaces by one. */
-static void read_report(void)
+/* Read the report of testssl.sh, and replace several spaces by one. */
+static void read_report_of_testssl(void)
 {
     char path[PATH_MAX];
     size_t size = 0;
@@ -67,7 +67,7 @@ DOMT_TEST(testssl_finds_nothing_that_is_ours)
              secure.tree.root, secure.site.web);
     /* The status also counts remarks about the authority of the test, so it is not checked. */
     ck_assert_int_ne(system(command), -1); /* NOLINT(cert-env33-c): a test may use the shell */
-    read_report();
+    read_report_of_testssl();
     for (size_t i = 0; i < sizeof findings / sizeof findings[0]; i++)
         ck_assert_msg(strstr(report, findings[i]) != NULL, "not found: %s\n%s", findings[i],
                       report);

@@ -14,7 +14,7 @@ static domt_secure secure;
 #define LONG_LIST     TEN(LONG_PATH) TEN(LONG_PATH) TEN(LONG_PATH) TEN(LONG_PATH)
 
 /* Check that the example web with a setting ends with status 2 and prints this text. */
-static void is_refused(const char *setting, const char *said)
+static void check_setting_is_refused(const char *setting, const char *said)
 {
     char command[PATH_MAX + 1024];
 
@@ -66,12 +66,12 @@ DOMT_TEST(wrong_settings_end_the_start_with_key_and_reason)
     domt_secure_begin(&secure);
     domt_secure_issue(&secure, "b", "DNS:b.example");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        is_refused(rows[i].setting, rows[i].said);
+        check_setting_is_refused(rows[i].setting, rows[i].said);
     domt_secure_end(&secure);
 }
 
-/* A program without TLS refuses these settings: it must not serve unencrypted what its operator
- * wants to keep secret. */
+/* A program that is built without TLS refuses these settings: it must not serve unencrypted what
+ * its operator wants to keep secret. */
 DOMT_TEST(program_without_tls_does_not_start)
 {
     if (!domt_secure_is_possible(""))

@@ -10,8 +10,8 @@
 
 #define PYTHON "/usr/bin/python3"
 
-/* Run a part of that file in a directory of its own. */
-static void run_judge(const char *part)
+/* Run one part of tune.py in a directory of its own. */
+static void run_part_of_tune_py(const char *part)
 {
     char command[2 * PATH_MAX];
     domt_tree tree;
@@ -29,49 +29,49 @@ static void run_judge(const char *part)
     domt_tree_remove(&tree);
 }
 
-DOMT_TEST(the_best_values_are_printed)
+DOMT_TEST(tune_prints_the_best_values)
 {
-    run_judge("best");
+    run_part_of_tune_py("best");
 }
 
-DOMT_TEST(values_that_the_service_refuses_leave)
+DOMT_TEST(tune_drops_values_that_the_service_refuses)
 {
-    run_judge("refused");
+    run_part_of_tune_py("refused");
 }
 
-DOMT_TEST(bounds_that_nobody_keeps_are_said)
+DOMT_TEST(tune_says_which_bounds_are_not_kept)
 {
-    run_judge("bounds");
+    run_part_of_tune_py("bounds");
 }
 
 DOMT_TEST(a_best_that_loses_the_duel_is_said)
 {
-    run_judge("lost");
+    run_part_of_tune_py("lost");
 }
 
 DOMT_TEST(services_and_loads_that_fail_are_told)
 {
-    run_judge("failures");
+    run_part_of_tune_py("failures");
 }
 
 DOMT_TEST(services_that_fork_are_counted_and_ended)
 {
-    run_judge("forks");
+    run_part_of_tune_py("forks");
 }
 
-DOMT_TEST(a_signal_ends_all)
+DOMT_TEST(a_signal_ends_tune_and_its_processes)
 {
-    run_judge("signals");
+    run_part_of_tune_py("signals");
 }
 
-DOMT_TEST(wrong_words_end_with_a_line)
+DOMT_TEST(tune_ends_with_a_line_at_wrong_words)
 {
-    run_judge("wrong");
+    run_part_of_tune_py("wrong");
 }
 
-DOMT_TEST(a_real_service_is_tuned)
+DOMT_TEST(tune_tunes_a_real_service)
 {
-    run_judge("real");
+    run_part_of_tune_py("real");
 }
 
 DOMT_SUITE(70)

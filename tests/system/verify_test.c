@@ -33,10 +33,10 @@
 
 typedef enum reading { READS_AT_ONCE, READS_SLOWLY, READS_NOTHING, READINGS } reading;
 typedef enum ending {
-    ENDS_FIRST,  /* sends FIN when all is sent, then reads the rest */
-    ENDS_LAST,   /* sends FIN when all bytes have come back */
-    ENDS_NEVER,  /* sends until the service has finished, and answers its FIN */
-    ENDS_BY_RST, /* resets in the middle */
+    ENDS_FIRST,  /* the client sends FIN when all is sent, then reads the rest */
+    ENDS_LAST,   /* the client sends FIN when all bytes have come back */
+    ENDS_NEVER,  /* the client sends until the service has sent FIN, and answers it by FIN */
+    ENDS_BY_RST, /* the client resets in the middle */
     ENDINGS,
 } ending;
 
@@ -46,14 +46,15 @@ typedef struct connection {
     reading reading;
     ending ending;
     uint32_t piece_max;
-    uint64_t bytes; /* number of bytes to send in all */
+    uint64_t bytes; /* number of bytes that the client sends in all */
     uint64_t sent;
     uint64_t received;
-    uint64_t acknowledged; /* bytes acknowledged when the service was told to stop */
-    uint64_t next_ns;      /* time at which a slow connection reads or sends again */
-    bool finished;         /* FIN was sent */
-    bool was_broken;       /* a send has failed, so a FIN from the service means nothing */
-    bool was_told;         /* the connection was open when the service was told to stop */
+    /* bytes that the service's kernel had acknowledged when the service was told to stop */
+    uint64_t acknowledged;
+    uint64_t next_ns; /* time at which a slow connection reads or sends again */
+    bool finished;    /* the client has sent FIN */
+    bool was_broken;  /* a send of the client has failed, so a FIN from the service means nothing */
+    bool was_told;    /* the connection was open when the service was told to stop */
 } connection;
 
 static domt_service service;
@@ -61,24 +62,25 @@ static unsigned short chance[3];
 static connection connections[CONNECTIONS];
 static uint32_t made;
 static uint64_t wrong, echoed, missing, cut, rounds;
-static uint64_t unkept; /* acknowledged bytes that had not come back at FIN */
+/* acknowledged bytes that had not come back at the FIN of their connection */
+static uint64_t unkept;
 
-static uint32_t draw_below(uint32_t bound)
+static uint32_t random_below(uint32_t bound)
 {
     return (uint32_t)nrand48(chance) % bound;
 }
 
-static char byte_at(uint32_t number, uint64_t place)
+static char byte_of_stream_at(uint32_t number, uint64_t place)
 {
     return (char)(number * 29 + place * 131 + (place >> 8) * 7 + (place >> 16) * 3);
 }
 
-static void set_buffer(int fd, int which, int bytes)
+static void set_size_of_socket_buffer(int fd, int which, int bytes)
 {
     ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, which, &bytes, sizeof bytes), 0);
 }
 
-static void begin_connection(connection *one)
+static void begin_random_connection(connection *one)
 {
     static const uint32_t pieces[] = {1, 7, 100, 1500, BURST_MAX};
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(service.port)};
@@ -86,29 +88,29 @@ static void begin_connection(connection *one)
     *one = (connection){
         .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
         .number = ++made,
-        .reading = (reading)draw_below(READINGS),
-        .ending = (ending)draw_below(ENDINGS),
-        .piece_max = pieces[draw_below(sizeof pieces / sizeof pieces[0])],
+        .reading = (reading)random_below(READINGS),
+        .ending = (ending)random_below(ENDINGS),
+        .piece_max = pieces[random_below(sizeof pieces / sizeof pieces[0])],
     };
     ck_assert_int_ge(one->fd, 0);
-    one->bytes = 1 + draw_below(one->piece_max < 100 ? 3000 : 2000000);
+    one->bytes = 1 + random_below(one->piece_max < 100 ? 3000 : 2000000);
     if (one->reading != READS_AT_ONCE)
-        set_buffer(one->fd, SO_RCVBUF, 4096);
-    if (draw_below(2) == 0)
-        set_buffer(one->fd, SO_SNDBUF, 8192);
+        set_size_of_socket_buffer(one->fd, SO_RCVBUF, 4096);
+    if (random_below(2) == 0)
+        set_size_of_socket_buffer(one->fd, SO_SNDBUF, 8192);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     ck_assert_int_eq(connect(one->fd, (struct sockaddr *)&address, sizeof address), 0);
     ck_assert_int_eq(fcntl(one->fd, F_SETFL, O_NONBLOCK), 0);
 }
 
-static uint64_t count_owed_bytes(const connection *one)
+static uint64_t bytes_owed_to_connection(const connection *one)
 {
     return one->was_told ? one->acknowledged : one->sent;
 }
 
-/* End a connection. If the service has ended it, its missing bytes are added to the sums: as many
- * must have been cut. */
-static void end_connection(connection *one, bool by_reset)
+/* End a connection. If the service has ended it, its missing bytes are added to the sums: the
+ * service must have counted as many as cut. */
+static void end_connection_and_count(connection *one, bool by_reset)
 {
     const struct linger at_once = {.l_onoff = 1};
 
@@ -118,12 +120,12 @@ static void end_connection(connection *one, bool by_reset)
     one->fd = -1;
     if (by_reset)
         return;
-    if (one->received < count_owed_bytes(one))
-        missing += count_owed_bytes(one) - one->received;
+    if (one->received < bytes_owed_to_connection(one))
+        missing += bytes_owed_to_connection(one) - one->received;
 }
 
 /* Read from a connection. Returns whether it is over. */
-static bool read_some(connection *one)
+static bool read_bytes_that_have_come(connection *one)
 {
     char bytes[BURST_MAX];
     ssize_t size = recv(one->fd, bytes, one->reading == READS_AT_ONCE ? sizeof bytes : 2048, 0);
@@ -131,66 +133,66 @@ static bool read_some(connection *one)
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (size <= 0) {
-        if (size == 0 && !one->was_broken && one->received < count_owed_bytes(one))
-            unkept += count_owed_bytes(one) - one->received;
-        end_connection(one, false);
+        if (size == 0 && !one->was_broken && one->received < bytes_owed_to_connection(one))
+            unkept += bytes_owed_to_connection(one) - one->received;
+        end_connection_and_count(one, false);
         return true;
     }
     for (ssize_t i = 0; i < size; i++)
-        wrong += bytes[i] != byte_at(one->number, one->received++);
+        wrong += bytes[i] != byte_of_stream_at(one->number, one->received++);
     wrong += one->received > one->sent;
     echoed += (uint64_t)size;
     return false;
 }
 
-static void send_piece(connection *one)
+static void send_random_piece(connection *one)
 {
     char bytes[BURST_MAX];
     uint64_t left = one->bytes - one->sent;
-    uint32_t size = 1 + draw_below(one->piece_max);
+    uint32_t size = 1 + random_below(one->piece_max);
 
     if (size > left)
         size = (uint32_t)left;
     for (uint32_t i = 0; i < size; i++)
-        bytes[i] = byte_at(one->number, one->sent + i);
+        bytes[i] = byte_of_stream_at(one->number, one->sent + i);
     ssize_t result = send(one->fd, bytes, size, MSG_NOSIGNAL);
     if (result > 0)
         one->sent += (uint64_t)result;
     else if (errno != EAGAIN && errno != EINTR)
         one->was_broken = true;
     if (one->ending == ENDS_BY_RST && one->sent > one->bytes / 2 && !one->was_told)
-        end_connection(one, true);
+        end_connection_and_count(one, true);
 }
 
-static void send_fin(connection *one)
+static void send_fin_of_client(connection *one)
 {
     one->finished = shutdown(one->fd, SHUT_WR) == 0;
 }
 
 /* Do one action of a connection; `reads` lets connections read that otherwise read nothing. */
-static void act_once(connection *one, uint64_t now_ns, bool reads)
+static void do_one_action(connection *one, uint64_t now_ns, bool reads)
 {
     if (now_ns < one->next_ns)
         return;
     if (one->reading == READS_SLOWLY)
-        one->next_ns = now_ns + draw_below(3) * MS_NS;
-    if ((one->reading != READS_NOTHING || reads) && read_some(one))
+        one->next_ns = now_ns + random_below(3) * MS_NS;
+    if ((one->reading != READS_NOTHING || reads) && read_bytes_that_have_come(one))
         return;
     if (one->finished)
         return;
     if (one->sent < one->bytes) {
-        send_piece(one);
+        send_random_piece(one);
         return;
     }
     if (one->ending == ENDS_FIRST || (one->ending == ENDS_LAST && one->received == one->bytes))
-        send_fin(one);
+        send_fin_of_client(one);
     else if (one->ending == ENDS_NEVER && !one->was_told)
-        one->bytes += 1 + draw_below(100000);
+        one->bytes += 1 + random_below(100000);
 }
 
-/* Let all connections act until the time is over. A connection that has ended begins anew, unless
- * `ends`. */
-static void act_until(uint64_t until_ns, bool ends)
+/* Let all connections act until the time is over. A connection that has ended is replaced by a new
+ * one, unless `ends`. */
+static void let_all_act_until(uint64_t until_ns, bool ends)
 {
     bool any = true;
 
@@ -200,10 +202,10 @@ static void act_until(uint64_t until_ns, bool ends)
         for (uint32_t i = 0; i < CONNECTIONS; i++) {
             connection *one = &connections[i];
             if (one->fd < 0 && !ends)
-                begin_connection(one);
+                begin_random_connection(one);
             if (one->fd < 0)
                 continue;
-            act_once(one, now_ns, false);
+            do_one_action(one, now_ns, false);
             any = any || (one->fd >= 0 && one->reading != READS_NOTHING);
         }
         const struct timespec moment = {.tv_nsec = 100000};
@@ -211,9 +213,9 @@ static void act_until(uint64_t until_ns, bool ends)
     }
 }
 
-/* From here on the service has to return all bytes that were acknowledged. Bytes that are
+/* The service has to return all bytes that were acknowledged up to this moment. Bytes that are
  * acknowledged later may come back, too. */
-static void tell_to_stop(void)
+static void record_acknowledged_and_stop(void)
 {
     for (uint32_t i = 0; i < CONNECTIONS; i++) {
         int unacknowledged = 0;
@@ -229,16 +231,16 @@ static void tell_to_stop(void)
     domt_service_signal(&service, SIGTERM);
 }
 
-static void read_rest(void)
+static void read_rest_of_all(void)
 {
     for (uint32_t i = 0; i < CONNECTIONS; i++) {
         connection *one = &connections[i];
-        while (one->fd >= 0 && !read_some(one))
+        while (one->fd >= 0 && !read_bytes_that_have_come(one))
             continue;
     }
 }
 
-static void play_round(void)
+static void play_round_with_drain(void)
 {
     uint64_t start_ns;
 
@@ -249,11 +251,11 @@ static void play_round(void)
         connections[i].fd = -1;
     missing = 0;
     start_ns = domt_monotonic_ns();
-    act_until(start_ns + (200 + draw_below(600)) * MS_NS, false);
-    tell_to_stop();
-    act_until(domt_monotonic_ns() + 2500 * MS_NS, true);
+    let_all_act_until(start_ns + (200 + random_below(600)) * MS_NS, false);
+    record_acknowledged_and_stop();
+    let_all_act_until(domt_monotonic_ns() + 2500 * MS_NS, true);
     ck_assert_int_eq(domt_service_wait(&service, 15000), 0);
-    read_rest();
+    read_rest_of_all();
     cut = domt_service_count(&service, "cut bytes");
     ck_assert_uint_eq(wrong, 0);
     ck_assert_uint_eq(unkept, 0);
@@ -282,7 +284,7 @@ DOMT_TEST(every_byte_comes_back_or_was_counted_as_cut)
     for (unsigned i = 0; i < 3; i++)
         chance[i] = (unsigned short)(seed >> (16 * i));
     do {
-        play_round();
+        play_round_with_drain();
         all_missing += missing;
         all_cut += cut;
         rounds++;

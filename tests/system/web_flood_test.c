@@ -17,13 +17,14 @@ static domt_service service;
 static int fds[COUNT];
 
 /* Start the service with further settings. Returns the connection of the good client. */
-static int start_web(const char *setting)
+static int start_web_with_good_client(const char *setting)
 {
     return domt_protocol_start(&service, &domt_web, (const char *const[]){"--set", setting, NULL});
 }
 
 /* Check that the good client is answered, and that memory has grown by less than `most`. */
-static void check_service(const char *what, int good, uint64_t before, uint64_t ceiling)
+static void check_good_client_and_memory(const char *what, int good, uint64_t before,
+                                         uint64_t ceiling)
 {
     uint64_t now = domt_service_rss_bytes(&service);
     uint64_t grown = now > before ? now - before : 0;
@@ -36,7 +37,7 @@ static void check_service(const char *what, int good, uint64_t before, uint64_t 
 }
 
 /* Send `count` fields of `size` bytes each, without the end of the head. */
-static void send_fields(int fd, uint32_t count, uint32_t size)
+static void send_fields_of_head(int fd, uint32_t count, uint32_t size)
 {
     char field[1024];
 
@@ -47,8 +48,8 @@ static void send_fields(int fd, uint32_t count, uint32_t size)
         domt_send_all(fd, field, size);
 }
 
-/* Check that the only answer has this status. */
-static void expect_status(int fd, const char *begin)
+/* Check that the connection has got one answer, with this status. */
+static void expect_answer_begins(int fd, const char *begin)
 {
     char text[512];
     ssize_t size = recv(fd, text, sizeof text - 1, 0);
@@ -63,19 +64,21 @@ static void expect_status(int fd, const char *begin)
 
 DOMT_TEST(heads_that_do_not_end_are_bounded)
 {
-    /* If no part of a head is read in time, there is no 408: a sanitizer needs more time for
-     * that. */
-    int good = start_web(DOMT_SCALE("channel.headTimeout=1s", "channel.headTimeout=4s"));
+    /* Without a part of a head that is read in time, there is no 408; a sanitizer needs more time
+     * for that. */
+    int good =
+        start_web_with_good_client(DOMT_SCALE("channel.headTimeout=1s", "channel.headTimeout=4s"));
     uint64_t before = domt_service_rss_bytes(&service);
 
     for (int i = 0; i < COUNT; i++) {
         fds[i] = domt_connect(service.port);
-        send_fields(fds[i], 60, 500); /* 60 fields of 100, and 30,020 bytes of 32,768 */
+        /* with 60 of at most 100 fields, and 30,020 of at most 32,768 bytes */
+        send_fields_of_head(fds[i], 60, 500);
     }
-    check_service("heads", good, before, COUNT * MIB / 8);
+    check_good_client_and_memory("heads", good, before, COUNT * MIB / 8);
     for (int i = 0; i < COUNT; i++)
-        expect_status(fds[i], "HTTP/1.1 408 ");
-    check_service("afterwards", good, before, COUNT * MIB / 8);
+        expect_answer_begins(fds[i], "HTTP/1.1 408 ");
+    check_good_client_and_memory("afterwards", good, before, COUNT * MIB / 8);
     close(good);
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "channels slow"), COUNT);
@@ -83,26 +86,26 @@ DOMT_TEST(heads_that_do_not_end_are_bounded)
 
 DOMT_TEST(heads_that_are_too_large_are_refused)
 {
-    int good = start_web("channel.headTimeout=10s");
+    int good = start_web_with_good_client("channel.headTimeout=10s");
     uint64_t before = domt_service_rss_bytes(&service);
 
     for (int i = 0; i < COUNT; i++) {
         fds[i] = domt_connect(service.port);
         if (i % 2 == 0)
-            send_fields(fds[i], 101, 20);
+            send_fields_of_head(fds[i], 101, 20);
         else
-            send_fields(fds[i], 40, 1000);
+            send_fields_of_head(fds[i], 40, 1000);
     }
     for (int i = 0; i < COUNT; i++)
-        expect_status(fds[i], "HTTP/1.1 431 ");
-    check_service("large heads", good, before, COUNT * MIB / 8);
+        expect_answer_begins(fds[i], "HTTP/1.1 431 ");
+    check_good_client_and_memory("large heads", good, before, COUNT * MIB / 8);
     close(good);
     domt_service_stop(&service);
 }
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-static int open_socket(void)
+static int open_websocket_and_read_head(void)
 {
     static const char ask[] = "GET /socket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
                               "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
@@ -113,7 +116,7 @@ static int open_socket(void)
 
     domt_send_all(fd, ask, sizeof ask - 1);
     while (strstr(text, "\r\n\r\n") == NULL) {
-        /* single bytes, so that the first frame is not read */
+        /* reads single bytes, so that no part of the first frame is read */
         ssize_t part = recv(fd, text + size, 1, 0);
         ck_assert_int_eq(part, 1);
         text[++size] = '\0';
@@ -122,9 +125,9 @@ static int open_socket(void)
     return fd;
 }
 
-/* Send as many of these frames as the peers accept, until they accept none for a while. Returns the
- * bytes. */
-static uint64_t flood_until_full(int count, const char *frame, size_t size)
+/* Send as many of these frames as the service accepts on each connection, until it accepts none for
+ * a while. Returns the bytes. */
+static uint64_t send_frames_until_full(int count, const char *frame, size_t size)
 {
     static char bytes[16384];
     uint64_t sent = 0;
@@ -149,30 +152,30 @@ static uint64_t flood_until_full(int count, const char *frame, size_t size)
 }
 
 /* Peers send frames and read nothing: the service answers each up to a limit, or closes. */
-static void flood_frames(const char *what, const char *frame, size_t size)
+static void check_flood_of_frames(const char *what, const char *frame, size_t size)
 {
-    int good = start_web("channel.headTimeout=10s");
+    int good = start_web_with_good_client("channel.headTimeout=10s");
 
     for (int i = 0; i < FEW; i++)
-        fds[i] = open_socket();
+        fds[i] = open_websocket_and_read_head();
     uint64_t before = domt_service_rss_bytes(&service);
-    uint64_t sent = flood_until_full(FEW, frame, size);
+    uint64_t sent = send_frames_until_full(FEW, frame, size);
     ck_assert_uint_gt(sent, 0);
-    check_service(what, good, before, FEW * 4 * MIB);
+    check_good_client_and_memory(what, good, before, FEW * 4 * MIB);
     for (int i = 0; i < FEW; i++)
         domt_client_close(&(domt_client){.fd = fds[i]}, true);
-    check_service("afterwards", good, before, FEW * 4 * MIB);
+    check_good_client_and_memory("afterwards", good, before, FEW * 4 * MIB);
     close(good);
     domt_service_stop(&service);
 }
 
 DOMT_TEST(floods_of_frames_hurt_nobody)
 {
-    /* frames masked by zeros: a ping of four bytes, a text, a piece of a message that does not
-     * end */
-    flood_frames("pings", "\x89\x84\0\0\0\0ping", 10);
-    flood_frames("texts", "\x81\x84\0\0\0\0text", 10);
-    flood_frames("pieces", "\x01\x84\0\0\0\0part", 10);
+    /* each frame is masked by zeros: a ping of four bytes, a text, a piece of a message that does
+     * not end */
+    check_flood_of_frames("pings", "\x89\x84\0\0\0\0ping", 10);
+    check_flood_of_frames("texts", "\x81\x84\0\0\0\0text", 10);
+    check_flood_of_frames("pieces", "\x01\x84\0\0\0\0part", 10);
 }
 
 DOMT_SUITE(120)

@@ -6,7 +6,7 @@
 static domt_site site;
 static domt_tree tree;
 
-static void run_judge(const char *programs, const char *command)
+static void judge_web_by_command(const char *programs, const char *command)
 {
     if (!domt_judges_are_there(programs))
         return;
@@ -19,7 +19,7 @@ static void run_judge(const char *programs, const char *command)
 
 DOMT_TEST(ab_keeps_its_connections)
 {
-    run_judge(
+    judge_web_by_command(
         "ab",
         "for p in static/page.css kv/none; do ab -q -k -n 2000 -c 32 $URL/$p >$T/x || exit 1\n"
         "grep -q \"^Complete requests: *2000$\" $T/x || exit 2\n"
@@ -31,23 +31,24 @@ DOMT_TEST(ab_keeps_its_connections)
 
 DOMT_TEST(wrk_counts_no_error)
 {
-    run_judge("wrk", "wrk -t1 -c64 -d500ms $URL/static/page.css >$T/x 2>&1 || wrk -t1 -c64 -d1s "
-                     "$URL/static/page.css >$T/x || exit 1\n"
-                     "grep -q \" [1-9][0-9]* requests in\" $T/x || exit 2\n"
-                     "! grep -qE \"Socket errors|Non-2xx\" $T/x");
+    judge_web_by_command(
+        "wrk", "wrk -t1 -c64 -d500ms $URL/static/page.css >$T/x 2>&1 || wrk -t1 -c64 -d1s "
+               "$URL/static/page.css >$T/x || exit 1\n"
+               "grep -q \" [1-9][0-9]* requests in\" $T/x || exit 2\n"
+               "! grep -qE \"Socket errors|Non-2xx\" $T/x");
 }
 
 DOMT_TEST(h2load_pipelines)
 {
-    run_judge("h2load",
-              "h2load --h1 -n 4000 -c 32 -m 8 $URL/json >$T/x || exit 1\n"
-              "grep -q \" 4000 succeeded, 0 failed, 0 errored, 0 timeout\" $T/x || exit 2\n"
-              "grep -q \"status codes: 4000 2xx\" $T/x");
+    judge_web_by_command(
+        "h2load", "h2load --h1 -n 4000 -c 32 -m 8 $URL/json >$T/x || exit 1\n"
+                  "grep -q \" 4000 succeeded, 0 failed, 0 errored, 0 timeout\" $T/x || exit 2\n"
+                  "grep -q \"status codes: 4000 2xx\" $T/x");
 }
 
 DOMT_TEST(python_reads_what_it_has_written)
 {
-    run_judge(
+    judge_web_by_command(
         "python3",
         "python3 - $URL $IN <<END\n"
         "import http.client, sys\n"
@@ -82,10 +83,11 @@ DOMT_TEST(python_reads_what_it_has_written)
 
 DOMT_TEST(curl_gets_several_ranges)
 {
-    run_judge("curl", "curl -fs -r 0-4,10-14 -D $T/h -o $T/b $URL/static/page.css || exit 1\n"
-                      "grep -q \"^HTTP/1.1 206 \" $T/h || exit 2\n"
-                      "grep -q \"^Content-Length: $(wc -c <$T/b)\" $T/h || exit 3\n"
-                      "[ $(grep -c \"^Content-Range: bytes \" $T/b) = 2 ]");
+    judge_web_by_command("curl",
+                         "curl -fs -r 0-4,10-14 -D $T/h -o $T/b $URL/static/page.css || exit 1\n"
+                         "grep -q \"^HTTP/1.1 206 \" $T/h || exit 2\n"
+                         "grep -q \"^Content-Length: $(wc -c <$T/b)\" $T/h || exit 3\n"
+                         "[ $(grep -c \"^Content-Range: bytes \" $T/b) = 2 ]");
 }
 
 DOMT_SUITE(60)

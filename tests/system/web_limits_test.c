@@ -37,12 +37,12 @@ DOMT_TEST(a_value_is_bounded)
     domt_site_expect(&site, "PUT /kv/a", make_letters(8 * KIB), 204, NULL);
     domt_site_expect(&site, "PUT /kv/b", make_letters(8 * KIB + 1), 413, NULL);
     domt_site_expect(&site, "GET /kv/b", NULL, 404, NULL);
-    /* refused before the body is sent */
+    /* too large a body is refused before it is sent */
     ck_assert_uint_eq(
         domt_site_ask(&site, "PUT /kv/b", "Expect: 100-continue\r\nContent-Length: 8193\r\n", NULL),
         413);
     ck_assert(strstr(site.answer, "100 Continue") == NULL);
-    /* a body without an announced length */
+    /* too large a body whose length is not announced */
     int fd = domt_connect(site.web);
     domt_send_text(fd, "PUT /kv/b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     domt_send_text(fd, "2001\r\n");
@@ -53,19 +53,19 @@ DOMT_TEST(a_value_is_bounded)
     domt_site_stop(&site);
 }
 
-/* Begin to put a value, whose last part is never sent. */
-static int put_in_part(void)
+/* Begin to put a value into the store, and never send its last part. */
+static int begin_to_put_value(void)
 {
     int fd = domt_connect(site.web);
 
     domt_send_text(fd, "PUT /kv/a HTTP/1.1\r\nHost: a\r\nContent-Length: 600000\r\n\r\n");
-    /* the service may refuse the value meanwhile */
+    /* the service may refuse the value while it is sent */
     (void)send(fd, make_letters(500000), 500000, MSG_NOSIGNAL);
     return fd;
 }
 
-/* Two values that have come in part use the room of the third; when one of them is gone, there is
- * room again. While all are still coming, any of them may be refused. */
+/* Two values that have come in part use the room of a third one; when one of them is gone, there is
+ * room again. While all three are still coming, any of them may be refused. */
 DOMT_TEST(values_that_have_come_in_part_are_bounded_together)
 {
     int fds[2] = {-1, -1};
@@ -81,7 +81,7 @@ DOMT_TEST(values_that_have_come_in_part_are_bounded_together)
                 continue;
             are_waiting = false;
             close(fds[i]);
-            fds[i] = put_in_part();
+            fds[i] = begin_to_put_value();
         }
         status = domt_site_ask(&site, "PUT /kv/b", "", make_letters(100000));
     }
@@ -147,7 +147,7 @@ DOMT_TEST(an_echo_is_bounded)
     domt_send_text(fd, "1\r\na\r\n");
     domt_read_until(fd, "1\r\na\r\n", text, sizeof text);
     domt_send_text(fd, "2000\r\n");
-    /* the service may reset the connection meanwhile */
+    /* the service may reset the connection while the piece is sent */
     (void)send(fd, make_letters(0x2000), 0x2000, MSG_NOSIGNAL);
     while ((size = recv(fd, text, sizeof text, 0)) > 0)
         ck_assert(memmem(text, (size_t)size, "0\r\n\r\n", 5) == NULL);
@@ -184,7 +184,7 @@ DOMT_TEST(pages_with_events_are_bounded)
     domt_site_stop(&site);
 }
 
-/* HEAD takes a place only while it is answered, and its connection goes on. */
+/* A HEAD request takes a place only while it is answered, and its connection goes on. */
 DOMT_TEST(a_head_of_events_takes_no_place)
 {
     static char text[65536];
@@ -227,11 +227,12 @@ DOMT_TEST(pages_that_come_and_go_take_nothing_from_others)
         domt_read_until(fd, "\r\n\r\n", text, sizeof text);
         bool is_in = strncmp(text, "HTTP/1.1 200 ", 13) == 0;
         came += is_in;
+        /* the next page may connect before the reset page's place is free */
         if (!is_in || came < 4)
-            reset_connection(fd); /* the next page may connect before this place is free */
+            reset_connection(fd);
     }
     domt_service_signal(&site.service, SIGTERM);
-    domt_read_until(fd, "0\r\n\r\n", text, sizeof text); /* the stream ends properly */
+    domt_read_until(fd, "0\r\n\r\n", text, sizeof text); /* the last page's stream ends properly */
     close(fd);
     ck_assert_int_eq(domt_service_wait(&site.service, 10000), 0);
 }

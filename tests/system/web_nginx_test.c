@@ -5,7 +5,7 @@
 static domt_site site;
 static domt_tree tree;
 
-static void run_judge(const char *command)
+static void judge_by_command(const char *command)
 {
     domt_judge(&tree, &site, command);
 }
@@ -20,14 +20,14 @@ static const char before[] =
     "proxy_request_buffering off; }\n"
     "location /old/ { proxy_pass http://web/; proxy_http_version 1.0; } }\n";
 
-DOMT_TEST(nginx_is_served)
+DOMT_TEST(nginx_as_a_proxy_is_served)
 {
     if (!domt_judges_are_there("nginx curl"))
         return;
     domt_judges_begin(&tree);
     domt_site_start(&site, (const char *const[]){NULL});
     domt_nginx_start(&tree, &site, before);
-    run_judge(
+    judge_by_command(
         "for i in whole pieces old; do X=http://x/$i; C=\"curl -sS $N\"\n"
         "for n in 1 2 3 4 5; do $C $X/json | grep -q hello || exit 1; done\n"
         "$C -X POST -T $IN $X/echo | cmp - $IN || exit 2\n"
@@ -56,7 +56,7 @@ static const char behind[] =
     "location /whole/ { return 302 http://$http_host/small.txt; }\n"
     "location /slow/ { alias @T@/www/; limit_rate 100k; limit_rate_after 64k; } }\n";
 
-static void start_before_nginx(void)
+static void start_web_and_nginx(void)
 {
     char upstream[PATH_MAX];
 
@@ -64,15 +64,15 @@ static void start_before_nginx(void)
     (void)snprintf(upstream, sizeof upstream, "web.upstream=unix:%s/nginx", tree.root);
     domt_site_start(&site, (const char *const[]){upstream, NULL});
     domt_nginx_start(&tree, &site, behind);
-    run_judge("cp $IN $T/www/large.bin");
+    judge_by_command("cp $IN $T/www/large.bin");
 }
 
-DOMT_TEST(nginx_serves)
+DOMT_TEST(nginx_serves_the_client_of_the_site)
 {
     if (!domt_judges_are_there("nginx curl"))
         return;
-    start_before_nginx();
-    run_judge(
+    start_web_and_nginx();
+    judge_by_command(
         "X=$URL/proxy; C=\"curl -sS\"\n"
         "test \"$($C $X/small.txt)\" = hello || exit 1\n"
         "$C $X/large.bin | cmp - $IN || exit 2\n"
@@ -104,12 +104,12 @@ DOMT_TEST(an_nginx_that_dies_is_seen)
 {
     if (!domt_judges_are_there("nginx curl"))
         return;
-    start_before_nginx();
-    run_judge(
+    start_web_and_nginx();
+    judge_by_command(
         "curl -sS $URL/proxy/slow/large.bin >$T/got 2>/dev/null & echo $! >$T/curl\n"
         "i=0; until [ -s $T/got ]; do i=$((i + 1)); [ $i -lt 1000 ] || exit 1; sleep 0.01; done");
     domt_nginx_kill();
-    run_judge(
+    judge_by_command(
         "i=0; while kill -0 $(cat $T/curl) 2>/dev/null; do i=$((i + 1)); [ $i -lt 1000 ] || "
         "exit 1; sleep 0.01; done\n"
         "S=$(wc -c <$T/got); test $S -gt 0 && test $S -lt 1000000 || exit 2\n"

@@ -10,7 +10,7 @@
 static domt_site site;
 static char text[65536];
 
-/* The script is run from another directory, as a user may, and each service answers. */
+/* The script `./dev` is run from another directory, as a user may, and each service answers. */
 DOMT_TEST(dev_serve_serves)
 {
     const char *arguments[ARGUMENTS_MAX];

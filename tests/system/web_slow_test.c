@@ -24,7 +24,7 @@ static domt_site site;
 static char directory[] = "/tmp/domus-slow-XXXXXX";
 static char connections[16];
 
-/* A run of slowhttptest. */
+/* One run of slowhttptest, in one of its modes. */
 typedef struct attack {
     const char *options[10];
     const char *path;
@@ -49,8 +49,8 @@ static bool has_slowhttptest(void)
     return has;
 }
 
-/* Make a directory with one large file. */
-static void make_files(void)
+/* Make a directory with one large file, which the site serves. */
+static void make_large_file(void)
 {
     char path[128];
 
@@ -62,7 +62,7 @@ static void make_files(void)
     close(fd);
 }
 
-static void remove_files(void)
+static void remove_large_file(void)
 {
     char path[128];
 
@@ -71,7 +71,7 @@ static void remove_files(void)
     (void)rmdir(directory);
 }
 
-static void begin_attack(attack *one)
+static void begin_slowhttptest(attack *one)
 {
     const char *arguments[32] = {"slowhttptest", "-c", connections, "-r", "1000",
                                  "-l",           "10", "-p",        "9",  "-u"};
@@ -98,7 +98,7 @@ static void begin_attack(attack *one)
 }
 
 /* Check that the attack ends because the service has ended all of its connections. */
-static void expect_attack_over(attack *one)
+static void expect_slowhttptest_is_over(attack *one)
 {
     static char said[1 << 16];
     size_t size = 0;
@@ -124,27 +124,28 @@ DOMT_TEST(slow_clients_are_ended_and_good_ones_served)
     uint32_t count = getenv("DOMT_LONG") != NULL ? 1000 : 100;
     snprintf(connections, sizeof connections, "%u", count);
     ck_assert(domt_descriptors(8000));
-    make_files();
+    make_large_file();
     snprintf(root, sizeof root, "web.root=%s", directory);
     domt_site_start(&site,
                     (const char *const[]){root, "channel.headTimeout=300ms",
                                           "channel.minRateGrace=300ms", "channel.sendTimeout=300ms",
                                           "channel.socket.sendBuffer=16KiB", NULL});
     for (int i = 0; i < MODES; i++)
-        begin_attack(&attacks[i]);
+        begin_slowhttptest(&attacks[i]);
     for (int i = 0; i < 20; i++)
         domt_site_expect(&site, "GET /json", NULL, 200, NULL);
     for (int i = 0; i < MODES; i++)
-        expect_attack_over(&attacks[i]);
+        expect_slowhttptest_is_over(&attacks[i]);
     domt_site_expect(&site, "GET /json", NULL, 200, NULL);
     domt_site_stop(&site);
-    remove_files();
-    /* slow heads and bodies are counted as slow, peers that do not read as cut */
+    remove_large_file();
+    /* the service counts slow heads and bodies as slow, and peers that do not read as cut */
     ck_assert_uint_ge(domt_service_count(&site.service, "channels slow"), 2 * (uint64_t)count);
     ck_assert_uint_ge(domt_service_count(&site.service, "channels cut"), count);
 }
 
-/* The bytes of a request come one by one, and a head that is too slow is answered in time. */
+/* The bytes of a request come one by one, and a head that is too slow is answered with an error in
+ * time. */
 DOMT_TEST(a_head_that_drips_gets_408)
 {
     static const char head[] = "GET /json HTTP/1.1\r\nX: ";

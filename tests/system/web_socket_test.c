@@ -1,4 +1,4 @@
-/* /socket of the example `web`: browsers and clients of the port for lines are guests of the same
+/* /socket of the example `web`: browsers, and clients of the port for lines, are guests of the same
  * rooms. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
@@ -13,7 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* largest text in bytes: a line of the rooms without the name, ": " and the line end */
+/* largest number of bytes in a text: those of a line in the rooms without the name, ": " and the
+ * line end */
 #define TEXT_MAX 473u
 #define UPGRADE                                                                                    \
     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"                   \
@@ -43,8 +44,8 @@ static int open_websocket(const char *target)
     return fd;
 }
 
-/* Send a frame, masked by zeros. */
-static void send_frame(int fd, unsigned char kind, const char *bytes, size_t size)
+/* Send a frame of a WebSocket, masked by zeros. */
+static void send_masked_frame(int fd, unsigned char kind, const char *bytes, size_t size)
 {
     unsigned char head[8] = {0x80 | kind, 0x80 | 126, (unsigned char)(size >> 8),
                              (unsigned char)size};
@@ -59,13 +60,13 @@ static void send_frame(int fd, unsigned char kind, const char *bytes, size_t siz
     domt_send_all(fd, bytes, size);
 }
 
-static void send_text(int fd, const char *text)
+static void send_text_frame(int fd, const char *text)
 {
-    send_frame(fd, 1, text, strlen(text));
+    send_masked_frame(fd, 1, text, strlen(text));
 }
 
 /* Check that the next frame is a text with exactly these bytes. */
-static void expect_text(int fd, const char *text)
+static void expect_text_frame(int fd, const char *text)
 {
     char frame[1024];
     size_t size = strlen(text), head = size < 126 ? 2 : 4;
@@ -78,7 +79,7 @@ static void expect_text(int fd, const char *text)
 
 /* Check that the next frame is a close with this code, answer it, and check that the connection
  * ends. */
-static void expect_close(int fd, unsigned code)
+static void expect_close_frame(int fd, unsigned code)
 {
     unsigned char frame[128];
 
@@ -86,13 +87,13 @@ static void expect_close(int fd, unsigned code)
     ck_assert_uint_eq(frame[0], 0x88);
     ck_assert_uint_eq(frame[2] * 256u + frame[3], code);
     ck_assert_int_eq(recv(fd, frame + 4, frame[1] - 2u, MSG_WAITALL), frame[1] - 2);
-    send_frame(fd, 8, (const char *)frame + 2, 2);
+    send_masked_frame(fd, 8, (const char *)frame + 2, 2);
     ck_assert_int_eq(recv(fd, frame, 1, 0), 0);
     close(fd);
 }
 
 /* Connect to the port for lines, and wait until lines of the room come to this connection. */
-static int join_by_lines(const char *room)
+static int join_room_by_lines(const char *room)
 {
     char text[64];
     int fd = domt_connect(site.rooms);
@@ -108,8 +109,8 @@ static void start_with_two_guests(const char *target, int *ret_ada, int *ret_lin
 {
     domt_site_start(&site, (const char *const[]){NULL});
     *ret_ada = open_websocket(target);
-    *ret_lines = join_by_lines("garden");
-    expect_text(*ret_ada, "I am here");
+    *ret_lines = join_room_by_lines("garden");
+    expect_text_frame(*ret_ada, "I am here");
 }
 
 DOMT_TEST(guests_of_both_doors_hear_each_other)
@@ -118,15 +119,16 @@ DOMT_TEST(guests_of_both_doors_hear_each_other)
 
     start_with_two_guests("/socket?room=garden&name=ada%20l", &ada, &lines);
     int nameless = open_websocket("/socket");
-    send_text(ada, "hello \xc3\xa9");
+    send_text_frame(ada, "hello \xc3\xa9");
     ck_assert(domt_receives_pattern(lines, "ada l: hello \xc3\xa9\n"));
-    expect_text(ada, "ada l: hello \xc3\xa9");
+    expect_text_frame(ada, "ada l: hello \xc3\xa9");
     domt_send_text(lines, "hello ada\r\n");
-    expect_text(ada, "hello ada");
-    send_text(nameless, "alone in the lobby");
-    expect_text(nameless, "alone in the lobby");
+    expect_text_frame(ada, "hello ada");
+    send_text_frame(nameless, "alone in the lobby");
+    expect_text_frame(nameless, "alone in the lobby");
     domt_send_text(lines, "/join lobby\nnow here\n");
-    expect_text(nameless, "now here"); /* no earlier line of the garden comes */
+    /* the first line that comes is this one: no line of the garden came before */
+    expect_text_frame(nameless, "now here");
     close(lines);
     close(ada);
     close(nameless);
@@ -158,12 +160,12 @@ DOMT_TEST(a_handshake_is_refused_with_a_status)
         ck_assert_msg(got == rows[i].status, "row %zu: %u: %s", i, got, site.answer);
     }
     fd = domt_connect(site.web);
-    /* an ordinary request comes before the WebSocket */
+    /* an ordinary request on the connection comes before the WebSocket's */
     domt_send_text(fd, "GET /json HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_read_until(fd, "}\n", site.answer, sizeof site.answer);
     send_upgrade(fd, "/socket?name=12345678901234567890123456789012");
-    send_text(fd, "here");
-    expect_text(fd, "12345678901234567890123456789012: here");
+    send_text_frame(fd, "here");
+    expect_text_frame(fd, "12345678901234567890123456789012: here");
     close(fd);
     domt_site_stop(&site);
 }
@@ -175,31 +177,31 @@ DOMT_TEST(texts_and_lines_stay_what_they_are)
     int ada, lines;
 
     start_with_two_guests("/socket?room=garden&name=a%0Ad%1B", &ada, &lines);
-    send_text(ada, "one\ntwo\r\x1b[2J/join lobby\x7f");
+    send_text_frame(ada, "one\ntwo\r\x1b[2J/join lobby\x7f");
     ck_assert(domt_receives_pattern(lines, "a d : one two  [2J/join lobby \n"));
-    expect_text(ada, "a d : one two  [2J/join lobby ");
+    expect_text_frame(ada, "a d : one two  [2J/join lobby ");
     domt_send_text(lines, "caf\xc3\xa9 \xff\xfe\n");
     /* invalid UTF-8 in a line is replaced, because a text has to be valid as a whole */
-    expect_text(ada, "caf?? ??");
+    expect_text_frame(ada, "caf?? ??");
     domt_send_text(lines, "\n");
-    expect_text(ada, "");
-    send_frame(ada, 1, "", 0);
-    expect_text(ada, "a d : ");
+    expect_text_frame(ada, "");
+    send_masked_frame(ada, 1, "", 0);
+    expect_text_frame(ada, "a d : ");
     ck_assert(domt_receives_pattern(lines, "caf\xc3\xa9 \xff\xfe\n\na d : \n"));
     memset(text, 'a', sizeof text);
-    send_frame(ada, 1, text, TEXT_MAX);
+    send_masked_frame(ada, 1, text, TEXT_MAX);
     text[TEXT_MAX] = '\0';
     snprintf(line, sizeof line, "a d : %s", text);
-    expect_text(ada, line);
+    expect_text_frame(ada, line);
     text[TEXT_MAX] = 'a';
-    send_frame(ada, 1, text, TEXT_MAX + 1);
-    expect_close(ada, 1009);
+    send_masked_frame(ada, 1, text, TEXT_MAX + 1);
+    expect_close_frame(ada, 1009);
     int eve = open_websocket("/socket");
-    send_frame(eve, 2, "a", 1);
-    expect_close(eve, 1003);
+    send_masked_frame(eve, 2, "a", 1);
+    expect_close_frame(eve, 1003);
     eve = open_websocket("/socket");
-    send_frame(eve, 1, "\xff", 1);
-    expect_close(eve, 1007);
+    send_masked_frame(eve, 1, "\xff", 1);
+    expect_close_frame(eve, 1007);
     domt_send_text(lines, "still here\n");
     close(lines);
     domt_site_stop(&site);
@@ -217,14 +219,14 @@ DOMT_TEST(a_browser_that_does_not_read_is_dropped)
     int good = open_websocket("/socket");
     memset(text, 'x', TEXT_MAX);
     for (int i = 0; i < 1000; i++) {
-        send_text(good, text);
-        expect_text(good, text);
+        send_text_frame(good, text);
+        expect_text_frame(good, text);
     }
     while (recv(deaf, site.answer, sizeof site.answer, 0) > 0)
         continue;
     ck_assert_int_eq(errno, ECONNRESET);
     close(deaf);
-    send_frame(good, 8, "\x03\xe8", 2);
+    send_masked_frame(good, 8, "\x03\xe8", 2);
     /* the service answers with the same close, and ends the connection */
     ck_assert_int_eq(recv(good, site.answer, 5, MSG_WAITALL), 4);
     close(good);
@@ -242,7 +244,7 @@ DOMT_TEST(a_full_room_refuses)
     int fd = open_websocket("/socket");
     ck_assert_uint_eq(domt_site_ask(&site, "GET /socket", UPGRADE, NULL), 503);
     int other = open_websocket("/socket?room=garden");
-    send_frame(fd, 8, "\x03\xe8", 2);
+    send_masked_frame(fd, 8, "\x03\xe8", 2);
     ck_assert_int_eq(recv(fd, site.answer, 5, MSG_WAITALL), 4);
     close(fd);
     unsigned status = 503;
@@ -263,10 +265,10 @@ DOMT_TEST(browsers_hear_that_the_program_ends)
 {
     domt_site_start(&site, (const char *const[]){NULL});
     int fd = open_websocket("/socket");
-    send_text(fd, "here");
-    expect_text(fd, "here");
+    send_text_frame(fd, "here");
+    expect_text_frame(fd, "here");
     domt_service_signal(&site.service, SIGTERM);
-    expect_close(fd, 1001);
+    expect_close_frame(fd, 1001);
     ck_assert_int_eq(domt_service_wait(&site.service, 10000), 0);
 }
 

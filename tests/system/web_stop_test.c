@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define CLIENTS 24
-#define DEPTH   16u /* number of requests sent at once */
+#define DEPTH   16u /* number of requests that a client sends at once */
 #define ROOM    65536u
 
 static domt_site site;
@@ -28,14 +28,14 @@ typedef struct caller {
     int fd;
     char batch[DEPTH * 128];
     uint32_t depth;  /* number of requests in a batch */
-    uint32_t got;    /* number of answers to the last batch */
-    char text[ROOM]; /* bytes of an incomplete answer */
+    uint32_t got;    /* number of answers to the last batch that have come */
+    char text[ROOM]; /* bytes of an answer that is still incomplete */
     size_t size;
     bool closes;         /* the last answer has "Connection: close" */
-    const char *problem; /* error that was found; NULL: none */
+    const char *problem; /* text about the error that was found; NULL: none */
 } caller;
 
-/* Remove the whole answers that have come. */
+/* Remove from `text` the whole answers that have come, and count them. */
 static void remove_whole_answers(caller *one)
 {
     size_t at = 0;
@@ -63,14 +63,15 @@ static void remove_whole_answers(caller *one)
     one->size -= at;
 }
 
-static void *send_batches(void *context)
+static void *send_batches_until_end(void *context)
 {
     caller *one = context;
     ssize_t part = 1;
 
     while (part > 0 && one->problem == NULL) {
+        /* the service has closed the connection, which the client has not read to its end */
         if (send(one->fd, one->batch, strlen(one->batch), MSG_NOSIGNAL) <= 0)
-            break; /* the service has closed, and the client has not read the end yet */
+            break;
         for (one->got = 0; part > 0 && one->got < one->depth && !one->closes;) {
             part = recv(one->fd, one->text + one->size, ROOM - one->size, 0);
             one->size += part > 0 ? (size_t)part : 0;
@@ -88,7 +89,7 @@ static void *send_batches(void *context)
     return NULL;
 }
 
-static void begin_caller(caller *one, int number)
+static void begin_caller_thread(caller *one, int number)
 {
     static const char *const requests[] = {
         "GET /json HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -101,10 +102,10 @@ static void begin_caller(caller *one, int number)
     one->depth = number % 2 == 0 ? 1 : DEPTH;
     for (uint32_t i = 0; i < one->depth; i++)
         memcpy(one->batch + i * strlen(request), request, strlen(request) + 1);
-    ck_assert_int_eq(pthread_create(&one->thread, NULL, send_batches, one), 0);
+    ck_assert_int_eq(pthread_create(&one->thread, NULL, send_batches_until_end, one), 0);
 }
 
-static void stop_under_load(const char *backend, uint32_t after_ms)
+static void check_stop_under_load(const char *backend, uint32_t after_ms)
 {
     caller *callers = calloc(CLIENTS, sizeof *callers);
     uint32_t closed = 0;
@@ -114,7 +115,7 @@ static void stop_under_load(const char *backend, uint32_t after_ms)
     domt_site_expect(&site, "PUT /kv/key", "value", 204, NULL);
     answered = 0;
     for (int i = 0; i < CLIENTS; i++)
-        begin_caller(&callers[i], i);
+        begin_caller_thread(&callers[i], i);
     while (atomic_load(&answered) < 2000)
         domt_sleep_ms(1);
     domt_sleep_ms(after_ms);
@@ -137,8 +138,8 @@ DOMT_TEST(every_request_that_was_read_is_answered)
     uint32_t rounds = domt_is_long() ? 60 : 2;
 
     for (uint32_t i = 0; i < rounds; i++) {
-        stop_under_load("io.backend=uring", i * 3 % 20);
-        stop_under_load("io.backend=epoll", i * 3 % 20 + 1);
+        check_stop_under_load("io.backend=uring", i * 3 % 20);
+        check_stop_under_load("io.backend=epoll", i * 3 % 20 + 1);
     }
 }
 

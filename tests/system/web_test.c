@@ -14,7 +14,7 @@
 
 static domt_site site;
 
-static void start_web(void)
+static void start_web_with_shards(void)
 {
     domt_site_start(&site, (const char *const[]){"web.kv.shards=3", NULL});
 }
@@ -62,7 +62,7 @@ DOMT_TEST(every_route_has_its_methods)
         {"BREW /", NULL, 501, NULL},
     };
 
-    start_web();
+    start_web_with_shards();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         domt_site_expect(&site, rows[i].request, rows[i].body, rows[i].status, rows[i].part);
     domt_site_expect(&site, "HEAD /json", NULL, 200, NULL);
@@ -74,7 +74,7 @@ DOMT_TEST(answers_are_compressed_for_those_who_accept_it)
 {
     static const char accepts[] = "Accept-Encoding: gzip\r\n";
 
-    start_web();
+    start_web_with_shards();
     ck_assert_uint_eq(domt_site_ask(&site, "GET /static/page.js", accepts, NULL), 200);
     ck_assert(strstr(site.answer, "Content-Encoding: gzip\r\n") != NULL);
     ck_assert(strstr(site.answer, "Vary: Accept-Encoding\r\n") != NULL);
@@ -91,12 +91,13 @@ DOMT_TEST(answers_are_compressed_for_those_who_accept_it)
     domt_site_stop(&site);
 }
 
-/* Each piece comes back before the next one is sent, so the body is not collected. */
+/* Each piece of the body comes back before the next one is sent, so the service does not collect
+ * the body. */
 DOMT_TEST(an_echo_begins_before_its_body_has_ended)
 {
     char text[1024];
 
-    start_web();
+    start_web_with_shards();
     int fd = domt_connect(site.web);
     domt_send_text(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     domt_send_text(fd, "3\r\none\r\n");
@@ -121,7 +122,7 @@ DOMT_TEST(kv_has_the_same_keys_by_both_doors)
 {
     char reply[DOMT_REPLY_MAX];
 
-    start_web();
+    start_web_with_shards();
     int kv = domt_connect(site.kv);
     domt_site_expect(&site, "PUT /kv/greeting", "hello", 204, NULL);
     domt_resp_expect(kv, "GET greeting", "$5\r\nhello\r\n");
@@ -166,7 +167,7 @@ DOMT_TEST(events_come_at_each_tick_and_end_with_the_program)
     ck_assert_int_eq(domt_service_wait(&site.service, 10000), 0);
 }
 
-/* Run the program with a wrong setting. Returns its exit status. */
+/* Run the example web with a wrong setting. Returns its exit status. */
 static int run_with_wrong_setting(const char *setting)
 {
     const char *arguments[64];
@@ -189,7 +190,7 @@ DOMT_TEST(a_wrong_setting_ends_the_start)
     ck_assert_ptr_nonnull(strstr(site.service.error, "web.kv.shards"));
 }
 
-/* A listener that the configuration does not have is not started, and the others are. */
+/* A listener that the configuration does not name is not started, and the others are. */
 DOMT_TEST(a_listener_may_be_left_out)
 {
     static const char text[] = "listeners: [{name: web, address: \"127.0.0.1:0\"}]\n"
@@ -209,13 +210,13 @@ DOMT_TEST(a_listener_may_be_left_out)
     ck_assert_ptr_null(strstr(site.service.said, "listening kv"));
 }
 
-/* One site is a proxy for another one, which has only its port. */
+/* The site `web` is a proxy for a second one, of which it has only the port. */
 DOMT_TEST(requests_are_handed_on_to_another_server)
 {
     static domt_site front;
     char setting[64];
 
-    start_web();
+    start_web_with_shards();
     snprintf(setting, sizeof setting, "web.upstream=127.0.0.1:%u", site.web);
     domt_site_start(&front, (const char *const[]){setting, NULL});
     domt_site_expect(&front, "PUT /proxy/kv/a%2Fb", "one", 204, NULL);
@@ -237,7 +238,7 @@ DOMT_TEST(requests_are_handed_on_to_another_server)
 
 DOMT_TEST(one_process_serves_all_ports)
 {
-    start_web();
+    start_web_with_shards();
     int fd = domt_connect(site.echo);
     ck_assert(domt_echoes(fd, "hello"));
     close(fd);
